@@ -1,0 +1,2 @@
+//! The `selvedge` command.
+fn main() {}

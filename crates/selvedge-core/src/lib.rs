@@ -1,0 +1,17 @@
+//! The part of Selvedge that knows what an execution is and how to visit each of them once.
+//!
+//! Nothing here knows of C, of fibers or of files. A program under test is a [`Machine`]: something
+//! that can be reset, asked what each of its threads is about to do, and told to do it. Explorers
+//! own every decision (which thread runs, which write a read sees); the machine owns none.
+#![forbid(unsafe_code)]
+
+pub mod failure;
+pub mod ids;
+pub mod machine;
+pub mod objects;
+pub mod op;
+
+pub use failure::{Failure, FailureKind};
+pub use ids::{EventId, Location, Site, ThreadId};
+pub use machine::{Machine, Outcome, Pending, Stop};
+pub use op::{Effect, Function, MemoryOrder, Op, Value, Width};

@@ -1,0 +1,87 @@
+//! The seam between explorers and programs under test.
+
+use crate::failure::Failure;
+use crate::ids::{Location, Site, ThreadId};
+use crate::op::{Op, Value};
+
+/// What a thread is about to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// The thread has not been created in this execution.
+    Absent,
+    /// It is about to perform a visible operation.
+    Op(Op),
+    /// It stopped for good.
+    Stopped(Stop),
+}
+
+/// Why a thread takes no further step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// It returned, or called `pthread_exit`.
+    Finished,
+    /// It ended the process (`exit`). The other threads may have run arbitrarily far by then.
+    Exited,
+    /// It came back to a program point in the state it was there before, having written nothing:
+    /// its events from index `since` on are a pure iteration, which only another value can end.
+    Spinning {
+        /// The first event of the iteration.
+        since: u32,
+    },
+    /// An assumption does not hold: this execution is of no interest.
+    Assumed,
+    /// A loop ran past the bound that the user set.
+    Unrolled,
+    /// A bug; [`Machine::failure`] tells which.
+    Failed,
+    /// The machine cannot go on because of something it does not model; [`Machine::refusal`]
+    /// tells what. The search ends as incomplete.
+    Refused,
+}
+
+/// What became of an operation, decided by the explorer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The value read by a load or an update, the number picked by a choice.
+    pub read: Value,
+    /// The value an update wrote, `None` if it left the location as it was. Stores know theirs.
+    pub wrote: Option<Value>,
+}
+
+/// A program under test that can be driven one visible operation at a time.
+///
+/// Same decisions, same behaviour: between two calls of [`reset`](Machine::reset), what a thread
+/// does depends only on the outcomes it was given and on what happens before it. That is all that
+/// explorers rely on.
+pub trait Machine {
+    /// Back to the initial state: only main exists, stopped before its first visible operation.
+    fn reset(&mut self);
+
+    /// One more than the largest thread number handed out so far in the search.
+    fn threads(&self) -> usize;
+
+    /// What `thread` is about to do. May be asked for any thread, also absent ones.
+    fn pending(&self, thread: ThreadId) -> Pending;
+
+    /// What `location` holds before any visible write to it. Asked only while an operation on it
+    /// is pending or after one was performed.
+    fn initial(&self, location: Location) -> Value;
+
+    /// Performs the pending operation of `thread` with `outcome` and runs the thread up to its
+    /// next visible operation or its end.
+    ///
+    /// `clock` is the happens-before clock of the performed operation, itself included: of
+    /// thread *u*, the first `clock[u]` events happen before whatever `thread` does next. A thread
+    /// number beyond its length counts as zero. Events are counted as explorers count them: an
+    /// update that writes is two (read and write), everything else is one.
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]);
+
+    /// Where in the program the pending operation of `thread` stands.
+    fn site(&self, thread: ThreadId) -> Site;
+
+    /// The bug found, if a thread is [`Stop::Failed`].
+    fn failure(&self) -> Option<Failure>;
+
+    /// What is not modelled, if a thread is [`Stop::Refused`].
+    fn refusal(&self) -> Option<String>;
+}
