@@ -11,6 +11,9 @@
 //! | condition variable | bit *s*: slot *s* waits; bit 64 + *s*: slot *s* was woken |
 //! | barrier | generation in the upper 64 bits, arrived threads in the lower |
 //! | once | 0 not begun, 1 running, 2 done |
+//!
+//! Any of them is [`DESTROYED`] after its end; a step that meets that value neither writes nor
+//! waits, so that the machine can report it.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +26,8 @@ pub const FREE: Value = 0;
 pub const WRITER: Value = 1 << 64;
 /// The value of a once whose routine has run.
 pub const DONE: Value = 2;
+/// The value of an object that the program has destroyed.
+pub const DESTROYED: Value = Value::MAX;
 /// How many threads can wait on one condition variable at a time.
 pub const CONDITION_SLOTS: u32 = 64;
 
@@ -84,6 +89,8 @@ pub enum ObjectFunction {
     /// Begins the routine of a once, waits while it runs elsewhere, goes on when it is done.
     /// The routine's end is a store of [`DONE`].
     OnceBegin,
+    /// Ends the object's life; the value read tells whether it was in use.
+    Destroy,
 }
 
 /// The slot that [`ObjectFunction::ConditionEnqueue`] takes after reading `value`, if one is free.
@@ -125,6 +132,9 @@ impl ObjectFunction {
             if guard { Write(new) } else { otherwise }
         };
         let owned = |owner: ThreadId| Value::from(owner.0) + 1;
+        if value == DESTROYED {
+            return Keep;
+        }
         match self {
             F::MutexLock { owner } => when(value == FREE, owned(owner), Block),
             F::MutexTryLock { owner } => when(value == FREE, owned(owner), Keep),
@@ -140,9 +150,7 @@ impl ObjectFunction {
                 Some(slot) => Write(value | waiting(slot)),
                 None => Keep,
             },
-            F::ConditionAwait { slot } => {
-                when(was_woken(value, slot), value & !woken(slot), Block)
-            }
+            F::ConditionAwait { slot } => when(was_woken(value, slot), value & !woken(slot), Block),
             F::ConditionLeave { slot } => Write(value & !waiting(slot) & !woken(slot)),
             F::ConditionSignal => match (value as u64).count_ones() {
                 0 => Keep,
@@ -165,13 +173,18 @@ impl ObjectFunction {
                 Write(new)
             }
             F::BarrierAwait { generation: left } => {
-                if generation(value) == left { Block } else { Keep }
+                if generation(value) == left {
+                    Block
+                } else {
+                    Keep
+                }
             }
             F::OnceBegin => match value {
                 FREE => Write(1),
                 DONE => Keep,
                 _ => Block,
             },
+            F::Destroy => Write(DESTROYED),
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::ffi::c_void;
 
-use selvedge_core::{FailureKind, Location, Op, Outcome, Site, ThreadId};
+use selvedge_core::{FailureKind, Location, Op, Outcome, Site, ThreadId, Width};
 
 /// The thread whose fiber is running.
 pub(crate) fn thread() -> ThreadId {
@@ -17,6 +17,29 @@ pub(crate) fn booting() -> bool {
     unimplemented!()
 }
 
+/// Where the program called into the runtime. Ask at the entry: program code that runs later (a
+/// callback) overwrites it.
+pub(crate) fn site() -> Site {
+    unimplemented!()
+}
+
+/// Whether `thread` has been created in this execution.
+pub(crate) fn exists(thread: ThreadId) -> bool {
+    let _ = thread;
+    unimplemented!()
+}
+
+/// The number of events that happen before the present point of the running thread: grows along
+/// happens-before and does not depend on the interleaving.
+pub(crate) fn clock_sum() -> u64 {
+    unimplemented!()
+}
+
+/// Whether waiting on a condition variable may end without a signal.
+pub(crate) fn spurious_wakeups() -> bool {
+    unimplemented!()
+}
+
 /// Stops before `op`, lets the explorer decide, and returns what it decided.
 pub(crate) fn perform(op: Op, site: Site) -> Outcome {
     let _ = (op, site);
@@ -24,16 +47,17 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
 }
 
 /// The location of the synchronisation object at `address`. Its state before the first visible
-/// operation is the 8-byte word stored there.
-pub(crate) fn object(address: usize) -> Location {
-    let _ = address;
+/// operation is the number of `width` bytes (4: once, spin lock, static guard; 8: the others)
+/// stored there.
+pub(crate) fn object(address: usize, width: Width) -> Location {
+    let _ = (address, width);
     unimplemented!()
 }
 
 /// (Re)initialises the object at `address` with abstract state `value`: a plain write as far as
 /// races are concerned, a visible store if the object was used before in this execution.
-pub(crate) fn initialise_object(address: usize, value: u64, site: Site) {
-    let _ = (address, value, site);
+pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: Site) {
+    let _ = (address, width, value, site);
     unimplemented!()
 }
 
