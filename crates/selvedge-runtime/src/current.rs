@@ -68,8 +68,21 @@ pub(crate) fn touch(address: usize, size: usize, write: bool, site: Site) {
     unimplemented!()
 }
 
+/// A plain store of `width` bytes that the compiler did not announce: an event where a store in the
+/// program would be one.
+pub(crate) fn store(address: usize, width: Width, value: u64, site: Site) {
+    let _ = (address, width, value, site);
+    unimplemented!()
+}
+
 /// Notes that the thread did something a pure iteration cannot do (allocation, output, …).
 pub(crate) fn impure() {
+    unimplemented!()
+}
+
+/// The number that the next [`spawn`] of the running thread will return; the program may store it
+/// where the new thread reads it.
+pub(crate) fn next_thread() -> ThreadId {
     unimplemented!()
 }
 
