@@ -6,10 +6,15 @@
 #![forbid(unsafe_code)]
 
 pub mod failure;
+pub mod graph;
 pub mod ids;
+pub mod interleave;
 pub mod machine;
+pub mod model;
 pub mod objects;
 pub mod op;
+pub mod trust;
+pub mod witness;
 
 pub use failure::{Failure, FailureKind};
 pub use ids::{EventId, Location, Site, ThreadId};

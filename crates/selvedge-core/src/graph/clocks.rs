@@ -1,0 +1,97 @@
+//! Vector clocks of all events in one flat table.
+
+use super::Slot;
+
+/// One clock for each slot: of each thread, how many of its events are counted.
+#[derive(Clone, Debug, Default)]
+pub struct Clocks {
+    width: usize,
+    entries: Vec<u32>,
+}
+
+impl Clocks {
+    /// The clock of `slot`.
+    pub fn of(&self, slot: Slot) -> &[u32] {
+        let start = slot as usize * self.width;
+        &self.entries[start..start + self.width]
+    }
+
+    /// The clock of `slot`, to be changed.
+    pub fn of_mut(&mut self, slot: Slot) -> &mut [u32] {
+        let start = slot as usize * self.width;
+        &mut self.entries[start..start + self.width]
+    }
+
+    /// How many threads a clock counts.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many clocks there are.
+    pub fn len(&self) -> usize {
+        match self.width {
+            0 => 0,
+            width => self.entries.len() / width,
+        }
+    }
+
+    /// Whether there is no clock.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds the clock of nothing.
+    pub fn push_zero(&mut self) {
+        self.entries.resize(self.entries.len() + self.width, 0);
+    }
+
+    /// Adds a copy of the clock of `slot`.
+    pub fn push_copy(&mut self, slot: Slot) {
+        let start = slot as usize * self.width;
+        self.entries.extend_from_within(start..start + self.width);
+    }
+
+    /// Adds `clock`.
+    pub fn push(&mut self, clock: &[u32]) {
+        debug_assert_eq!(clock.len(), self.width);
+        self.entries.extend_from_slice(clock);
+    }
+
+    /// Counts in `into` what `from` counts as well.
+    pub fn join(&mut self, into: Slot, from: Slot) {
+        let (into, from) = (into as usize * self.width, from as usize * self.width);
+        for thread in 0..self.width {
+            let counted = self.entries[from + thread];
+            let entry = &mut self.entries[into + thread];
+            *entry = (*entry).max(counted);
+        }
+    }
+
+    /// Makes the clock of `into` that of `from`.
+    pub fn copy(&mut self, into: Slot, from: Slot) {
+        let from = from as usize * self.width;
+        let into = into as usize * self.width;
+        self.entries.copy_within(from..from + self.width, into);
+    }
+
+    /// Keeps the first `slots` clocks.
+    pub fn truncate(&mut self, slots: Slot) {
+        self.entries.truncate(slots as usize * self.width);
+    }
+
+    /// Makes room for `width` threads.
+    pub fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let mut entries = Vec::with_capacity(self.len() * width);
+        if self.width > 0 {
+            for clock in self.entries.chunks(self.width) {
+                entries.extend_from_slice(clock);
+                entries.resize(entries.len() + width - self.width, 0);
+            }
+        }
+        self.width = width;
+        self.entries = entries;
+    }
+}

@@ -1,0 +1,197 @@
+//! Running a machine once, one interleaving, sequentially consistent.
+//!
+//! No search: somebody else says who goes next. Brute force, replays of recorded schedules and
+//! measurements of what a program costs without any search are built from this.
+
+use crate::ids::{Location, ThreadId};
+use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::op::{Effect, Op, Value};
+
+/// An execution in progress.
+pub struct Run<'m, M> {
+    machine: &'m mut M,
+    memory: Vec<Option<Cell>>,
+    clocks: Vec<Vec<u32>>,
+}
+
+/// The newest write to a location.
+#[derive(Clone)]
+struct Cell {
+    value: Value,
+    clock: Vec<u32>,
+}
+
+/// What became of one step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Performed {
+    /// The operation.
+    pub op: Op,
+    /// The value it read or picked.
+    pub read: Value,
+    /// The value it wrote, if it did.
+    pub wrote: Option<Value>,
+}
+
+impl<'m, M: Machine> Run<'m, M> {
+    /// Resets the machine.
+    pub fn new(machine: &'m mut M) -> Run<'m, M> {
+        machine.reset();
+        Run {
+            machine,
+            memory: Vec::new(),
+            clocks: Vec::new(),
+        }
+    }
+
+    /// The machine as it is now.
+    pub fn machine(&self) -> &M {
+        self.machine
+    }
+
+    /// How many ways `thread` has to go on: none if it is stopped or has to wait, several for
+    /// choices.
+    pub fn alternatives(&self, thread: ThreadId) -> u32 {
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            return 0;
+        };
+        match op {
+            Op::Join { child } => u32::from(self.ended(child)),
+            Op::JoinAll => {
+                let mut others = (0..self.machine.threads() as u32).map(ThreadId);
+                u32::from(others.all(|other| other == thread || self.ended(other)))
+            }
+            Op::Choose { alternatives } => alternatives,
+            Op::Update { at, function, .. } => match function.apply(self.value(at)) {
+                Effect::Block => 0,
+                Effect::Choose(alternatives) => alternatives,
+                Effect::Write(_) | Effect::Keep => 1,
+            },
+            Op::Load { .. } | Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => 1,
+        }
+    }
+
+    /// The left-most thread that can take a step, starting the search at `first`.
+    pub fn next_from(&self, first: ThreadId) -> Option<ThreadId> {
+        let threads = self.machine.threads() as u32;
+        (first.0..threads)
+            .chain(0..first.0.min(threads))
+            .map(ThreadId)
+            .find(|&thread| self.alternatives(thread) > 0)
+    }
+
+    /// Lets `thread`, which must have alternatives, take a step.
+    pub fn step(&mut self, thread: ThreadId, choice: u32) -> Performed {
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            panic!("{thread} has no step to take");
+        };
+        self.clock(thread)[thread.index()] += 1;
+        let (read, wrote) = match op {
+            Op::Load { at, .. } => (self.read(thread, at), None),
+            Op::Store { at, value, .. } => {
+                self.value(at);
+                self.write(thread, at, value);
+                (0, Some(value))
+            }
+            Op::Update { at, function, .. } => {
+                let read = self.read(thread, at);
+                let wrote = match function.apply(read) {
+                    Effect::Write(value) => Some(value),
+                    Effect::Choose(_) => Some(function.choose(read, choice)),
+                    Effect::Keep => None,
+                    Effect::Block => panic!("{thread} has to wait"),
+                };
+                if let Some(value) = wrote {
+                    self.clock(thread)[thread.index()] += 1;
+                    self.write(thread, at, value);
+                }
+                (read, wrote)
+            }
+            Op::Choose { .. } => (Value::from(choice), None),
+            Op::Create { child } => {
+                let clock = self.clock(thread).clone();
+                *self.clock(child) = clock;
+                (0, None)
+            }
+            Op::Join { child } => {
+                self.join(thread, child);
+                (0, None)
+            }
+            Op::JoinAll => {
+                for child in (0..self.machine.threads() as u32).map(ThreadId) {
+                    if child != thread {
+                        self.join(thread, child);
+                    }
+                }
+                (0, None)
+            }
+            Op::Fence { .. } => (0, None),
+        };
+        let update = matches!(op, Op::Update { .. });
+        let outcome = Outcome {
+            read,
+            wrote: wrote.filter(|_| update),
+        };
+        let clock = self.clock(thread).clone();
+        self.machine.resume(thread, outcome, &clock);
+        Performed { op, read, wrote }
+    }
+
+    fn ended(&self, thread: ThreadId) -> bool {
+        match self.machine.pending(thread) {
+            Pending::Absent => true,
+            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
+            Pending::Op(_) => false,
+        }
+    }
+
+    fn value(&self, at: Location) -> Value {
+        match self.memory.get(at.index()) {
+            Some(Some(cell)) => cell.value,
+            _ => self.machine.initial(at),
+        }
+    }
+
+    fn read(&mut self, thread: ThreadId, at: Location) -> Value {
+        let value = self.value(at);
+        if let Some(Some(cell)) = self.memory.get(at.index()) {
+            let clock = cell.clock.clone();
+            merge(self.clock(thread), &clock);
+        }
+        value
+    }
+
+    fn write(&mut self, thread: ThreadId, at: Location, value: Value) {
+        let clock = self.clock(thread).clone();
+        if self.memory.len() <= at.index() {
+            self.memory.resize(at.index() + 1, None);
+        }
+        self.memory[at.index()] = Some(Cell { value, clock });
+    }
+
+    fn join(&mut self, thread: ThreadId, child: ThreadId) {
+        let mut ended = self.clock(child).clone();
+        ended[child.index()] += 1;
+        merge(self.clock(thread), &ended);
+    }
+
+    fn clock(&mut self, thread: ThreadId) -> &mut Vec<u32> {
+        let threads = self.machine.threads().max(thread.index() + 1);
+        if self.clocks.len() < threads {
+            self.clocks.resize(threads, Vec::new());
+        }
+        let clock = &mut self.clocks[thread.index()];
+        if clock.len() < threads {
+            clock.resize(threads, 0);
+        }
+        clock
+    }
+}
+
+fn merge(into: &mut Vec<u32>, from: &[u32]) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    for (into, &from) in into.iter_mut().zip(from) {
+        *into = (*into).max(from);
+    }
+}

@@ -1,0 +1,216 @@
+//! Sequential consistency: program order, reads-from, coherence and from-reads together have no
+//! cycle (Marmanis et al., "Reconciling Preemption Bounding with DPOR", §2.3).
+//!
+//! For each event one vector clock over that union is kept closed. A new event has at most one
+//! outgoing edge that is not implied by others: a stale read comes before the write that
+//! overwrote its source, a write placed inside the coherence order comes before the next one. So
+//! * an event after `p` may read or follow a write `w` iff the next write after `w` does not
+//!   already come before `p`: the possible positions are a suffix of the coherence order;
+//! * after adding such an event, exactly the events after the target of that edge gain what the
+//!   new event has, in one pass.
+
+use super::Model;
+use crate::graph::{Clocks, Graph, INIT, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::op::Op;
+
+/// The model `sc`.
+#[derive(Clone, Debug, Default)]
+pub struct SequentialConsistency {
+    order: Clocks,
+    trail: Vec<Overwritten>,
+    saved: Vec<u32>,
+    done: Vec<u32>,
+}
+
+/// The clock of `target` was changed when `cause` was added; the old one is on the `saved` stack.
+#[derive(Clone, Copy, Debug)]
+struct Overwritten {
+    cause: Slot,
+    target: Slot,
+    width: usize,
+}
+
+impl Model for SequentialConsistency {
+    fn clear(&mut self) {
+        self.order.truncate(0);
+        self.trail.clear();
+        self.saved.clear();
+    }
+
+    fn oldest(&self, graph: &Graph, predecessor: Option<Slot>, location: Location) -> usize {
+        let Some(predecessor) = predecessor else {
+            return 0;
+        };
+        let before = self.order.of(predecessor);
+        let coherence = graph.coherence(location);
+        let seen = coherence
+            .iter()
+            .rposition(|&write| graph.counted(before, write));
+        seen.map_or(0, |index| index + 1)
+    }
+
+    fn added(&mut self, graph: &Graph, slot: Slot) {
+        self.order.widen(graph.threads());
+        self.order.push_zero();
+        self.collect(graph, slot);
+        self.propagate(graph, slot);
+    }
+
+    fn undo(&mut self, events: usize) {
+        while let Some(&Overwritten {
+            cause,
+            target,
+            width,
+        }) = self.trail.last()
+        {
+            if (cause as usize) < events {
+                break;
+            }
+            let start = self.saved.len() - width;
+            let clock = self.order.of_mut(target);
+            clock[..width].copy_from_slice(&self.saved[start..]);
+            clock[width..].fill(0);
+            self.saved.truncate(start);
+            self.trail.pop();
+        }
+        self.order.truncate(events as Slot);
+    }
+
+    fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
+        self.clear();
+        self.order.widen(graph.threads());
+        for _ in 0..graph.len() {
+            self.order.push_zero();
+        }
+        self.done.clear();
+        self.done.resize(graph.threads(), 0);
+        let mut left = graph.len() - 1;
+        while left > 0 {
+            let before = left;
+            for thread in 0..graph.threads() {
+                let events = graph.thread(ThreadId(thread as u32));
+                while let Some(&slot) = events.get(self.done[thread] as usize) {
+                    if slot == unbound || !self.ready(graph, slot) {
+                        break;
+                    }
+                    self.collect(graph, slot);
+                    self.done[thread] += 1;
+                    left -= 1;
+                }
+            }
+            assert!(left < before, "a part of a consistent graph is consistent");
+        }
+    }
+
+    fn bound(&mut self, graph: &Graph, slot: Slot) {
+        self.collect(graph, slot);
+        self.propagate(graph, slot);
+    }
+
+    fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
+        // Every access is a release and an acquire, so causality is happens-before.
+        graph.causality(slot)
+    }
+}
+
+impl SequentialConsistency {
+    /// Sets the clock of `slot` from those of its direct predecessors.
+    fn collect(&mut self, graph: &Graph, slot: Slot) {
+        let event = graph.event(slot);
+        match graph.predecessor(event.id) {
+            Some(previous) => self.order.copy(slot, previous),
+            None => self.order.of_mut(slot).fill(0),
+        }
+        self.order.of_mut(slot)[event.id.thread.index()] = event.id.index + 1;
+        match event.op {
+            Op::Join { child } => self.collect_thread(graph, slot, child),
+            Op::JoinAll => {
+                for thread in 0..graph.threads() as u32 {
+                    self.collect_thread(graph, slot, ThreadId(thread));
+                }
+            }
+            _ => {}
+        }
+        let Some(location) = event.op.location() else {
+            return;
+        };
+        if event.kind.reads() {
+            if event.source != INIT {
+                self.order.join(slot, event.source);
+            }
+            return;
+        }
+        let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
+        if overwritten != INIT {
+            self.order.join(slot, overwritten);
+        }
+        for reader in graph.readers(location, overwritten) {
+            self.order.join(slot, reader);
+        }
+    }
+
+    fn collect_thread(&mut self, graph: &Graph, slot: Slot, child: ThreadId) {
+        if let Some(last) = graph.last(child)
+            && last != slot
+        {
+            self.order.join(slot, last);
+        }
+    }
+
+    /// Follows the one edge that may leave `slot` for an older event.
+    fn propagate(&mut self, graph: &Graph, slot: Slot) {
+        let event = graph.event(slot);
+        let Some(location) = event.op.location() else {
+            return;
+        };
+        let from = if event.kind.reads() {
+            event.source
+        } else {
+            slot
+        };
+        let coherence = graph.coherence(location);
+        let Some(&target) = coherence.get(graph.position(location, from)) else {
+            return;
+        };
+        let id = graph.event(target).id;
+        for later in 0..graph.len() as Slot {
+            let clock = self.order.of(later);
+            if clock[id.thread.index()] > id.index && later != slot {
+                self.saved.extend_from_slice(clock);
+                self.trail.push(Overwritten {
+                    cause: slot,
+                    target: later,
+                    width: self.order.width(),
+                });
+                self.order.join(later, slot);
+            }
+        }
+    }
+
+    /// Whether every direct predecessor of `slot` has its clock.
+    fn ready(&self, graph: &Graph, slot: Slot) -> bool {
+        let done = |slot: Slot| slot == INIT || graph.counted(&self.done, slot);
+        let all = |thread| graph.thread(thread).last().is_none_or(|&last| done(last));
+        let event = graph.event(slot);
+        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(done) {
+            return false;
+        }
+        match event.op {
+            Op::Join { child } => return all(child),
+            Op::JoinAll => {
+                let mut others = (0..graph.threads() as u32).map(ThreadId);
+                return others.all(|other| other == event.id.thread || all(other));
+            }
+            _ => {}
+        }
+        let Some(location) = event.op.location() else {
+            return true;
+        };
+        if event.kind.reads() {
+            return done(event.source);
+        }
+        let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
+        done(overwritten) && graph.readers(location, overwritten).all(done)
+    }
+}

@@ -1,0 +1,403 @@
+//! The alternatives to an event: which write a read sees, where a write goes, whom it revisits.
+
+use super::Level;
+use crate::graph::{Event, Graph, INIT, Kind, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::model::Model;
+use crate::op::{Effect, Op, Value};
+
+/// Alternatives that are still untried.
+pub(super) enum Branch {
+    /// The numbers from `next` on of a data choice.
+    Choose {
+        thread: ThreadId,
+        op: Op,
+        next: u32,
+        alternatives: u32,
+    },
+    Read(ReadBranch),
+    Write(WriteBranch),
+}
+
+impl Branch {
+    pub(super) fn has_more(&self) -> bool {
+        match self {
+            Branch::Choose {
+                next, alternatives, ..
+            } => next < alternatives,
+            Branch::Read(branch) => branch.has_more(),
+            Branch::Write(branch) => branch.has_more(),
+        }
+    }
+}
+
+/// What an operation does when it reads a certain value.
+struct Reading {
+    kind: Kind,
+    wrote: Value,
+    alternatives: u32,
+}
+
+impl Reading {
+    fn of(op: Op, value: Value, choice: u32) -> Reading {
+        let Op::Update { function, .. } = op else {
+            return Reading {
+                kind: Kind::Read,
+                wrote: 0,
+                alternatives: 1,
+            };
+        };
+        let (kind, wrote, alternatives) = match function.apply(value) {
+            Effect::Write(wrote) => (Kind::ReadHalf, wrote, 1),
+            Effect::Keep => (Kind::Read, 0, 1),
+            Effect::Block => (Kind::Parked, 0, 1),
+            Effect::Choose(alternatives) => {
+                let wrote = function.choose(value, choice);
+                (Kind::ReadHalf, wrote, alternatives)
+            }
+        };
+        Reading {
+            kind,
+            wrote,
+            alternatives,
+        }
+    }
+}
+
+/// Positions of the coherence order, newest first, each with every choice.
+#[derive(Clone, Copy)]
+struct Positions {
+    next: Option<(usize, u32)>,
+    oldest: usize,
+}
+
+impl Positions {
+    fn new(newest: usize, oldest: usize) -> Positions {
+        Positions {
+            next: (newest >= oldest).then_some((newest, 0)),
+            oldest,
+        }
+    }
+
+    /// Steps on from `(position, choice)`, at which there are so many alternatives.
+    fn step(&mut self, (position, choice): (usize, u32), alternatives: u32) {
+        self.next = if choice + 1 < alternatives {
+            Some((position, choice + 1))
+        } else if position > self.oldest {
+            Some((position - 1, 0))
+        } else {
+            None
+        };
+    }
+}
+
+/// The writes that a new read may see.
+pub(super) struct ReadBranch {
+    pub(super) thread: ThreadId,
+    pub(super) op: Op,
+    pub(super) location: Location,
+    initial: Value,
+    positions: Positions,
+}
+
+/// One way to add a read.
+pub(super) struct NewRead {
+    source: Slot,
+    value: Value,
+    reading: Reading,
+    choice: u32,
+}
+
+impl ReadBranch {
+    pub(super) fn new<C: Model>(
+        level: &Level<C>,
+        thread: ThreadId,
+        op: Op,
+        location: Location,
+        initial: Value,
+    ) -> ReadBranch {
+        let graph = &level.graph;
+        let oldest = level.model.oldest(graph, graph.last(thread), location);
+        ReadBranch {
+            thread,
+            op,
+            location,
+            initial,
+            positions: Positions::new(graph.coherence(location).len(), oldest),
+        }
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.positions.next.is_some()
+    }
+
+    pub(super) fn advance(&mut self, graph: &Graph) -> Option<NewRead> {
+        while let Some((position, choice)) = self.positions.next {
+            let source = graph.write_at(self.location, position);
+            let value = match source {
+                INIT => self.initial,
+                source => graph.event(source).wrote,
+            };
+            let reading = Reading::of(self.op, value, choice);
+            self.positions
+                .step((position, choice), reading.alternatives);
+            let newest = position == graph.coherence(self.location).len();
+            if reading.kind != Kind::Parked || newest {
+                return Some(NewRead {
+                    source,
+                    value,
+                    reading,
+                    choice,
+                });
+            }
+        }
+        None
+    }
+}
+
+impl NewRead {
+    /// Adds it to the graph.
+    pub(super) fn push<C: Model>(
+        self,
+        level: &mut Level<C>,
+        thread: ThreadId,
+        op: Op,
+        location: Location,
+    ) -> Event {
+        let id = level.graph.next_id(thread);
+        let mut event = Event::new(id, self.reading.kind, op);
+        event.read = self.value;
+        event.wrote = self.reading.wrote;
+        event.choice = self.choice;
+        let slot = level.graph.push_read(location, event, self.source);
+        level.model.added(&level.graph, slot);
+        event
+    }
+}
+
+/// Where a write may go.
+#[derive(Clone, Copy)]
+pub(super) enum Place {
+    /// Wherever the model allows: a store.
+    Anywhere,
+    /// Directly after what its read half read.
+    After(Slot),
+}
+
+/// The places for a new write, and the reads it may revisit.
+pub(super) struct WriteBranch {
+    pub(super) event: Event,
+    pub(super) location: Location,
+    place: Place,
+    positions: Positions,
+    /// Reads from here on downwards are to be looked at, none below `lowest`.
+    scan: Slot,
+    lowest: Slot,
+    revisit: Option<Revisit>,
+    revisiting: bool,
+}
+
+/// A read that is being revisited, and the places for the write that are left.
+struct Revisit {
+    read: Slot,
+    positions: Positions,
+}
+
+impl WriteBranch {
+    pub(super) fn new<C: Model>(
+        level: &Level<C>,
+        event: Event,
+        location: Location,
+        place: Place,
+    ) -> WriteBranch {
+        let graph = &level.graph;
+        let previous = graph.last(event.id.thread);
+        let positions = match place {
+            Place::Anywhere => {
+                let oldest = level.model.oldest(graph, previous, location);
+                Positions::new(graph.coherence(location).len(), oldest)
+            }
+            Place::After(source) => {
+                let position = graph.position(location, source);
+                Positions::new(position, position)
+            }
+        };
+        let outside = |&&read: &&Slot| match previous {
+            Some(previous) => !graph.counted(graph.causality(previous), read),
+            None => true,
+        };
+        let lowest = graph.reads(location).iter().find(outside);
+        let end = graph.len() as Slot;
+        WriteBranch {
+            event,
+            location,
+            place,
+            positions,
+            scan: end,
+            lowest: lowest.copied().unwrap_or(end),
+            revisit: None,
+            revisiting: false,
+        }
+    }
+
+    pub(super) fn has_more(&self) -> bool {
+        self.positions.next.is_some() || self.scan > self.lowest || self.revisit.is_some()
+    }
+
+    /// Whether the alternative taken last was a revisit.
+    pub(super) fn revisiting(&self) -> bool {
+        self.revisiting
+    }
+
+    /// The next place in the coherence order.
+    pub(super) fn next_place(&mut self, graph: &Graph) -> Option<usize> {
+        next_unglued(&mut self.positions, graph, self.location, 1).map(|(position, _)| position)
+    }
+
+    /// Makes `above` the graph after the next revisit. `Some(half)` if there was one, where `half` is the
+    /// thread that now owes a write half.
+    pub(super) fn next_revisit<C: Model>(
+        &mut self,
+        below: &Level<C>,
+        above: &mut Level<C>,
+    ) -> Option<Option<ThreadId>> {
+        let previous = below.graph.last(self.event.id.thread)?;
+        let prefix = below.graph.causality(previous);
+        loop {
+            let mut revisit = match self.revisit.take() {
+                Some(revisit) => {
+                    cut(below, above, revisit.read, prefix);
+                    revisit
+                }
+                None => {
+                    let read = self.next_read(&below.graph, prefix)?;
+                    cut(below, above, read, prefix);
+                    let positions = self.places_after_cut(above, read);
+                    Revisit { read, positions }
+                }
+            };
+            let op = above.graph.event(revisit.read).op;
+            let alternatives = Reading::of(op, self.event.wrote, 0).alternatives;
+            let positions = &mut revisit.positions;
+            let next = next_unglued(positions, &above.graph, self.location, alternatives);
+            let Some((position, choice)) = next else {
+                continue;
+            };
+            let read = revisit.read;
+            if revisit.positions.next.is_some() {
+                self.revisit = Some(revisit);
+            }
+            self.revisiting = true;
+            return Some(self.redirect(above, read, position, choice));
+        }
+    }
+
+    /// The places at which both the write and the read that is to see it are consistent.
+    fn places_after_cut<C: Model>(&self, above: &Level<C>, read: Slot) -> Positions {
+        let Level { graph, model, .. } = above;
+        let before_write = graph.last(self.event.id.thread);
+        let before_read = graph.predecessor(graph.event(read).id);
+        let oldest = model
+            .oldest(graph, before_write, self.location)
+            .max(model.oldest(graph, before_read, self.location));
+        match (self.place, before_write) {
+            (Place::After(_), Some(half)) => {
+                let position = graph.position(self.location, graph.event(half).source);
+                Positions::new(position, oldest.max(position))
+            }
+            _ => Positions::new(graph.coherence(self.location).len(), oldest),
+        }
+    }
+
+    /// The next read, latest first, that may be revisited: it and everything that its revisit
+    /// would delete was added maximally. One event that was not stands in the way of all
+    /// earlier reads as well.
+    fn next_read(&mut self, graph: &Graph, prefix: &[u32]) -> Option<Slot> {
+        while self.scan > self.lowest {
+            self.scan -= 1;
+            let slot = self.scan;
+            if graph.counted(prefix, slot) {
+                continue;
+            }
+            if !maximal(graph, slot, prefix) {
+                self.scan = self.lowest;
+                return None;
+            }
+            let event = graph.event(slot);
+            if event.kind.reads() && event.op.location() == Some(self.location) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Adds the write to the cut graph and lets `read` see it.
+    fn redirect<C: Model>(
+        &self,
+        above: &mut Level<C>,
+        read: Slot,
+        position: usize,
+        choice: u32,
+    ) -> Option<ThreadId> {
+        above.push_write(self.event, self.location, position);
+        let write = above.graph.len() as Slot - 1;
+        let reading = Reading::of(above.graph.event(read).op, self.event.wrote, choice);
+        above.graph.rebind(read, write, |event| {
+            event.kind = reading.kind;
+            event.read = self.event.wrote;
+            event.wrote = reading.wrote;
+            event.choice = choice;
+        });
+        above.model.bound(&above.graph, read);
+        let owes = reading.kind == Kind::ReadHalf;
+        owes.then_some(above.graph.event(read).id.thread)
+    }
+}
+
+fn cut<C: Model>(below: &Level<C>, above: &mut Level<C>, read: Slot, prefix: &[u32]) {
+    above.clear();
+    above.graph.restrict(&below.graph, read, prefix);
+    above.model.rebuild(&above.graph, read);
+}
+
+/// The next position at which a write does not come between the halves of an update.
+fn next_unglued(
+    positions: &mut Positions,
+    graph: &Graph,
+    location: Location,
+    alternatives: u32,
+) -> Option<(usize, u32)> {
+    while let Some(next) = positions.next {
+        positions.step(next, alternatives);
+        if !graph.glued(location, next.0) {
+            return Some(next);
+        }
+    }
+    None
+}
+
+/// Whether the event in `slot` was added maximally, seen from a write whose causal prefix is
+/// `prefix`: at that time, with that prefix present as well, it read the newest write, or was the
+/// newest and had no reader, or took the first alternative.
+fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
+    let event = graph.event(slot);
+    if event.choice != 0 {
+        return false;
+    }
+    let Some(location) = event.op.location() else {
+        return true;
+    };
+    let present = |other: Slot| other <= slot || graph.counted(prefix, other);
+    let newest = if event.kind.writes() {
+        if graph.readers(location, slot).any(present) {
+            return false;
+        }
+        slot
+    } else {
+        event.source
+    };
+    !graph
+        .later_writes(location, newest)
+        .iter()
+        .any(|&write| present(write))
+}

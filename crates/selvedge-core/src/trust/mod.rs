@@ -1,0 +1,521 @@
+//! Optimal search over execution graphs: TruSt (Kokologiannakis et al., POPL 2022), in the form of
+//! Algorithm 1 of Marmanis et al., "Reconciling Preemption Bounding with DPOR", without its bound.
+//!
+//! A new read tries every write that it may read; a new write tries every place in the coherence
+//! order and then every earlier read outside of its causal prefix that it may *revisit*. A revisit
+//! deletes what was added after the read, except the prefix of the write, and happens only
+//! if all of that was added maximally: so each graph is reached in exactly one way.
+//!
+//! Deviations from the document, all tested against brute force:
+//! * An update is two events, and its write half is the very next event added, whatever
+//!   the scheduler would prefer; otherwise executions are lost.
+//! * An update whose guard fails is a parked read of the newest write. An older write would do as
+//!   well for the graph, but such a read could never be revisited nor deleted.
+//! * An event that took one of several alternatives counts as maximal only with the first one.
+//!
+//! The search keeps one graph for each nested revisit and, for each event added to it, the
+//! alternatives that are still untried: memory is polynomial in the length of an execution.
+
+mod branch;
+pub(crate) mod replay;
+mod report;
+
+pub use report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
+
+use std::ops::ControlFlow;
+
+use crate::failure::Failure;
+use crate::graph::{Event, Graph, Kind};
+use crate::ids::{Location, ThreadId};
+use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::model::Model;
+use crate::objects::ObjectFunction;
+use crate::op::{Function, Op, Value};
+use crate::witness;
+use branch::{Branch, Place, ReadBranch, WriteBranch};
+
+/// Searches every execution of `machine` that is consistent with the model `C`.
+pub fn search<C: Model, M: Machine>(
+    machine: &mut M,
+    keep_going: bool,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let mut search = Search::<C, M, _> {
+        machine,
+        observer,
+        keep_going,
+        levels: vec![Level::default()],
+        depth: 0,
+        half: None,
+        done: Vec::new(),
+        counts: Counts::default(),
+        bugs: Vec::new(),
+        unrolled: false,
+    };
+    let ending = search.run();
+    Report {
+        ending,
+        counts: search.counts,
+        bugs: search.bugs,
+        unrolled: search.unrolled,
+    }
+}
+
+struct Search<'a, C, M, O> {
+    machine: &'a mut M,
+    observer: &'a mut O,
+    keep_going: bool,
+    /// One for each nested revisit; those beyond `depth` are kept for their memory.
+    levels: Vec<Level<C>>,
+    depth: usize,
+    /// The thread whose last event is a read half without its write half.
+    half: Option<ThreadId>,
+    /// Scratch of the replay: how many events of each thread were performed.
+    done: Vec<u32>,
+    counts: Counts,
+    bugs: Vec<Bug>,
+    unrolled: bool,
+}
+
+#[derive(Default)]
+struct Level<C> {
+    graph: Graph,
+    model: C,
+    choices: Vec<Choice>,
+}
+
+/// Untried alternatives to the event that was added when the graph had `events` events.
+struct Choice {
+    events: usize,
+    branch: Branch,
+}
+
+/// Why growing a graph came to an end.
+enum Grown {
+    /// No thread can take a step.
+    Ended,
+    /// The graph cannot be completed consistently.
+    Dropped,
+}
+
+impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    fn run(&mut self) -> Ending {
+        self.machine.reset();
+        if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
+            return ending;
+        }
+        loop {
+            let flow = match self.grow() {
+                ControlFlow::Continue(Grown::Ended) => self.finish(),
+                ControlFlow::Continue(Grown::Dropped) => ControlFlow::Continue(()),
+                ControlFlow::Break(ending) => ControlFlow::Break(ending),
+            };
+            if let ControlFlow::Break(ending) = flow {
+                return ending;
+            }
+            if !self.backtrack() {
+                return Ending::Complete;
+            }
+            if let ControlFlow::Break(ending) = self.replay() {
+                return ending;
+            }
+        }
+    }
+
+    fn level(&mut self) -> &mut Level<C> {
+        &mut self.levels[self.depth]
+    }
+
+    fn graph(&self) -> &Graph {
+        &self.levels[self.depth].graph
+    }
+
+    /// Adds events in step with the machine until the execution ends.
+    fn grow(&mut self) -> ControlFlow<Ending, Grown> {
+        loop {
+            if let Some(thread) = self.half {
+                if !self.complete_update(thread)? {
+                    return ControlFlow::Continue(Grown::Dropped);
+                }
+                continue;
+            }
+            let Some((thread, op)) = self.next() else {
+                return ControlFlow::Continue(Grown::Ended);
+            };
+            match op {
+                Op::Load { at, .. } | Op::Update { at, .. } => self.add_read(thread, op, at)?,
+                Op::Store { at, value, .. } => {
+                    let event = self.write_event(thread, op, Kind::Write, value);
+                    let branch = WriteBranch::new(self.level(), event, at, Place::Anywhere);
+                    if !self.add_write(branch)? {
+                        return ControlFlow::Continue(Grown::Dropped);
+                    }
+                }
+                Op::Choose { alternatives } => {
+                    if alternatives > 1 {
+                        self.remember(Branch::Choose {
+                            thread,
+                            op,
+                            next: 1,
+                            alternatives,
+                        });
+                    }
+                    self.add_silent(thread, op, 0)?;
+                }
+                Op::Fence { .. } | Op::Create { .. } | Op::Join { .. } | Op::JoinAll => {
+                    self.add_silent(thread, op, 0)?;
+                }
+            }
+        }
+    }
+
+    /// The thread to extend: the one that was extended last if it can go on, since that wastes
+    /// least, else the left-most; one that wants a held mutex only if there is no other.
+    fn next(&self) -> Option<(ThreadId, Op)> {
+        let graph = self.graph();
+        let last = graph.events().last().map(|event| event.id.thread);
+        let all = (0..self.machine.threads() as u32).map(ThreadId);
+        let mut deferred = None;
+        for thread in last.into_iter().chain(all) {
+            let Some(op) = self.runnable(thread) else {
+                continue;
+            };
+            if !self.wants_held_mutex(op) {
+                return Some((thread, op));
+            }
+            deferred = deferred.or(Some((thread, op)));
+        }
+        deferred
+    }
+
+    fn runnable(&self, thread: ThreadId) -> Option<Op> {
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            return None;
+        };
+        let graph = self.graph();
+        let enabled = match op {
+            Op::Join { child } => self.ended(child),
+            Op::JoinAll => (0..self.machine.threads() as u32)
+                .map(ThreadId)
+                .all(|other| other == thread || self.ended(other)),
+            Op::Update { .. } => match graph.thread(thread).last() {
+                Some(&last) => graph.event(last).kind != Kind::Parked,
+                None => true,
+            },
+            _ => true,
+        };
+        enabled.then_some(op)
+    }
+
+    fn ended(&self, thread: ThreadId) -> bool {
+        match self.machine.pending(thread) {
+            Pending::Absent => true,
+            Pending::Stopped(stop) => {
+                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
+            }
+            Pending::Op(_) => false,
+        }
+    }
+
+    fn wants_held_mutex(&self, op: Op) -> bool {
+        let Op::Update { at, function, .. } = op else {
+            return false;
+        };
+        let Function::Object(ObjectFunction::MutexLock { .. }) = function else {
+            return false;
+        };
+        match self.graph().coherence(at).last() {
+            Some(&newest) => self.graph().event(newest).kind == Kind::WriteHalf,
+            None => false,
+        }
+    }
+
+    fn remember(&mut self, branch: Branch) {
+        let level = self.level();
+        let events = level.graph.len();
+        level.choices.push(Choice { events, branch });
+    }
+
+    fn add_silent(&mut self, thread: ThreadId, op: Op, choice: u32) -> ControlFlow<Ending> {
+        self.push_silent(thread, op, choice);
+        let outcome = Outcome {
+            read: Value::from(choice),
+            wrote: None,
+        };
+        self.resume(thread, outcome)
+    }
+
+    fn push_silent(&mut self, thread: ThreadId, op: Op, choice: u32) {
+        let threads = self.machine.threads();
+        let level = self.level();
+        level.graph.reserve_threads(threads);
+        let mut event = Event::new(level.graph.next_id(thread), Kind::Silent, op);
+        event.choice = choice;
+        event.read = Value::from(choice);
+        let slot = level.graph.push_silent(event);
+        level.model.added(&level.graph, slot);
+    }
+
+    fn add_read(&mut self, thread: ThreadId, op: Op, at: Location) -> ControlFlow<Ending> {
+        let initial = self.machine.initial(at);
+        let level = self.level();
+        let mut branch = ReadBranch::new(level, thread, op, at, initial);
+        let read = branch
+            .advance(&level.graph)
+            .expect("the newest write can always be read");
+        if branch.has_more() {
+            self.remember(Branch::Read(branch));
+        }
+        let level = self.level();
+        let event = read.push(level, thread, op, at);
+        match event.kind {
+            Kind::Parked => ControlFlow::Continue(()),
+            Kind::ReadHalf => {
+                self.half = Some(thread);
+                ControlFlow::Continue(())
+            }
+            _ => {
+                let outcome = Outcome {
+                    read: event.read,
+                    wrote: None,
+                };
+                self.resume(thread, outcome)
+            }
+        }
+    }
+
+    /// Adds the write half that `thread` owes. False if it has no place.
+    fn complete_update(&mut self, thread: ThreadId) -> ControlFlow<Ending, bool> {
+        let graph = self.graph();
+        let last = graph.last(thread).expect("the read half is there");
+        let half = *graph.event(last);
+        let at = half.op.location().expect("updates have a location");
+        let mut event = self.write_event(thread, half.op, Kind::WriteHalf, half.wrote);
+        event.read = half.read;
+        self.half = None;
+        let place = Place::After(half.source);
+        let branch = WriteBranch::new(self.level(), event, at, place);
+        self.add_write(branch)
+    }
+
+    fn write_event(&mut self, thread: ThreadId, op: Op, kind: Kind, value: Value) -> Event {
+        let mut event = Event::new(self.graph().next_id(thread), kind, op);
+        event.wrote = value;
+        event
+    }
+
+    /// Takes the first alternative of a write and remembers the others. The first may already be a
+    /// revisit, which the machine has to be replayed for. False if there is none at all.
+    fn add_write(&mut self, mut branch: WriteBranch) -> ControlFlow<Ending, bool> {
+        let Some(position) = branch.next_place(self.graph()) else {
+            self.remember(Branch::Write(branch));
+            let found = self.backtrack_to_child();
+            if found {
+                self.replay()?;
+            }
+            return ControlFlow::Continue(found);
+        };
+        let (event, at) = (branch.event, branch.location);
+        if branch.has_more() {
+            self.remember(Branch::Write(branch));
+        }
+        let level = self.level();
+        level.push_write(event, at, position);
+        let outcome = match event.kind {
+            Kind::WriteHalf => Outcome {
+                read: event.read,
+                wrote: Some(event.wrote),
+            },
+            _ => Outcome::default(),
+        };
+        self.resume(event.id.thread, outcome)?;
+        ControlFlow::Continue(true)
+    }
+
+    /// Lets the machine perform what the last event of `thread` stands for.
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome) -> ControlFlow<Ending> {
+        let level = &self.levels[self.depth];
+        let last = level.graph.last(thread).expect("an event was just added");
+        let clock = level.model.happens_before(&level.graph, last);
+        self.machine.resume(thread, outcome, clock);
+        self.check(thread)
+    }
+
+    /// Looks whether `thread` ran into something that ends the search.
+    fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
+        let threads = self.machine.threads();
+        self.level().graph.reserve_threads(threads);
+        match self.machine.pending(thread) {
+            Pending::Stopped(Stop::Failed) => {
+                let failure = self
+                    .machine
+                    .failure()
+                    .expect("a failed thread has a failure");
+                self.bug(failure, Vec::new())
+            }
+            Pending::Stopped(Stop::Refused) => {
+                let what = self.machine.refusal().unwrap_or_default();
+                ControlFlow::Break(Ending::Refused(what))
+            }
+            Pending::Stopped(Stop::Unrolled) => {
+                self.unrolled = true;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Records a bug of the present graph, replays it to be sure, and goes on if asked to.
+    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending> {
+        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
+        if self.bugs.iter().any(known) {
+            return ControlFlow::Continue(());
+        }
+        let level = &self.levels[self.depth];
+        let witness = witness::build(self.machine, &level.graph, &level.model, &failure);
+        match witness {
+            Ok(witness) => {
+                let bug = Bug {
+                    failure,
+                    witness,
+                    waiting,
+                };
+                self.observer.bug(&bug, self.machine);
+                self.bugs.push(bug);
+            }
+            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
+        }
+        if !self.keep_going {
+            self.counts.executions += 1;
+            return ControlFlow::Break(Ending::FirstBug);
+        }
+        self.replay()
+    }
+
+    fn finish(&mut self) -> ControlFlow<Ending> {
+        match report::classify(self.machine, self.graph()) {
+            report::End::Complete => {
+                self.counts.executions += 1;
+                let level = &self.levels[self.depth];
+                self.observer.complete(&level.graph);
+            }
+            report::End::Blocked => self.counts.blocked += 1,
+            report::End::Stuck(failure, waiting) => {
+                self.counts.blocked += 1;
+                let level = &self.levels[self.depth];
+                self.observer.stuck(&level.graph);
+                self.bug(failure, waiting)?;
+            }
+        }
+        match self.observer.progress(&self.counts) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
+        }
+    }
+
+    /// Goes back to the latest untried alternative and applies it to the graph. False if there is
+    /// none left. The machine has to be replayed afterwards.
+    fn backtrack(&mut self) -> bool {
+        loop {
+            if self.backtrack_to_child() {
+                return true;
+            }
+            if self.depth == 0 {
+                return false;
+            }
+            self.depth -= 1;
+        }
+    }
+
+    /// The same within the present level.
+    fn backtrack_to_child(&mut self) -> bool {
+        self.half = None;
+        while let Some(mut choice) = self.level().choices.pop() {
+            self.level().undo(choice.events);
+            if self.apply_next(&mut choice.branch) {
+                // A revisit opened a level of its own; the choice belongs to the one below.
+                let owner = match choice.branch {
+                    Branch::Write(ref branch) if branch.revisiting() => self.depth - 1,
+                    _ => self.depth,
+                };
+                if choice.branch.has_more() {
+                    let choices = &mut self.levels[owner].choices;
+                    choices.push(choice);
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn apply_next(&mut self, branch: &mut Branch) -> bool {
+        match branch {
+            Branch::Choose {
+                thread,
+                op,
+                next,
+                alternatives,
+            } => {
+                if next == alternatives {
+                    return false;
+                }
+                *next += 1;
+                let (thread, op, choice) = (*thread, *op, *next - 1);
+                self.push_silent(thread, op, choice);
+                true
+            }
+            Branch::Read(branch) => {
+                let level = &mut self.levels[self.depth];
+                let Some(read) = branch.advance(&level.graph) else {
+                    return false;
+                };
+                let event = read.push(level, branch.thread, branch.op, branch.location);
+                if event.kind == Kind::ReadHalf {
+                    self.half = Some(branch.thread);
+                }
+                true
+            }
+            Branch::Write(branch) => {
+                let level = &mut self.levels[self.depth];
+                if let Some(position) = branch.next_place(&level.graph) {
+                    level.push_write(branch.event, branch.location, position);
+                    return true;
+                }
+                self.apply_revisit(branch)
+            }
+        }
+    }
+
+    fn apply_revisit(&mut self, branch: &mut WriteBranch) -> bool {
+        if self.levels.len() == self.depth + 1 {
+            self.levels.push(Level::default());
+        }
+        let (below, above) = self.levels.split_at_mut(self.depth + 1);
+        let Some(revised) = branch.next_revisit(&below[self.depth], &mut above[0]) else {
+            return false;
+        };
+        self.depth += 1;
+        self.half = revised;
+        true
+    }
+}
+
+impl<C: Model> Level<C> {
+    fn clear(&mut self) {
+        self.graph.clear();
+        self.model.clear();
+        self.choices.clear();
+    }
+
+    fn undo(&mut self, events: usize) {
+        self.model.undo(events);
+        while self.graph.len() > events {
+            self.graph.pop();
+        }
+    }
+
+    fn push_write(&mut self, event: Event, at: Location, position: usize) {
+        let slot = self.graph.push_write(at, event, position);
+        self.model.added(&self.graph, slot);
+    }
+}

@@ -1,0 +1,112 @@
+//! Bringing the machine to where the graph is.
+
+use std::ops::ControlFlow;
+
+use super::{Ending, Search};
+use crate::graph::{Event, Graph, INIT, Kind, Slot};
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Outcome, Pending};
+use crate::model::Model;
+use crate::op::Op;
+
+impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
+    /// Resets the machine and performs every event of the graph, each thread as far as it gets.
+    /// Any order that respects causality will do: the graph says what each read returns.
+    pub(super) fn replay(&mut self) -> ControlFlow<Ending> {
+        self.machine.reset();
+        let level = &self.levels[self.depth];
+        let (graph, model) = (&level.graph, &level.model);
+        self.done.clear();
+        self.done.resize(graph.threads(), 0);
+        loop {
+            let mut progress = false;
+            let mut left = false;
+            for thread in (0..graph.threads() as u32).map(ThreadId) {
+                while let Some(&slot) = graph.thread(thread).get(self.done[thread.index()] as usize)
+                {
+                    let Some(last) = performable(graph, &self.done, slot) else {
+                        left |= !waits(graph, slot);
+                        break;
+                    };
+                    if let Err(mismatch) = expect(self.machine, graph.event(slot)) {
+                        return ControlFlow::Break(Ending::Nondeterministic(mismatch));
+                    }
+                    let clock = model.happens_before(graph, last);
+                    self.machine
+                        .resume(thread, outcome(graph.event(last)), clock);
+                    self.done[thread.index()] = graph.event(last).id.index + 1;
+                    progress = true;
+                }
+            }
+            if !left {
+                break;
+            }
+            if !progress {
+                let reason = "an execution could not be repeated".to_owned();
+                return ControlFlow::Break(Ending::Nondeterministic(reason));
+            }
+        }
+        // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
+        for thread in (0..self.machine.threads() as u32).map(ThreadId) {
+            self.check(thread)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What the machine is told about `event`, the last one of its operation.
+pub(crate) fn outcome(event: &Event) -> Outcome {
+    let wrote = (event.kind == Kind::WriteHalf).then_some(event.wrote);
+    Outcome {
+        read: event.read,
+        wrote,
+    }
+}
+
+/// If the operation that begins with `slot` can be performed next in its thread, its last event.
+pub(crate) fn performable(graph: &Graph, done: &[u32], slot: Slot) -> Option<Slot> {
+    let event = graph.event(slot);
+    let performed = |slot: Slot| slot == INIT || graph.counted(done, slot);
+    if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(performed) {
+        return None;
+    }
+    let all = |thread: ThreadId| done[thread.index()] as usize == graph.thread(thread).len();
+    match event.kind {
+        Kind::Read => performed(event.source).then_some(slot),
+        Kind::ReadHalf if performed(event.source) => {
+            let half = event.id.index as usize + 1;
+            graph.thread(event.id.thread).get(half).copied()
+        }
+        Kind::ReadHalf | Kind::Parked => None,
+        Kind::Write | Kind::WriteHalf => Some(slot),
+        Kind::Silent => match event.op {
+            Op::Join { child } => all(child).then_some(slot),
+            Op::JoinAll => {
+                let mut others = (0..done.len() as u32).map(ThreadId);
+                let ended = others.all(|other| other == event.id.thread || all(other));
+                ended.then_some(slot)
+            }
+            _ => Some(slot),
+        },
+    }
+}
+
+/// Whether `slot` is not to be performed at all for now: a parked read, or an update that owes its
+/// write half.
+pub(crate) fn waits(graph: &Graph, slot: Slot) -> bool {
+    let event = graph.event(slot);
+    let last = event.id.index as usize + 1 == graph.thread(event.id.thread).len();
+    event.kind == Kind::Parked || (event.kind == Kind::ReadHalf && last)
+}
+
+/// Checks that the machine is about to do what `event` stands for.
+pub(crate) fn expect<M: Machine>(machine: &M, event: &Event) -> Result<(), String> {
+    match machine.pending(event.id.thread) {
+        Pending::Op(op) if op == event.op => Ok(()),
+        other => Err(format!(
+            "{} did something else when it was run again (expected {:?}, got {other:?}): the \
+             program does not depend on its schedule alone",
+            event.id.thread, event.op
+        )),
+    }
+}

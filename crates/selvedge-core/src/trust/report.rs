@@ -1,0 +1,212 @@
+//! How executions end, and what a search has to tell.
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failure, FailureKind};
+use crate::graph::{Graph, Kind, Slot};
+use crate::ids::{Site, ThreadId};
+use crate::machine::{Machine, Pending, Stop};
+use crate::op::Op;
+use crate::witness::Witness;
+
+/// How many executions there were of each sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Complete ones.
+    pub executions: u64,
+    /// Those that ended blocked and count for nothing.
+    pub blocked: u64,
+}
+
+/// Why the search ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// Everything was explored.
+    Complete,
+    /// A bug was found and that was enough.
+    FirstBug,
+    /// The observer said so.
+    Stopped,
+    /// The program does something that is not modelled.
+    Refused(String),
+    /// The program behaved differently when it was run again under the same schedule.
+    Nondeterministic(String),
+}
+
+/// A bug with the execution that shows it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Bug {
+    /// What is wrong.
+    pub failure: Failure,
+    /// How to get there.
+    pub witness: Witness,
+    /// For a deadlock, the threads that wait.
+    pub waiting: Vec<Waiting>,
+}
+
+/// A thread that cannot go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Waiting {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it wants to do. A spinning thread has no operation.
+    pub op: Option<Op>,
+    /// Where.
+    pub site: Site,
+    /// The thread it waits for, where one can be named: the owner of a mutex, the joined thread.
+    pub on: Option<ThreadId>,
+}
+
+/// What a search found out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// Why it ended.
+    pub ending: Ending,
+    /// How many executions it saw.
+    pub counts: Counts,
+    /// The bugs, each once.
+    pub bugs: Vec<Bug>,
+    /// Whether some loop was cut off by the bound that the user set.
+    pub unrolled: bool,
+}
+
+/// Watches a search.
+pub trait Observer<M> {
+    /// A complete execution was reached.
+    fn complete(&mut self, graph: &Graph) {
+        let _ = graph;
+    }
+
+    /// An execution ended in a deadlock.
+    fn stuck(&mut self, graph: &Graph) {
+        let _ = graph;
+    }
+
+    /// A bug was found and replayed; the machine stands where it happened.
+    fn bug(&mut self, bug: &Bug, machine: &M) {
+        let _ = (bug, machine);
+    }
+
+    /// An execution ended; breaking ends the search.
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        let _ = counts;
+        ControlFlow::Continue(())
+    }
+}
+
+/// An observer that watches nothing.
+pub struct Silent;
+
+impl<M> Observer<M> for Silent {}
+
+/// Two reports of one bug.
+pub(super) fn same_bug(one: &Failure, other: &Failure) -> bool {
+    let place = |failure: &Failure| {
+        let other = failure.other.as_ref().map(|other| other.site);
+        (failure.kind, failure.site, other)
+    };
+    let stuck = matches!(one.kind, FailureKind::Deadlock | FailureKind::Livelock);
+    place(one) == place(other) && (!stuck || one.message == other.message)
+}
+
+/// How an execution ended.
+pub(super) enum End {
+    Complete,
+    Blocked,
+    Stuck(Failure, Vec<Waiting>),
+}
+
+/// Tells how the execution ended that `machine` and `graph` are at the end of.
+pub(super) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
+    let mut waiting = Vec::new();
+    let (mut blocked, mut over, mut spinning) = (false, false, false);
+    for thread in (0..machine.threads() as u32).map(ThreadId) {
+        match machine.pending(thread) {
+            Pending::Absent | Pending::Stopped(Stop::Finished) => {}
+            Pending::Stopped(Stop::Exited | Stop::Failed) => over = true,
+            Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => blocked = true,
+            Pending::Stopped(Stop::Spinning { since }) => {
+                let events = &graph.thread(thread)[since as usize..];
+                blocked |= !events.iter().all(|&slot| reads_newest(graph, slot));
+                spinning = true;
+                waiting.push(wait(machine, thread, None, None));
+            }
+            Pending::Op(op) => {
+                let last = graph.thread(thread).last().copied();
+                let parked = last.filter(|&slot| graph.event(slot).kind == Kind::Parked);
+                blocked |= parked.is_some_and(|slot| !reads_newest(graph, slot));
+                let on = match (op, parked) {
+                    (Op::Join { child }, _) => Some(child),
+                    (_, Some(slot)) => owner(graph, slot),
+                    _ => None,
+                };
+                waiting.push(wait(machine, thread, Some(op), on));
+            }
+        }
+    }
+    if blocked {
+        return End::Blocked;
+    }
+    if waiting.is_empty() || over {
+        return End::Complete;
+    }
+    let all_spin = spinning && waiting.iter().all(|waiting| waiting.op.is_none_or(joins));
+    let (kind, message) = if all_spin {
+        let message = "a thread spins for ever on values that nothing can change any more";
+        (FailureKind::Livelock, message)
+    } else {
+        (FailureKind::Deadlock, "no thread can go on")
+    };
+    let names: Vec<String> = waiting.iter().map(|w| w.thread.to_string()).collect();
+    let first = waiting
+        .iter()
+        .find(|waiting| !waiting.op.is_some_and(joins))
+        .unwrap_or(&waiting[0]);
+    let failure = Failure {
+        kind,
+        message: format!("{message} ({})", names.join(", ")),
+        thread: first.thread,
+        site: first.site,
+        other: None,
+    };
+    End::Stuck(failure, waiting)
+}
+
+fn joins(op: Op) -> bool {
+    matches!(op, Op::Join { .. } | Op::JoinAll)
+}
+
+fn wait<M: Machine>(
+    machine: &M,
+    thread: ThreadId,
+    op: Option<Op>,
+    on: Option<ThreadId>,
+) -> Waiting {
+    Waiting {
+        thread,
+        op,
+        site: machine.site(thread),
+        on,
+    }
+}
+
+/// Whether nothing was written over what the event reads.
+fn reads_newest(graph: &Graph, slot: Slot) -> bool {
+    let event = graph.event(slot);
+    match event.op.location() {
+        Some(location) if event.kind.reads() => {
+            graph.later_writes(location, event.source).is_empty()
+        }
+        _ => true,
+    }
+}
+
+/// The thread whose write a parked read is stuck at.
+fn owner(graph: &Graph, parked: Slot) -> Option<ThreadId> {
+    match graph.event(parked).source {
+        crate::graph::INIT => None,
+        source => Some(graph.event(source).id.thread),
+    }
+}
