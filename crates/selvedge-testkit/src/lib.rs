@@ -1,1 +1,12 @@
-//! Tests tools.
+//! What the tests of every explorer share: a scripted machine, random programs for it, and a brute
+//! force that is simple enough to be obviously right.
+
+pub mod brute;
+pub mod execution;
+pub mod random;
+pub mod script;
+
+pub use brute::{Outcomes, brute_force};
+pub use execution::Execution;
+pub use random::{Flavour, random_program};
+pub use script::{Instruction, Program, ScriptMachine};

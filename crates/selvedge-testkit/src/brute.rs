@@ -1,0 +1,145 @@
+//! Every interleaving of a machine under sequential consistency.
+
+use std::collections::{HashMap, HashSet};
+
+use selvedge_core::interleave::Run;
+use selvedge_core::{EventId, Location, Machine, Op, Pending, Stop, ThreadId};
+
+use crate::execution::{Execution, Record};
+
+/// Everything that can happen.
+#[derive(Clone, Debug, Default)]
+pub struct Outcomes {
+    /// The classes of complete executions.
+    pub complete: HashSet<Execution>,
+    /// The classes of executions that end with a thread that waits for what never comes, or spins
+    /// on values that nobody will change.
+    pub stuck: HashSet<Execution>,
+    /// Whether some thread can fail.
+    pub fails: bool,
+}
+
+/// Runs every interleaving, each prefix class once. `None` if there are more than `limit` of those.
+pub fn brute_force<M: Machine>(machine: &mut M, limit: usize) -> Option<Outcomes> {
+    let mut search = Brute {
+        visited: HashSet::new(),
+        outcomes: Outcomes::default(),
+        limit,
+    };
+    search.visit(machine, &mut Vec::new())?;
+    Some(search.outcomes)
+}
+
+struct Brute {
+    visited: HashSet<Execution>,
+    outcomes: Outcomes,
+    limit: usize,
+}
+
+impl Brute {
+    fn visit<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        decisions: &mut Vec<(ThreadId, u32)>,
+    ) -> Option<()> {
+        let mut run = Run::new(machine);
+        let mut newest: HashMap<Location, EventId> = HashMap::new();
+        let mut execution = Execution::default();
+        for &(thread, choice) in decisions.iter() {
+            record(&mut run, &mut execution, &mut newest, thread, choice);
+        }
+        let threads = run.machine().threads();
+        execution.threads.resize(threads, Vec::new());
+        let pending = |thread| run.machine().pending(ThreadId(thread));
+        let all = 0..threads as u32;
+        let stopped = |stop| all.clone().any(|t| pending(t) == Pending::Stopped(stop));
+        self.outcomes.fails |= stopped(Stop::Failed);
+        let options: Vec<(ThreadId, u32)> = all
+            .clone()
+            .map(|thread| (ThreadId(thread), run.alternatives(ThreadId(thread))))
+            .filter(|&(_, alternatives)| alternatives > 0)
+            .collect();
+        if options.is_empty() {
+            let mut waits = false;
+            let mut dull = false;
+            for thread in all.clone() {
+                match pending(thread) {
+                    Pending::Op(_) => waits = true,
+                    Pending::Stopped(Stop::Spinning { since }) => {
+                        waits = true;
+                        dull |= stale(&execution.threads[thread as usize], since, &newest);
+                    }
+                    Pending::Stopped(Stop::Assumed) => dull = true,
+                    _ => {}
+                }
+            }
+            if !dull && (!waits || stopped(Stop::Failed)) {
+                self.outcomes.complete.insert(execution);
+            } else if !dull {
+                self.outcomes.stuck.insert(execution);
+            }
+            return Some(());
+        }
+        if !self.visited.insert(execution) {
+            return Some(());
+        }
+        if self.visited.len() > self.limit {
+            return None;
+        }
+        for (thread, alternatives) in options {
+            for choice in 0..alternatives {
+                decisions.push((thread, choice));
+                self.visit(machine, decisions)?;
+                decisions.pop();
+            }
+        }
+        Some(())
+    }
+}
+
+/// Whether the iteration that began with event `since` read something that is out of date. An update
+/// that writes is two events, but no iteration has one.
+fn stale(records: &[Record], since: u32, newest: &HashMap<Location, EventId>) -> bool {
+    let pairs = records
+        .iter()
+        .filter(|record| record.source.is_some() && record.wrote.is_some());
+    let first = since as usize - pairs.count();
+    records[first..].iter().any(|record| match record.at {
+        Some(location) => record.source != Some(newest.get(&location).copied()),
+        None => false,
+    })
+}
+
+/// Takes one step and writes down what it did.
+fn record<M: Machine>(
+    run: &mut Run<'_, M>,
+    execution: &mut Execution,
+    newest: &mut HashMap<Location, EventId>,
+    thread: ThreadId,
+    choice: u32,
+) {
+    if execution.threads.len() <= thread.index() {
+        execution.threads.resize(thread.index() + 1, Vec::new());
+    }
+    let id = EventId {
+        thread,
+        index: execution.threads[thread.index()].len() as u32,
+    };
+    let several = run.alternatives(thread) > 1;
+    let performed = run.step(thread, choice);
+    let reads = matches!(performed.op, Op::Load { .. } | Op::Update { .. });
+    let source = performed.op.location().filter(|_| reads);
+    let source = source.map(|location| newest.get(&location).copied());
+    let silent = performed.op.location().is_none();
+    execution.threads[thread.index()].push(Record {
+        at: performed.op.location(),
+        read: (reads || silent).then_some(performed.read),
+        source,
+        wrote: performed.wrote,
+        choice: if several { choice } else { 0 },
+    });
+    if let (Some(location), Some(_)) = (performed.op.location(), performed.wrote) {
+        newest.insert(location, id);
+        execution.coherence.entry(location).or_default().push(id);
+    }
+}

@@ -1,0 +1,324 @@
+//! A machine whose program is a list of instructions for each thread.
+
+use std::fmt;
+
+use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::op::Rmw;
+use selvedge_core::{
+    Failure, FailureKind, Function, Location, Machine, MemoryOrder, Op, Outcome, Pending, Site,
+    Stop, ThreadId, Value, Width,
+};
+
+/// A register of a thread.
+pub type Register = usize;
+/// How many registers a thread has.
+pub const REGISTERS: usize = 4;
+
+/// One instruction of a scripted program. Variables and objects are numbered in one space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instruction {
+    /// `register = variable`
+    Load(Register, u32),
+    /// `variable = constant`
+    Store(u32, Value),
+    /// `variable = register`
+    StoreRegister(u32, Register),
+    /// `register = update(variable)`, the register gets the value read.
+    Update(Register, u32, Function),
+    /// Starts a thread.
+    Create(u32),
+    /// Waits for a thread.
+    Join(u32),
+    /// `register = any number below`
+    Choose(Register, u32),
+    /// Goes on at the given instruction if the register holds the value.
+    JumpIf(Register, Value, usize),
+    /// Fails if the register holds the value.
+    AssertNot(Register, Value),
+    /// Makes the execution uninteresting unless the register holds the value.
+    Assume(Register, Value),
+}
+
+impl Instruction {
+    /// `register = fetch_add(variable, addend)`
+    pub fn fetch_add(register: Register, variable: u32, addend: Value) -> Instruction {
+        Instruction::memory(register, variable, Rmw::Add(addend))
+    }
+
+    /// `register = compare_exchange(variable, expected, desired)`, the register gets what was read.
+    pub fn compare_exchange(
+        register: Register,
+        variable: u32,
+        expected: Value,
+        desired: Value,
+    ) -> Instruction {
+        let rmw = Rmw::CompareExchange { expected, desired };
+        Instruction::memory(register, variable, rmw)
+    }
+
+    /// A read-modify-write of a 32-bit variable.
+    pub fn memory(register: Register, variable: u32, rmw: Rmw) -> Instruction {
+        let width = Width(4);
+        Instruction::Update(register, variable, Function::Memory { width, rmw })
+    }
+
+    /// A step on an object; register 3 gets the state read.
+    pub fn object(object: u32, function: ObjectFunction) -> Instruction {
+        Instruction::Update(3, object, Function::Object(function))
+    }
+
+    /// Locks a mutex on behalf of thread `owner`.
+    pub fn lock(object: u32, owner: u32) -> Instruction {
+        let owner = ThreadId(owner);
+        Instruction::object(object, ObjectFunction::MutexLock { owner })
+    }
+
+    /// Unlocks a mutex.
+    pub fn unlock(object: u32) -> Instruction {
+        Instruction::Store(object, FREE)
+    }
+}
+
+/// A program: one list of instructions per thread, main first, and the initial contents of
+/// variables that do not start at zero.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Program {
+    /// The code of each thread.
+    pub threads: Vec<Vec<Instruction>>,
+    /// Initial contents.
+    pub initial: Vec<(u32, Value)>,
+}
+
+impl Program {
+    /// Main creates the given threads, in order, and joins them all.
+    pub fn of_workers(workers: Vec<Vec<Instruction>>) -> Program {
+        let ids = 1..=workers.len() as u32;
+        let main = ids
+            .clone()
+            .map(Instruction::Create)
+            .chain(ids.map(Instruction::Join));
+        Program {
+            threads: std::iter::once(main.collect()).chain(workers).collect(),
+            initial: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Debug for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (thread, code) in self.threads.iter().enumerate() {
+            writeln!(f, "T{thread}:")?;
+            for (line, instruction) in code.iter().enumerate() {
+                writeln!(f, "  {line}: {instruction:?}")?;
+            }
+        }
+        write!(f, "initial: {:?}", self.initial)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Thread {
+    started: bool,
+    at: usize,
+    registers: [Value; REGISTERS],
+    stop: Option<Stop>,
+    events: u32,
+    /// Reads since the last side effect: program point, registers, event index.
+    seen: Vec<(usize, [Value; REGISTERS], u32)>,
+}
+
+/// Runs a [`Program`].
+#[derive(Clone, Debug)]
+pub struct ScriptMachine {
+    program: Program,
+    threads: Vec<Thread>,
+    failure: Option<Failure>,
+}
+
+impl ScriptMachine {
+    /// A machine at the start of `program`.
+    pub fn new(program: Program) -> ScriptMachine {
+        let mut machine = ScriptMachine {
+            program,
+            threads: Vec::new(),
+            failure: None,
+        };
+        machine.reset();
+        machine
+    }
+
+    /// The registers of a thread.
+    pub fn registers(&self, thread: ThreadId) -> [Value; REGISTERS] {
+        self.threads[thread.index()].registers
+    }
+
+    fn op(&self, thread: ThreadId, instruction: Instruction) -> Option<Op> {
+        let order = MemoryOrder::SeqCst;
+        let at = Location;
+        let registers = &self.threads[thread.index()].registers;
+        Some(match instruction {
+            Instruction::Load(_, variable) => Op::Load {
+                at: at(variable),
+                order,
+            },
+            Instruction::Store(variable, value) => Op::Store {
+                at: at(variable),
+                value,
+                order,
+            },
+            Instruction::StoreRegister(variable, register) => Op::Store {
+                at: at(variable),
+                value: registers[register],
+                order,
+            },
+            Instruction::Update(_, variable, function) => Op::Update {
+                at: at(variable),
+                function,
+                order,
+                failure: order,
+            },
+            Instruction::Create(child) => Op::Create {
+                child: ThreadId(child),
+            },
+            Instruction::Join(child) => Op::Join {
+                child: ThreadId(child),
+            },
+            Instruction::Choose(_, alternatives) => Op::Choose { alternatives },
+            Instruction::JumpIf(..) | Instruction::AssertNot(..) | Instruction::Assume(..) => {
+                return None;
+            }
+        })
+    }
+
+    /// Runs `thread` up to its next visible operation.
+    fn settle(&mut self, thread: ThreadId) {
+        loop {
+            let state = &mut self.threads[thread.index()];
+            let code = &self.program.threads[thread.index()];
+            let Some(&instruction) = code.get(state.at) else {
+                state.stop = Some(Stop::Finished);
+                return;
+            };
+            match instruction {
+                Instruction::JumpIf(register, value, target) => {
+                    let taken = state.registers[register] == value;
+                    state.at = if taken { target } else { state.at + 1 };
+                }
+                Instruction::AssertNot(register, value) => {
+                    if state.registers[register] == value {
+                        state.stop = Some(Stop::Failed);
+                        self.failure = Some(Failure {
+                            kind: FailureKind::Assertion,
+                            message: format!("register {register} is {value}"),
+                            thread,
+                            site: Site(state.at as u64),
+                            other: None,
+                        });
+                        return;
+                    }
+                    state.at += 1;
+                }
+                Instruction::Assume(register, value) => {
+                    if state.registers[register] != value {
+                        state.stop = Some(Stop::Assumed);
+                        return;
+                    }
+                    state.at += 1;
+                }
+                Instruction::Load(..) | Instruction::Update(..) => {
+                    let key = (state.at, state.registers);
+                    let before = state.seen.iter().find(|seen| (seen.0, seen.1) == key);
+                    if let Some(&(_, _, since)) = before {
+                        state.stop = Some(Stop::Spinning { since });
+                    } else {
+                        state.seen.push((key.0, key.1, state.events));
+                    }
+                    return;
+                }
+                _ => {
+                    state.seen.clear();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn start(&mut self, thread: ThreadId) {
+        self.threads[thread.index()].started = true;
+        self.settle(thread);
+    }
+}
+
+impl Machine for ScriptMachine {
+    fn reset(&mut self) {
+        self.failure = None;
+        self.threads.clear();
+        let thread = Thread {
+            started: false,
+            at: 0,
+            registers: [0; REGISTERS],
+            stop: None,
+            events: 0,
+            seen: Vec::new(),
+        };
+        self.threads.resize(self.program.threads.len(), thread);
+        self.start(ThreadId::MAIN);
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.len()
+    }
+
+    fn pending(&self, thread: ThreadId) -> Pending {
+        let state = &self.threads[thread.index()];
+        if !state.started {
+            return Pending::Absent;
+        }
+        if let Some(stop) = state.stop {
+            return Pending::Stopped(stop);
+        }
+        let instruction = self.program.threads[thread.index()][state.at];
+        let op = self.op(thread, instruction);
+        Pending::Op(op.expect("a settled thread is at a visible operation"))
+    }
+
+    fn initial(&self, location: Location) -> Value {
+        let mut initial = self.program.initial.iter();
+        let found = initial.find(|(variable, _)| *variable == location.0);
+        found.map_or(0, |&(_, value)| value)
+    }
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, _clock: &[u32]) {
+        let state = &mut self.threads[thread.index()];
+        let instruction = self.program.threads[thread.index()][state.at];
+        state.at += 1;
+        state.events += 1;
+        match instruction {
+            Instruction::Load(register, _) | Instruction::Choose(register, _) => {
+                state.registers[register] = outcome.read;
+            }
+            Instruction::Update(register, ..) => {
+                state.registers[register] = outcome.read;
+                if outcome.wrote.is_some() {
+                    state.events += 1;
+                    state.seen.clear();
+                }
+            }
+            Instruction::Create(child) => self.start(ThreadId(child)),
+            _ => {}
+        }
+        self.settle(thread);
+    }
+
+    fn site(&self, thread: ThreadId) -> Site {
+        Site(self.threads[thread.index()].at as u64)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.failure.clone()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        None
+    }
+}
