@@ -225,8 +225,11 @@ impl ScriptMachine {
                     }
                     state.at += 1;
                 }
-                Instruction::Load(..) | Instruction::Update(..) => {
-                    let key = (state.at, state.registers);
+                Instruction::Load(register, _) | Instruction::Update(register, ..) => {
+                    // What the register holds is about to be overwritten.
+                    let mut registers = state.registers;
+                    registers[register] = 0;
+                    let key = (state.at, registers);
                     let before = state.seen.iter().find(|seen| (seen.0, seen.1) == key);
                     if let Some(&(_, _, since)) = before {
                         state.stop = Some(Stop::Spinning { since });

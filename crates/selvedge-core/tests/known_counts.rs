@@ -1,0 +1,112 @@
+//! Numbers of executions that are known from the literature or by hand.
+
+use selvedge_core::model::SequentialConsistency;
+use selvedge_core::op::Rmw;
+use selvedge_core::trust::{self, Ending, Report, Silent};
+use selvedge_testkit::Instruction as I;
+use selvedge_testkit::{Program, ScriptMachine};
+
+fn search(program: Program) -> Report {
+    let mut machine = ScriptMachine::new(program);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, true, &mut Silent);
+    assert_eq!(report.ending, Ending::Complete);
+    report
+}
+
+fn executions(workers: Vec<Vec<I>>) -> u64 {
+    search(Program::of_workers(workers)).counts.executions
+}
+
+/// A plain `x++`: a load and a store of one more. The scripted machine has no arithmetic, so each
+/// store has a value of its own; the number of graphs does not depend on values.
+fn increment(value: u128) -> [I; 2] {
+    [I::Load(0, 0), I::Store(0, value)]
+}
+
+#[test]
+fn two_threads_with_two_increments_have_34_executions() {
+    let worker = |n: u128| [increment(n), increment(n + 1)].concat();
+    assert_eq!(executions(vec![worker(1), worker(3)]), 34);
+}
+
+#[test]
+fn three_threads_with_two_increments_have_7134_executions() {
+    let worker = |n: u128| [increment(n), increment(n + 1)].concat();
+    assert_eq!(executions(vec![worker(1), worker(3), worker(5)]), 7134);
+}
+
+#[test]
+fn micro_has_51318_executions() {
+    let worker = |n: u128| {
+        let read = [I::Load(1, 0)];
+        [&increment(n)[..], &increment(n + 1), &read].concat()
+    };
+    assert_eq!(executions(vec![worker(1), worker(3), worker(5)]), 51318);
+}
+
+#[test]
+fn fetch_adds_come_in_every_order() {
+    for (threads, factorial) in [(2, 2), (3, 6), (4, 24), (5, 120)] {
+        let workers = vec![vec![I::fetch_add(0, 0, 1)]; threads];
+        assert_eq!(executions(workers), factorial);
+    }
+}
+
+#[test]
+fn three_threads_with_several_fetch_adds_each() {
+    assert_eq!(executions(vec![vec![I::fetch_add(0, 0, 1); 2]; 3]), 90);
+    assert_eq!(executions(vec![vec![I::fetch_add(0, 0, 1); 3]; 3]), 1680);
+}
+
+#[test]
+fn three_critical_sections_come_in_six_orders_and_never_block() {
+    let worker = |t| vec![I::lock(9, t), I::unlock(9)];
+    let report = search(Program::of_workers(vec![worker(1), worker(2), worker(3)]));
+    assert_eq!(report.counts.executions, 6);
+}
+
+#[test]
+fn store_buffering_has_three_executions() {
+    let worker = |mine, theirs| vec![I::Store(mine, 1), I::Load(0, theirs)];
+    assert_eq!(executions(vec![worker(0, 1), worker(1, 0)]), 3);
+}
+
+#[test]
+fn independent_reads_of_independent_writes_have_15_executions() {
+    let reader = |first, second| vec![I::Load(0, first), I::Load(1, second)];
+    let writer = |variable| vec![I::Store(variable, 1)];
+    let workers = vec![writer(0), writer(1), reader(0, 1), reader(1, 0)];
+    assert_eq!(executions(workers), 15);
+}
+
+#[test]
+fn two_writes_each_in_opposite_order_have_three_executions() {
+    let worker = |first, second| vec![I::Store(first, 1), I::Store(second, 2)];
+    assert_eq!(executions(vec![worker(0, 1), worker(1, 0)]), 3);
+}
+
+/// A lock of one compare-exchange; failed attempts are pure iterations. The executions are the
+/// orders of the acquisitions.
+#[test]
+fn spin_lock_acquisitions_interleave_in_binomially_many_ways() {
+    let worker = |acquisitions: usize| {
+        let mut code = Vec::new();
+        for _ in 0..acquisitions {
+            let here = code.len();
+            code.push(I::compare_exchange(0, 0, 0, 1));
+            code.push(I::JumpIf(0, 1, here));
+            code.push(I::Store(0, 0));
+        }
+        code
+    };
+    for (acquisitions, orders) in [(1, 2), (2, 6), (3, 20), (7, 3432)] {
+        let workers = vec![worker(acquisitions), worker(acquisitions)];
+        assert_eq!(executions(workers), orders, "{acquisitions} each");
+    }
+}
+
+#[test]
+fn an_exchange_is_read_and_write() {
+    let worker = |value| vec![I::memory(0, 0, Rmw::Exchange(value))];
+    assert_eq!(executions(vec![worker(1), worker(2), worker(3)]), 6);
+}
