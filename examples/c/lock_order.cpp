@@ -1,0 +1,32 @@
+// Two threads that lock two mutexes in opposite orders.
+//
+// With USE_STD_LOCK both are taken by std::lock, which backs off instead of waiting.
+//
+// Check:    selvedge verify examples/c/lock_order.cpp
+// Expected: bug, a deadlock: each holds the mutex that the other one waits for
+// Source:   folklore
+#include <mutex>
+#include <thread>
+
+static std::mutex first, second;
+static int moves;
+
+static void move(std::mutex &from, std::mutex &to)
+{
+#ifdef USE_STD_LOCK
+    std::scoped_lock hold(from, to);
+#else
+    std::lock_guard<std::mutex> hold_from(from);
+    std::lock_guard<std::mutex> hold_to(to);
+#endif
+    moves++;
+}
+
+int main()
+{
+    std::thread forth([] { move(first, second); });
+    std::thread back([] { move(second, first); });
+    forth.join();
+    back.join();
+    return moves == 2 ? 0 : 1;
+}
