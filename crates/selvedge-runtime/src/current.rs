@@ -4,86 +4,192 @@
 
 use std::ffi::c_void;
 
-use selvedge_core::{FailureKind, Location, Op, Outcome, Site, ThreadId, Width};
+use selvedge_core::failure::Other;
+use selvedge_core::{
+    Effect, Failure, FailureKind, Location, Op, Outcome, Pending, Site, Stop, ThreadId, Value,
+    Width,
+};
+
+use crate::arena::pointer;
+use crate::fiber::{self, Start};
+use crate::gate::gate;
+use crate::heap::HeapBlock;
+use crate::locations::Kind;
+use crate::memory;
+use crate::posix;
+use crate::runtime::{Phase, with};
 
 /// The thread whose fiber is running.
 pub(crate) fn thread() -> ThreadId {
-    unimplemented!()
+    with(|runtime| ThreadId(runtime.running as u32))
 }
 
 /// Whether the program's constructors are still running (no fibers yet; everything is executed
 /// at once and natively).
+#[inline(always)]
 pub(crate) fn booting() -> bool {
-    unimplemented!()
+    with(|runtime| runtime.phase != Phase::Fiber)
 }
 
 /// Where the program called into the runtime. Ask at the entry: program code that runs later (a
 /// callback) overwrites it.
+#[inline(always)]
 pub(crate) fn site() -> Site {
-    unimplemented!()
+    // SAFETY: the gate is mapped while a program is loaded.
+    Site(unsafe { (*gate()).site } as u64)
 }
 
 /// Whether `thread` has been created in this execution.
 pub(crate) fn exists(thread: ThreadId) -> bool {
-    let _ = thread;
-    unimplemented!()
+    with(|runtime| runtime.exists(thread.index()))
 }
 
 /// The number of events that happen before the present point of the running thread: grows along
 /// happens-before and does not depend on the interleaving.
 pub(crate) fn clock_sum() -> u64 {
-    unimplemented!()
+    with(|runtime| {
+        runtime
+            .current()
+            .clock
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum()
+    })
 }
 
 /// Whether waiting on a condition variable may end without a signal.
 pub(crate) fn spurious_wakeups() -> bool {
-    unimplemented!()
+    with(|runtime| runtime.settings.spurious_wakeups)
 }
 
 /// Stops before `op`, lets the explorer decide, and returns what it decided.
 pub(crate) fn perform(op: Op, site: Site) -> Outcome {
-    let _ = (op, site);
-    unimplemented!()
+    if booting() {
+        return perform_natively(op, site);
+    }
+    let outcome = suspend(op, site);
+    if let Some(location) = op.location() {
+        let (address, width, kind) = with(|runtime| {
+            runtime.locations.perform(location, runtime.run);
+            let entry = runtime.locations.entry(location);
+            (entry.address, entry.width, entry.kind)
+        });
+        if kind == Kind::Memory {
+            match op {
+                Op::Store { value, .. } => memory::write(address, width, value),
+                _ => {
+                    if let Some(value) = outcome.wrote {
+                        memory::write(address, width, value);
+                    }
+                }
+            }
+        }
+    }
+    outcome
+}
+
+/// Gives control to the explorer until it resumes the running thread.
+#[inline(always)]
+fn suspend(op: Op, site: Site) -> Outcome {
+    let (save, host) = with(|runtime| {
+        let host = runtime.host;
+        let thread = runtime.current();
+        thread.pending = Pending::Op(op);
+        thread.site = site.0 as usize;
+        (&raw mut thread.context, host)
+    });
+    // SAFETY: the host is suspended in `resume`; `save` belongs to the running thread. The threads
+    // may move while this one is suspended, but `save` is used only before that.
+    unsafe { fiber::switch(save, host) };
+    with(|runtime| runtime.current().outcome)
+}
+
+/// While constructors run there is one thread, and memory is what it says.
+fn perform_natively(op: Op, site: Site) -> Outcome {
+    let at = |location: Location| with(|runtime| *runtime.locations.entry(location));
+    match op {
+        Op::Load { at: location, .. } => {
+            let entry = at(location);
+            Outcome {
+                read: memory::read(entry.address, entry.width),
+                wrote: None,
+            }
+        }
+        Op::Store {
+            at: location,
+            value,
+            ..
+        } => {
+            let entry = at(location);
+            memory::write(entry.address, entry.width, value);
+            Outcome::default()
+        }
+        Op::Update {
+            at: location,
+            function,
+            ..
+        } => {
+            let entry = at(location);
+            let read = memory::read(entry.address, entry.width);
+            let wrote = match function.apply(read) {
+                Effect::Write(value) => Some(value),
+                Effect::Keep => None,
+                Effect::Choose(_) => Some(function.choose(read, 0)),
+                Effect::Block => refuse("waiting before `main`".to_owned(), site),
+            };
+            if let Some(value) = wrote {
+                memory::write(entry.address, entry.width, value);
+            }
+            Outcome { read, wrote }
+        }
+        Op::Fence { .. } | Op::JoinAll => Outcome::default(),
+        Op::Create { .. } | Op::Join { .. } => refuse("threads before `main`".to_owned(), site),
+        Op::Choose { .. } => refuse("choices before `main`".to_owned(), site),
+    }
+}
+
+/// The location of `width` bytes of memory at `address`.
+pub(crate) fn location(address: usize, width: Width) -> Location {
+    with(|runtime| runtime.locations.number(address, width.0, Kind::Memory))
 }
 
 /// The location of the synchronisation object at `address`. Its state before the first visible
 /// operation is the number of `width` bytes (4: once, spin lock, static guard; 8: the others)
 /// stored there.
 pub(crate) fn object(address: usize, width: Width) -> Location {
-    let _ = (address, width);
-    unimplemented!()
+    with(|runtime| runtime.locations.number(address, width.0, Kind::Object))
 }
 
 /// (Re)initialises the object at `address` with abstract state `value`: a plain write as far as
 /// races are concerned, a visible store if the object was used before in this execution.
 pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: Site) {
-    let _ = (address, width, value, site);
-    unimplemented!()
+    touch(address, usize::from(width.0), true, site);
+    memory::write(address, width.0, Value::from(value));
 }
 
 /// A plain access of `size` bytes that the compiler did not announce (made by a libc function on
 /// the program's behalf).
 pub(crate) fn touch(address: usize, size: usize, write: bool, site: Site) {
     let _ = (address, size, write, site);
-    unimplemented!()
 }
 
 /// A plain store of `width` bytes that the compiler did not announce: an event where a store in the
 /// program would be one.
 pub(crate) fn store(address: usize, width: Width, value: u64, site: Site) {
-    let _ = (address, width, value, site);
-    unimplemented!()
+    touch(address, usize::from(width.0), true, site);
+    memory::write(address, width.0, Value::from(value));
 }
 
 /// Notes that the thread did something a pure iteration cannot do (allocation, output, …).
-pub(crate) fn impure() {
-    unimplemented!()
-}
+pub(crate) fn impure() {}
 
 /// The number that the next [`spawn`] of the running thread will return; the program may store it
 /// where the new thread reads it.
 pub(crate) fn next_thread() -> ThreadId {
-    unimplemented!()
+    match with(|runtime| runtime.next_child()) {
+        Ok(child) => ThreadId(child as u32),
+        Err(why) => refuse(why, site()),
+    }
 }
 
 /// Starts a thread: creates its fiber and performs the [`Op::Create`].
@@ -92,63 +198,157 @@ pub(crate) fn spawn(
     argument: *mut c_void,
     site: Site,
 ) -> ThreadId {
-    let _ = (start, argument, site);
-    unimplemented!()
+    if booting() {
+        refuse("threads before `main`".to_owned(), site);
+    }
+    let child = next_thread();
+    perform(Op::Create { child }, site);
+    // SAFETY: on x86-64, a function that ignores its further arguments can be called with them.
+    let start: Start = unsafe { std::mem::transmute(start) };
+    with(|runtime| {
+        let parent = runtime.running;
+        runtime.threads[parent].spawned += 1;
+        let child = child.index();
+        runtime.begin_thread(child);
+        let (young, old) = runtime.pair(child, parent);
+        young.clock.copy_from_slice(&old.clock);
+        young.clock[child] = 0;
+        let top = young.slot.stack_top;
+        // SAFETY: the slot is committed, aligned to pages, and nothing runs on it.
+        young.context = unsafe { fiber::prepare(top, start, (argument, 0, 0), posix::after_start) };
+    });
+    child
+}
+
+/// Prepares main's fiber.
+pub(crate) fn start_main() {
+    with(|runtime| {
+        runtime.begin_thread(0);
+        // SAFETY: the address of the program's `main`; further arguments do no harm.
+        let start: Start = unsafe { std::mem::transmute(runtime.image.main) };
+        let thread = &mut runtime.threads[0];
+        let arguments = thread.slot.stack_top - 64;
+        let name = arguments + 32;
+        // SAFETY: the top of a committed stack that nothing runs on.
+        unsafe {
+            pointer::<[usize; 4]>(arguments).write([name, 0, 0, 0]);
+            pointer::<[u8; 8]>(name).write(*b"program\0");
+        }
+        let count = pointer(1);
+        // SAFETY: as above, below the arguments.
+        thread.context = unsafe {
+            let words = (count, arguments, arguments + 16);
+            fiber::prepare(arguments, start, words, posix::after_main)
+        };
+    });
 }
 
 /// Ends the running thread with `result`, which a join returns.
 pub(crate) fn finish(result: *mut c_void) -> ! {
-    let _ = result;
-    unimplemented!()
+    with(|runtime| runtime.current().result = result);
+    stop(Stop::Finished, site())
 }
 
 /// The result of a thread that has finished (ask after an [`Op::Join`]).
 pub(crate) fn result(thread: ThreadId) -> *mut c_void {
-    let _ = thread;
-    unimplemented!()
+    with(|runtime| runtime.threads[thread.index()].result)
 }
 
 /// Ends the process as far as the running thread is concerned.
 pub(crate) fn exit() -> ! {
-    unimplemented!()
+    stop(Stop::Exited, site())
 }
 
 /// Ends the execution: an assumption does not hold.
 pub(crate) fn assume_false() -> ! {
-    unimplemented!()
+    stop(Stop::Assumed, site())
 }
 
 /// Reports a bug at `site` and stops the thread.
 pub(crate) fn fail(kind: FailureKind, message: String, site: Site) -> ! {
-    let _ = (kind, message, site);
-    unimplemented!()
+    fail_with(kind, message, site, None)
+}
+
+/// Reports a bug that has a second party.
+pub(crate) fn fail_with(kind: FailureKind, message: String, site: Site, other: Option<Other>) -> ! {
+    with(|runtime| {
+        let thread = ThreadId(runtime.running as u32);
+        runtime.failure.get_or_insert(Failure {
+            kind,
+            message,
+            thread,
+            site,
+            other,
+        });
+    });
+    stop(Stop::Failed, site)
 }
 
 /// Gives up on this program, naming what is not modelled.
 pub(crate) fn refuse(what: String, site: Site) -> ! {
-    let _ = (what, site);
-    unimplemented!()
+    with(|runtime| {
+        runtime.refusal.get_or_insert(what);
+    });
+    stop(Stop::Refused, site)
+}
+
+/// Stops the running thread for good.
+fn stop(stop: Stop, site: Site) -> ! {
+    let host = with(|runtime| {
+        assert!(
+            runtime.phase != Phase::Host,
+            "the program cannot stop: it is not running"
+        );
+        let host = runtime.host;
+        let thread = runtime.current();
+        thread.pending = Pending::Stopped(stop);
+        thread.site = site.0 as usize;
+        host
+    });
+    // SAFETY: the host is suspended where it started this thread (or the constructors).
+    unsafe { fiber::leave_to(host) }
 }
 
 /// Allocates from the running thread's heap; `None` when the limit is reached.
 pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut c_void> {
-    let _ = (size, alignment, site);
-    unimplemented!()
+    with(|runtime| {
+        let limit = runtime.settings.heap_limit;
+        let index = runtime.running;
+        if size > limit - runtime.heap_used.min(limit) {
+            return None;
+        }
+        let region = &mut runtime.threads[index].heap;
+        let before = region.used();
+        let start = region.take(size, alignment)?;
+        region.note(HeapBlock {
+            start: start as u64,
+            size: size as u64,
+            thread: ThreadId(index as u32),
+            site,
+            freed: None,
+        });
+        runtime.heap_used += region.used() - before;
+        Some(pointer(start))
+    })
 }
 
 /// Frees a block; reports double and bad frees, and accesses that nothing orders before it.
 pub(crate) fn release(block: *mut c_void, site: Site) {
     let _ = (block, site);
-    unimplemented!()
 }
 
 /// The size of a live block, `None` if `block` is not the start of one.
 pub(crate) fn block_size(block: *mut c_void) -> Option<usize> {
-    let _ = block;
-    unimplemented!()
+    with(|runtime| {
+        let region = runtime.layout.heap_owner(block.addr())?;
+        let region = &runtime.threads.get(region)?.heap;
+        let found = region.block(region.block_at_or_before(block.addr())?);
+        let live = found.start as usize == block.addr() && found.freed.is_none();
+        live.then_some(found.size as usize)
+    })
 }
 
 /// Whether the program's output is shown (on replay) rather than swallowed.
 pub(crate) fn output_shown() -> bool {
-    unimplemented!()
+    with(|runtime| runtime.settings.show_output)
 }

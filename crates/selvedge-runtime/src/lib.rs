@@ -1,9 +1,33 @@
 //! Runs C and C++ programs natively under the control of an explorer.
 //!
 //! The program is compiled with the compiler's ThreadSanitizer instrumentation, linked into a shared
-//! object together with small stubs that jump through [a table](abi), loaded into this process,
-//! and run on fibers. [`NativeMachine`] drives it through [`selvedge_core::Machine`].
+//! object together with small stubs that jump through a table (see [`support`]), loaded into this
+//! process, and run on fibers. [`NativeMachine`] drives it through [`selvedge_core::Machine`].
 #![allow(dead_code)]
 
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("Selvedge runs programs on x86-64 Linux only");
+
+mod abi;
+mod arena;
 mod current;
+mod fiber;
+mod gate;
+mod heap;
+mod loader;
+mod locations;
+mod machine;
+mod memory;
 mod posix;
+mod provisional;
+mod runtime;
+mod settings;
+mod snapshot;
+pub mod support;
+mod thread;
+mod tsan;
+
+pub use heap::HeapBlock;
+pub use loader::LoadError;
+pub use machine::NativeMachine;
+pub use settings::{Plain, Settings};

@@ -1,0 +1,59 @@
+//! The one list of what the program under test may call in the runtime.
+//!
+//! Each module contributes its part. The list yields both the assembly stubs that are linked into
+//! the program ([`crate::support::stub_assembly`]) and the table in the [gate](crate::gate) that
+//! they jump through.
+
+use std::borrow::Cow;
+
+use crate::gate::{self, gate};
+
+/// An entry point into the runtime.
+pub(crate) struct Export {
+    /// The symbol the program refers to.
+    pub(crate) name: Cow<'static, str>,
+    /// The address of the function it gets.
+    pub(crate) function: usize,
+    /// What the stub notes before it jumps.
+    pub(crate) entry: Entry,
+}
+
+/// What the stub of an export notes in the gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// Return address and stack pointer.
+    Light,
+    /// The callee-saved registers too: for everything that may turn out to be a visible read, so
+    /// that a repeated state can be recognised.
+    Full,
+}
+
+/// All exports, in the order of the table.
+pub(crate) fn exports() -> Vec<Export> {
+    let mut all = crate::tsan::exports();
+    let full = |(name, function): (&'static str, usize)| Export {
+        name: name.into(),
+        function,
+        entry: Entry::Full,
+    };
+    all.extend(crate::posix::entries().into_iter().map(full));
+    for export in crate::provisional::entries().into_iter().map(full) {
+        if all.iter().all(|known| known.name != export.name) {
+            all.push(export);
+        }
+    }
+    all
+}
+
+/// Fills the table of the mapped gate.
+pub(crate) fn fill_table() {
+    let exports = exports();
+    assert!(
+        exports.len() <= gate::CAPACITY,
+        "the gate's table is too small"
+    );
+    for (slot, export) in exports.iter().enumerate() {
+        // SAFETY: the gate is mapped, `slot` is below its capacity, and no reference to it is live.
+        unsafe { (*gate()).table[slot] = export.function };
+    }
+}

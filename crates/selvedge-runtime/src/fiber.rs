@@ -1,0 +1,127 @@
+//! Switching between the explorer and the threads of the program.
+//!
+//! A suspended context is one word: the stack pointer below which its callee-saved registers and
+//! its return address lie. So a context is saved with the stack it lives on.
+
+use std::arch::naked_asm;
+use std::ffi::c_void;
+
+/// A suspended context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct Context(usize);
+
+impl Context {
+    /// No context.
+    pub(crate) const NONE: Context = Context(0);
+
+    /// The stack pointer it was suspended with.
+    pub(crate) fn stack_pointer(self) -> usize {
+        self.0
+    }
+}
+
+/// What a fiber runs: a function of up to three words.
+pub(crate) type Start = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
+/// What a fiber does with the result; it must not return.
+pub(crate) type End = extern "C-unwind" fn(*mut c_void) -> !;
+
+/// The frame that [`switch`] pops, lowest address first.
+#[repr(C)]
+struct Frame {
+    r15: usize,
+    r14: usize,
+    r13: usize,
+    r12: usize,
+    rbx: usize,
+    rbp: usize,
+    resume_at: usize,
+    /// Keeps the stack aligned for the first call, and ends the chain of frames.
+    padding: [usize; 2],
+}
+
+/// Prepares a context on the stack that ends at `top`: `end(start(a, b, c))`.
+///
+/// # Safety
+///
+/// `top` must be a multiple of 16 with at least 72 writable bytes below it that nothing else uses.
+pub(crate) unsafe fn prepare(
+    top: usize,
+    start: Start,
+    arguments: (*mut c_void, usize, usize),
+    end: End,
+) -> Context {
+    let at = top - size_of::<Frame>();
+    let frame = Frame {
+        r15: end as usize,
+        r14: arguments.2,
+        r13: arguments.1,
+        r12: arguments.0.expose_provenance(),
+        rbx: start as usize,
+        rbp: 0,
+        resume_at: begin as *const () as usize,
+        padding: [0; 2],
+    };
+    // SAFETY: the caller vouches for the bytes below `top`.
+    unsafe { std::ptr::with_exposed_provenance_mut::<Frame>(at).write(frame) };
+    Context(at)
+}
+
+/// Suspends the running context into `save` and continues with `to`.
+///
+/// # Safety
+///
+/// `save` must be writable, and `to` a context that is suspended and has not been continued since.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn switch(save: *mut Context, to: Context) {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        "mov [rdi], rsp",
+        "mov rdi, rsi",
+        "jmp {leave}",
+        leave = sym leave_to,
+    )
+}
+
+/// Continues with `to` and forgets the running context.
+///
+/// # Safety
+///
+/// As for [`switch`].
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn leave_to(to: Context) -> ! {
+    naked_asm!(
+        "mov rsp, rdi",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        // A jump rather than a return: the processor's return predictor knows nothing of fibers.
+        "pop rcx",
+        "jmp rcx",
+    )
+}
+
+/// The first code of a fiber. Its missing return address tells unwinders that the stack ends here.
+#[unsafe(naked)]
+unsafe extern "C" fn begin() {
+    naked_asm!(
+        ".cfi_startproc",
+        ".cfi_undefined rip",
+        "mov rdi, r12",
+        "mov rsi, r13",
+        "mov rdx, r14",
+        "call rbx",
+        "mov rdi, rax",
+        "call r15",
+        "ud2",
+        ".cfi_endproc",
+    )
+}

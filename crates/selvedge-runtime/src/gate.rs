@@ -1,0 +1,76 @@
+//! The page through which the program under test enters the runtime.
+//!
+//! It lies at a fixed address below 2 GiB, so that the stubs linked into the program reach it with
+//! absolute operands, without relocations and without anything that has to be filled in before
+//! the program's constructors run. A stub notes where it was called from and jumps through the
+//! table.
+
+use std::io;
+use std::ptr;
+
+/// Where the gate is mapped.
+pub(crate) const ADDRESS: usize = 0x1000_0000;
+/// How many entry points the table can hold.
+pub(crate) const CAPACITY: usize = 4096;
+
+/// The callee-saved registers of the program at the moment it entered the runtime.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Registers {
+    pub(crate) rbx: usize,
+    pub(crate) rbp: usize,
+    pub(crate) r12: usize,
+    pub(crate) r13: usize,
+    pub(crate) r14: usize,
+    pub(crate) r15: usize,
+}
+
+/// The layout of the gate; the stubs know the offsets from `support`.
+#[repr(C)]
+pub(crate) struct Gate {
+    /// Not zero if the next entry has to call `settle` first.
+    pub(crate) attention: usize,
+    /// Return address of the last entry.
+    pub(crate) site: usize,
+    /// Stack pointer at the last entry; the return address lies there.
+    pub(crate) stack_pointer: usize,
+    /// Registers at the last entry through a full stub.
+    pub(crate) registers: Registers,
+    /// What a stub calls before anything else when `attention` is set.
+    pub(crate) settle: usize,
+    /// The entry points, in the order of `abi::exports`.
+    pub(crate) table: [usize; CAPACITY],
+}
+
+/// Maps the gate; once per process.
+pub(crate) fn map() -> io::Result<()> {
+    let wanted = ptr::without_provenance_mut(ADDRESS);
+    // SAFETY: a fresh anonymous mapping that may not replace an existing one.
+    let got = unsafe {
+        libc::mmap(
+            wanted,
+            size_of::<Gate>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
+            -1,
+            0,
+        )
+    };
+    if got == wanted {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Unmaps the gate; the program must not run any more.
+pub(crate) fn unmap() {
+    // SAFETY: mapped by `map`, and no reference to it is live.
+    unsafe { libc::munmap(gate().cast(), size_of::<Gate>()) };
+}
+
+/// The gate. Only to be used once it is mapped, and never across a switch of fibers.
+#[inline(always)]
+pub(crate) fn gate() -> *mut Gate {
+    ptr::with_exposed_provenance_mut(ADDRESS)
+}

@@ -1,0 +1,248 @@
+//! The machine that explorers drive.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+
+use crate::arena;
+use crate::current;
+use crate::fiber::{self, Context};
+use crate::heap;
+use crate::loader::{self, Image, LoadError};
+use crate::runtime::{self, Phase, Runtime, with};
+use crate::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::thread::{Layout, Thread};
+use crate::{abi, gate};
+
+/// A C or C++ program that is loaded into this process.
+///
+/// There can be one per process at a time, because the program's globals, the fixed addresses and
+/// the signal handlers exist once.
+pub struct NativeMachine {
+    /// Neither to be sent nor to be shared: fibers belong to one thread of the process.
+    confined: PhantomData<Cell<*mut ()>>,
+}
+
+thread_local! {
+    static LOADED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Address space for the program's constructors to run on.
+const BOOT_STACK: usize = 0x1c00_0000_0000;
+const BOOT_STACK_SIZE: usize = 8 << 20;
+
+impl NativeMachine {
+    /// Loads the shared object at `library`, runs its constructors, and stops before `main`'s first
+    /// visible operation.
+    pub fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> {
+        if LOADED.replace(true) {
+            return Err(LoadError::Busy);
+        }
+        let library = library.canonicalize()?;
+        let image = Image::read(&library)?;
+        let locals = (image.thread_locals.size, image.thread_locals.alignment);
+        let layout = Layout::new(settings.stack_size, locals, settings.heap_limit);
+        reserve(&layout, &settings)?;
+        let main = Thread::new(0, &layout);
+        main.slot.open()?;
+        runtime::install(Runtime::new(settings, layout, image, main));
+        boot(&library)?;
+        with(|runtime| runtime.snapshot = Snapshot::take(&runtime.image.writable));
+        crate::posix::booted();
+        let mut machine = NativeMachine {
+            confined: PhantomData,
+        };
+        machine.reset();
+        Ok(machine)
+    }
+
+    /// The address and width of a location.
+    pub fn range_of(&self, location: Location) -> (u64, u8) {
+        with(|runtime| {
+            let entry = runtime.locations.entry(location);
+            (entry.address as u64, entry.width)
+        })
+    }
+
+    /// The address the program was loaded at: sites minus this are addresses in its file.
+    pub fn load_base(&self) -> u64 {
+        with(|runtime| runtime.image.base as u64)
+    }
+}
+
+/// The address space that a program with these settings takes: start, size, and whether it reads as
+/// zero (or is opened piece by piece).
+fn areas(layout: &Layout, settings: &Settings) -> [(usize, usize, bool); 3] {
+    let threads = settings.max_threads.max(1) as usize;
+    [
+        (arena::STACKS, layout.stacks_size(threads), false),
+        (arena::HEAPS, layout.heap_region * threads, false),
+        (BOOT_STACK, BOOT_STACK_SIZE, true),
+    ]
+}
+
+fn reserve(layout: &Layout, settings: &Settings) -> Result<(), LoadError> {
+    if !heap::fits(layout.heap_region, settings.max_threads.max(1) as usize) {
+        let what = "the heap limit times the limit on threads is too large";
+        return Err(LoadError::Unsupported(what.to_owned()));
+    }
+    gate::map()?;
+    abi::fill_table();
+    for (start, size, zeroed) in areas(layout, settings) {
+        if zeroed {
+            arena::reserve_zeroed(start, size)?;
+        } else {
+            arena::reserve(start, size)?;
+        }
+    }
+    Ok(())
+}
+
+/// Loads the program on a stack of its own, so that a constructor that fails can be left.
+fn boot(library: &Path) -> Result<(), LoadError> {
+    struct Boot {
+        library: PathBuf,
+        result: Option<Result<usize, LoadError>>,
+    }
+    unsafe extern "C-unwind" fn start(boot: *mut c_void, _: usize, _: usize) -> *mut c_void {
+        // SAFETY: `boot` below passes a pointer to its local, which lives while the fiber runs.
+        let boot = unsafe { &mut *boot.cast::<Boot>() };
+        boot.result = Some(loader::open(&boot.library));
+        std::ptr::null_mut()
+    }
+    extern "C-unwind" fn end(_: *mut c_void) -> ! {
+        let host = with(|runtime| runtime.host);
+        // SAFETY: the host is suspended in `boot` below.
+        unsafe { fiber::leave_to(host) }
+    }
+    let mut boot = Boot {
+        library: library.to_owned(),
+        result: None,
+    };
+    let top = BOOT_STACK + BOOT_STACK_SIZE;
+    // SAFETY: the boot stack was mapped for this purpose.
+    let context = unsafe { fiber::prepare(top, start, ((&raw mut boot).cast(), 0, 0), end) };
+    with(|runtime| {
+        runtime.phase = Phase::Boot;
+        runtime.run = 1;
+        runtime.begin_thread(0);
+    });
+    enter(context);
+    let failed = with(|runtime| {
+        runtime.phase = Phase::Host;
+        (runtime.failure.take(), runtime.refusal.take())
+    });
+    match (failed, boot.result) {
+        ((Some(failure), _), _) => Err(LoadError::Constructor(failure)),
+        ((_, Some(refusal)), _) => Err(LoadError::Refused(refusal)),
+        (_, Some(Err(error))) => Err(error),
+        (_, Some(Ok(base))) => {
+            with(|runtime| runtime.image.place(base));
+            Ok(())
+        }
+        (_, None) => Err(LoadError::Unsupported(
+            "a constructor ended the process".to_owned(),
+        )),
+    }
+}
+
+/// Runs a context until it comes back to the host.
+#[inline(always)]
+fn enter(context: Context) {
+    let save = with(|runtime| &raw mut runtime.host);
+    // SAFETY: `save` points into the installed runtime, which is not replaced while the program
+    // is loaded; `context` was just prepared or is a suspended thread's.
+    unsafe { fiber::switch(save, context) };
+}
+
+/// Runs the thread with this number up to its next stop.
+fn run(thread: usize) {
+    let context = with(|runtime| {
+        runtime.phase = Phase::Fiber;
+        runtime.running = thread;
+        runtime.threads[thread].context
+    });
+    enter(context);
+    with(|runtime| {
+        runtime.phase = Phase::Host;
+        let thread = &mut runtime.threads[thread];
+        thread.lowest = thread.lowest.min(thread.context.stack_pointer());
+    });
+}
+
+impl Machine for NativeMachine {
+    fn reset(&mut self) {
+        with(Runtime::restore);
+        crate::posix::reset();
+        current::start_main();
+        run(0);
+    }
+
+    fn threads(&self) -> usize {
+        with(|runtime| runtime.threads.len())
+    }
+
+    fn pending(&self, thread: ThreadId) -> Pending {
+        with(|runtime| match runtime.threads.get(thread.index()) {
+            Some(known) if known.run == runtime.run => known.pending,
+            _ => Pending::Absent,
+        })
+    }
+
+    fn initial(&self, location: Location) -> Value {
+        with(|runtime| runtime.initial(location))
+    }
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
+        let index = thread.index();
+        let created = with(|runtime| {
+            let thread = &mut runtime.threads[index];
+            let known = clock.len().min(thread.clock.len());
+            thread.clock[..known].copy_from_slice(&clock[..known]);
+            thread.clock[known..].fill(0);
+            thread.outcome = outcome;
+            match thread.pending {
+                Pending::Op(Op::Create { child }) => Some(child.index()),
+                Pending::Op(_) => None,
+                Pending::Absent | Pending::Stopped(_) => {
+                    panic!(
+                        "{thread_id} has no pending operation",
+                        thread_id = ThreadId(index as u32)
+                    )
+                }
+            }
+        });
+        run(index);
+        if let Some(child) = created {
+            run(child);
+        }
+    }
+
+    fn site(&self, thread: ThreadId) -> Site {
+        with(|runtime| Site(runtime.threads[thread.index()].site as u64))
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        with(|runtime| runtime.failure.clone())
+    }
+
+    fn refusal(&self) -> Option<String> {
+        with(|runtime| runtime.refusal.clone())
+    }
+}
+
+impl Drop for NativeMachine {
+    fn drop(&mut self) {
+        with(|runtime| {
+            for (start, size, _) in areas(&runtime.layout, &runtime.settings) {
+                arena::unreserve(start, size);
+            }
+        });
+        gate::unmap();
+        LOADED.set(false);
+    }
+}

@@ -1,0 +1,52 @@
+//! How a program is to be run.
+
+use std::time::Duration;
+
+/// What plain (non-atomic) accesses are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Plain {
+    /// Invisible, and checked for data races.
+    #[default]
+    Race,
+    /// Events of their own, sequentially consistent; no race check.
+    Sc,
+}
+
+/// Settings of a [`NativeMachine`](crate::NativeMachine); the defaults suit small programs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What plain accesses are.
+    pub plain: Plain,
+    /// How often a thread may pass the same visible operation in one frame, if that is bounded.
+    pub unroll: Option<u32>,
+    /// Bytes of stack per thread.
+    pub stack_size: usize,
+    /// Bytes of heap per execution.
+    pub heap_limit: usize,
+    /// The largest number of threads.
+    pub max_threads: u32,
+    /// How much processor time a thread may take between two visible operations.
+    pub watchdog: Duration,
+    /// Whether condition variables wake up without a signal.
+    pub spurious_wakeups: bool,
+    /// Whether the program's output is shown.
+    pub show_output: bool,
+    /// Whether memory that is still allocated at the end is an error.
+    pub check_leaks: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            plain: Plain::Race,
+            unroll: None,
+            stack_size: 256 << 10,
+            heap_limit: 256 << 20,
+            max_threads: 1000,
+            watchdog: Duration::from_secs(5),
+            spurious_wakeups: false,
+            show_output: false,
+            check_leaks: false,
+        }
+    }
+}

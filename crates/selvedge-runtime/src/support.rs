@@ -1,0 +1,66 @@
+//! What the command line needs to build a program that the runtime can load.
+
+use std::fmt::Write as _;
+use std::mem::offset_of;
+
+use crate::abi::{self, Entry};
+use crate::gate::{self, Gate};
+
+/// Assembly (AT&T syntax, for the C compiler's driver) that must be linked into every program: one
+/// hidden function per entry point of the runtime.
+pub fn stub_assembly() -> String {
+    let at = |offset: usize| gate::ADDRESS + offset;
+    let registers = at(offset_of!(Gate, registers));
+    let mut text = String::from("\t.text\n");
+    settle_routine(&mut text, at(offset_of!(Gate, settle)));
+    for (slot, export) in abi::exports().iter().enumerate() {
+        let name = &export.name;
+        let _ = write!(
+            text,
+            "\t.globl {name}\n\t.hidden {name}\n\t.type {name}, @function\n\t.p2align 4\n{name}:\n\
+             \tcmpl $0, {attention:#x}\n\tjne 2f\n\
+             1:\tmovq (%rsp), %r11\n\tmovq %r11, {site:#x}\n\tmovq %rsp, {sp:#x}\n",
+            attention = at(offset_of!(Gate, attention)),
+            site = at(offset_of!(Gate, site)),
+            sp = at(offset_of!(Gate, stack_pointer)),
+        );
+        if export.entry == Entry::Full {
+            for (i, register) in ["rbx", "rbp", "r12", "r13", "r14", "r15"]
+                .iter()
+                .enumerate()
+            {
+                let _ = writeln!(text, "\tmovq %{register}, {:#x}", registers + 8 * i);
+            }
+        }
+        let _ = write!(
+            text,
+            "\tjmp *{target:#x}\n2:\tcall selvedge_settle\n\tjmp 1b\n\t.size {name}, . - {name}\n",
+            target = at(offset_of!(Gate, table)) + 8 * slot,
+        );
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    text
+}
+
+/// The routine that stubs call while something is left over from the thread's last entry. It keeps
+/// every register that can carry an argument.
+fn settle_routine(text: &mut String, settle: usize) {
+    let registers = ["rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10"];
+    text.push_str("\t.type selvedge_settle, @function\nselvedge_settle:\n");
+    for register in registers {
+        let _ = writeln!(text, "\tpushq %{register}");
+    }
+    text.push_str("\tsubq $128, %rsp\n");
+    for i in 0..8 {
+        let _ = writeln!(text, "\tmovups %xmm{i}, {}(%rsp)", 16 * i);
+    }
+    let _ = writeln!(text, "\tcall *{settle:#x}");
+    for i in 0..8 {
+        let _ = writeln!(text, "\tmovups {}(%rsp), %xmm{i}", 16 * i);
+    }
+    text.push_str("\taddq $128, %rsp\n");
+    for register in registers.iter().rev() {
+        let _ = writeln!(text, "\tpopq %{register}");
+    }
+    text.push_str("\tret\n\t.size selvedge_settle, . - selvedge_settle\n");
+}
