@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Kind, Slot};
-use crate::ids::{Site, ThreadId};
+use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::model::Model;
 use crate::op::{Effect, Op, Value};
@@ -275,25 +275,36 @@ impl<'g> Part<'g> {
     /// Whether leaving `thread` at this point is free: it has nothing left to do here, or would
     /// have to wait.
     fn leaves_freely(&self, done: &[u32], thread: ThreadId) -> bool {
-        let Some(slot) = self.next(done, thread) else {
+        let at = done[thread.index()];
+        let Some(&slot) = self.graph.thread(thread).get(at as usize) else {
             return true;
         };
-        match self.graph.event(slot).op {
+        let event = self.graph.event(slot);
+        // Where a thread parks in the end it may still have been able to go on before.
+        if at >= self.ends[thread.index()] && event.kind != Kind::Parked {
+            return true;
+        }
+        match event.op {
             Op::Join { child } => self.next(done, child).is_some(),
             Op::JoinAll => (0..done.len() as u32)
                 .map(ThreadId)
                 .any(|other| other != thread && self.next(done, other).is_some()),
-            Op::Update { at, function, .. } => {
-                let coherence = self.graph.coherence(at);
-                let newest = coherence
-                    .iter()
-                    .rev()
-                    .find(|&&write| self.graph.counted(done, write));
-                newest.is_some_and(|&write| {
-                    function.apply(self.graph.event(write).wrote) == Effect::Block
-                })
-            }
+            Op::Update { at, function, .. } => self
+                .value(done, at)
+                .is_some_and(|value| function.apply(value) == Effect::Block),
             _ => false,
+        }
+    }
+
+    /// What `location` holds at this point, if anybody in the graph knows.
+    fn value(&self, done: &[u32], location: Location) -> Option<Value> {
+        let mut writes = self.graph.coherence(location).iter().rev();
+        match writes.find(|&&write| self.graph.counted(done, write)) {
+            Some(&write) => Some(self.graph.event(write).wrote),
+            None => {
+                let mut readers = self.graph.readers(location, INIT);
+                readers.next().map(|reader| self.graph.event(reader).read)
+            }
         }
     }
 

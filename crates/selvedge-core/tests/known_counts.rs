@@ -62,7 +62,14 @@ fn three_threads_with_several_fetch_adds_each() {
 fn three_critical_sections_come_in_six_orders_and_never_block() {
     let worker = |t| vec![I::lock(9, t), I::unlock(9)];
     let report = search(Program::of_workers(vec![worker(1), worker(2), worker(3)]));
-    assert_eq!(report.counts.executions, 6);
+    assert_eq!((report.counts.executions, report.counts.blocked), (6, 0));
+}
+
+#[test]
+fn critical_sections_interleave_in_binomially_many_ways_and_never_block() {
+    let worker = |t| [I::lock(9, t), I::unlock(9)].repeat(7);
+    let report = search(Program::of_workers(vec![worker(1), worker(2)]));
+    assert_eq!((report.counts.executions, report.counts.blocked), (3432, 0));
 }
 
 #[test]

@@ -66,6 +66,9 @@ pub struct Event {
     pub wrote: Value,
     /// Which alternative was taken where there were several; zero elsewhere.
     pub choice: u32,
+    /// A lock that was parked until an unlock revisited it without deleting anything: seen from
+    /// a write that does not know that unlock, it still counts as parked.
+    pub woken: bool,
     first_reader: Slot,
     next_reader: Slot,
 }
@@ -81,6 +84,7 @@ impl Event {
             read: 0,
             wrote: 0,
             choice: 0,
+            woken: false,
             first_reader: NONE,
             next_reader: NONE,
         }

@@ -1,6 +1,6 @@
 //! Cutting a graph down for a backward revisit.
 
-use super::{Graph, INIT, NONE, Slot};
+use super::{Graph, INIT, Kind, NONE, Slot};
 
 impl Graph {
     /// Makes `self` the part of `from` that a revisit of `read` keeps: what was added before
@@ -64,11 +64,30 @@ impl Graph {
             }
             let source = match from.event(old).source {
                 INIT => INIT,
-                source => self.moved(from, source),
+                source if kept(source) => self.moved(from, source),
+                // Only a woken lock can lose its source: it is parked again, at the lock that
+                // the deleted unlock ended.
+                source => {
+                    let lock = from.write_at(location, from.position(location, source) - 1);
+                    let lock = self.moved(from, lock);
+                    self.park(new, lock);
+                    lock
+                }
             };
             self.events[new as usize].source = source;
             self.link_reader(location, new, source);
         }
+    }
+
+    fn park(&mut self, slot: Slot, source: Slot) {
+        let value = self.event(source).wrote;
+        let event = &mut self.events[slot as usize];
+        debug_assert!(event.woken && event.kind == Kind::ReadHalf);
+        event.kind = Kind::Parked;
+        event.woken = false;
+        event.read = value;
+        event.wrote = 0;
+        self.causality_of_read(slot, source);
     }
 
     /// The slot in `self` of the event that is in `slot` of `from`.
@@ -84,9 +103,13 @@ impl Graph {
         debug_assert_eq!(event.source, NONE);
         event.source = source;
         update(event);
-        let id = event.id;
         let location = event.op.location().expect("only reads are revisited");
         self.link_reader(location, slot, source);
+        self.causality_of_read(slot, source);
+    }
+
+    fn causality_of_read(&mut self, slot: Slot, source: Slot) {
+        let id = self.event(slot).id;
         match self.predecessor(id) {
             Some(previous) => self.causality.copy(slot, previous),
             None => self.causality.of_mut(slot).fill(0),

@@ -1,6 +1,7 @@
 //! The alternatives to an event: which write a read sees, where a write goes, whom it revisits.
 
 use super::Level;
+use super::maximal::{hopeless, is_mutex_lock, maximal, stable, wakes};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::model::Model;
@@ -76,6 +77,13 @@ impl Positions {
         Positions {
             next: (newest >= oldest).then_some((newest, 0)),
             oldest,
+        }
+    }
+
+    fn none() -> Positions {
+        Positions {
+            next: None,
+            oldest: 0,
         }
     }
 
@@ -213,6 +221,11 @@ impl WriteBranch {
         let graph = &level.graph;
         let previous = graph.last(event.id.thread);
         let positions = match place {
+            Place::Anywhere
+                if previous.is_some_and(|p| wakes(graph, location, graph.causality(p))) =>
+            {
+                Positions::none()
+            }
             Place::Anywhere => {
                 let oldest = level.model.oldest(graph, previous, location);
                 Positions::new(graph.coherence(location).len(), oldest)
@@ -288,7 +301,12 @@ impl WriteBranch {
                 self.revisit = Some(revisit);
             }
             self.revisiting = true;
-            return Some(self.redirect(above, read, position, choice));
+            let nothing_deleted = above.graph.len() == below.graph.len();
+            let half = self.redirect(above, read, position, choice, nothing_deleted);
+            stable(&above.graph, &mut above.stable);
+            if !hopeless(&above.graph, &above.stable) {
+                return Some(half);
+            }
         }
     }
 
@@ -338,7 +356,9 @@ impl WriteBranch {
         read: Slot,
         position: usize,
         choice: u32,
+        nothing_deleted: bool,
     ) -> Option<ThreadId> {
+        let was = above.graph.event(read).kind;
         above.push_write(self.event, self.location, position);
         let write = above.graph.len() as Slot - 1;
         let reading = Reading::of(above.graph.event(read).op, self.event.wrote, choice);
@@ -347,6 +367,10 @@ impl WriteBranch {
             event.read = self.event.wrote;
             event.wrote = reading.wrote;
             event.choice = choice;
+            event.woken = nothing_deleted
+                && was == Kind::Parked
+                && is_mutex_lock(event.op)
+                && reading.kind == Kind::ReadHalf;
         });
         above.model.bound(&above.graph, read);
         let owes = reading.kind == Kind::ReadHalf;
@@ -374,30 +398,4 @@ fn next_unglued(
         }
     }
     None
-}
-
-/// Whether the event in `slot` was added maximally, seen from a write whose causal prefix is
-/// `prefix`: at that time, with that prefix present as well, it read the newest write, or was the
-/// newest and had no reader, or took the first alternative.
-fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
-    let event = graph.event(slot);
-    if event.choice != 0 {
-        return false;
-    }
-    let Some(location) = event.op.location() else {
-        return true;
-    };
-    let present = |other: Slot| other <= slot || graph.counted(prefix, other);
-    let newest = if event.kind.writes() {
-        if graph.readers(location, slot).any(present) {
-            return false;
-        }
-        slot
-    } else {
-        event.source
-    };
-    !graph
-        .later_writes(location, newest)
-        .iter()
-        .any(|&write| present(write))
 }

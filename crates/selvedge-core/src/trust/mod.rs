@@ -11,12 +11,15 @@
 //!   the scheduler would prefer; otherwise executions are lost.
 //! * An update whose guard fails is a parked read of the newest write. An older write would do as
 //!   well for the graph, but such a read could never be revisited nor deleted.
+//! * A lock that an unlock wakes is judged as if it were parked, see [`maximal`], and graphs in
+//!   which some thread waits for good are dropped.
 //! * An event that took one of several alternatives counts as maximal only with the first one.
 //!
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
 mod branch;
+mod maximal;
 pub(crate) mod replay;
 mod report;
 
@@ -51,6 +54,7 @@ pub fn search<C: Model, M: Machine>(
         counts: Counts::default(),
         bugs: Vec::new(),
         unrolled: false,
+        hopeless: false,
     };
     let ending = search.run();
     Report {
@@ -75,6 +79,8 @@ struct Search<'a, C, M, O> {
     counts: Counts,
     bugs: Vec<Bug>,
     unrolled: bool,
+    /// A thread spins on values that can no longer change: no complete execution lies ahead.
+    hopeless: bool,
 }
 
 #[derive(Default)]
@@ -82,6 +88,8 @@ struct Level<C> {
     graph: Graph,
     model: C,
     choices: Vec<Choice>,
+    /// Counts the events of `graph` that no revisit can delete any more.
+    stable: Vec<u32>,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -133,6 +141,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Adds events in step with the machine until the execution ends.
     fn grow(&mut self) -> ControlFlow<Ending, Grown> {
         loop {
+            if self.hopeless {
+                return ControlFlow::Continue(Grown::Dropped);
+            }
             if let Some(thread) = self.half {
                 if !self.complete_update(thread)? {
                     return ControlFlow::Continue(Grown::Dropped);
@@ -361,6 +372,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.unrolled = true;
                 ControlFlow::Continue(())
             }
+            Pending::Stopped(Stop::Spinning { since }) => {
+                let Level { graph, stable, .. } = &self.levels[self.depth];
+                self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
+                ControlFlow::Continue(())
+            }
             _ => ControlFlow::Continue(()),
         }
     }
@@ -430,6 +446,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// The same within the present level.
     fn backtrack_to_child(&mut self) -> bool {
         self.half = None;
+        self.hopeless = false;
         while let Some(mut choice) = self.level().choices.pop() {
             self.level().undo(choice.events);
             if self.apply_next(&mut choice.branch) {
@@ -505,6 +522,7 @@ impl<C: Model> Level<C> {
         self.graph.clear();
         self.model.clear();
         self.choices.clear();
+        self.stable.clear();
     }
 
     fn undo(&mut self, events: usize) {

@@ -1,0 +1,132 @@
+//! Which events a revisit may delete, and which graphs have no future.
+//!
+//! An event was added maximally if it read the newest write, or was the newest write and had no
+//! reader, or took the first of several alternatives. Only such events may be deleted, so each
+//! graph is reached in one way only.
+//!
+//! A lock that was *woken* (parked, then revisited by the unlock it waited for without deleting
+//! anything) is judged as if it were still parked by every write that does not know of that unlock.
+//! That takes the place of the graph in which the lock stays parked although the mutex is free,
+//! which otherwise would have to be explored and would come to nothing.
+
+use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::objects::ObjectFunction;
+use crate::op::{Function, Op};
+
+/// Whether the event in `slot` was added maximally, seen from a write whose causal prefix is
+/// `prefix`: at that time, with that prefix present as well.
+pub(super) fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
+    let event = graph.event(slot);
+    if event.choice != 0 {
+        return false;
+    }
+    let Some(location) = event.op.location() else {
+        return true;
+    };
+    let present = |other: Slot| other <= slot || graph.counted(prefix, other);
+    let newest = if event.kind.writes() {
+        let counts = |&reader: &Slot| judged_source(graph, location, reader, prefix) == slot;
+        let next = graph.position(location, slot) + 1;
+        let unlock = graph.coherence(location).get(next - 1).copied();
+        let woken = unlock.into_iter().flat_map(|unlock| {
+            let readers = graph.readers(location, unlock);
+            readers.filter(|&reader| graph.event(reader).woken)
+        });
+        let mut readers = graph.readers(location, slot).chain(woken).filter(counts);
+        if readers.any(present) {
+            return false;
+        }
+        slot
+    } else {
+        judged_source(graph, location, slot, prefix)
+    };
+    let mut later = graph.later_writes(location, newest).iter();
+    !later.any(|&write| present(write))
+}
+
+/// What a read counts as reading: for a woken lock the lock it was parked at, unless `prefix` has
+/// the unlock that woke it.
+fn judged_source(graph: &Graph, location: Location, read: Slot, prefix: &[u32]) -> Slot {
+    let event = graph.event(read);
+    if event.woken && !graph.counted(prefix, event.source) {
+        return graph.write_at(location, graph.position(location, event.source) - 1);
+    }
+    event.source
+}
+
+/// Whether an unlock of `location` with causal prefix `prefix` wakes a parked lock that was added after
+/// everything the unlock does not know. It then must not leave that lock parked.
+pub(super) fn wakes(graph: &Graph, location: Location, prefix: &[u32]) -> bool {
+    let Some(&newest) = graph.coherence(location).last() else {
+        return false;
+    };
+    // From the end on, everything up to the parked lock has to be known to the unlock.
+    let mut outside = (0..graph.len() as Slot).rev();
+    let Some(last) = outside.find(|&slot| !graph.counted(prefix, slot)) else {
+        return false;
+    };
+    let event = graph.event(last);
+    event.kind == Kind::Parked
+        && event.op.location() == Some(location)
+        && event.source == newest
+        && is_mutex_lock(event.op)
+        && maximal(graph, last, prefix)
+}
+
+pub(super) fn is_mutex_lock(op: Op) -> bool {
+    let Op::Update { function, .. } = op else {
+        return false;
+    };
+    matches!(function, Function::Object(ObjectFunction::MutexLock { .. }))
+}
+
+/// Counts the events that no revisit can delete any more: what was revisited keeps its new
+/// source, with all that causes it.
+pub(super) fn stable(graph: &Graph, clock: &mut Vec<u32>) {
+    clock.clear();
+    clock.resize(graph.threads(), 0);
+    for (slot, event) in graph.events().iter().enumerate() {
+        let revisited = event.kind.reads() && event.source != INIT && event.source > slot as Slot;
+        if revisited && !event.woken {
+            for (counted, &cause) in clock.iter_mut().zip(graph.causality(event.source)) {
+                *counted = (*counted).max(cause);
+            }
+        }
+    }
+}
+
+/// Whether a read that makes its thread wait can be neither revisited nor deleted any more: its
+/// source was overwritten by something older or stable.
+fn frozen(graph: &Graph, read: Slot, stable: &[u32]) -> bool {
+    let event = graph.event(read);
+    let Some(location) = event.op.location() else {
+        return true;
+    };
+    let mut later = graph.later_writes(location, event.source).iter();
+    later.any(|&write| write < read || stable_counts(graph, stable, write))
+}
+
+fn stable_counts(graph: &Graph, stable: &[u32], slot: Slot) -> bool {
+    let id = graph.event(slot).id;
+    stable.get(id.thread.index()).is_some_and(|&n| n > id.index)
+}
+
+/// Whether some thread is parked for good.
+pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
+    let lasts = (0..graph.threads() as u32).filter_map(|t| graph.thread(ThreadId(t)).last());
+    let mut parked = lasts.filter(|&&last| graph.event(last).kind == Kind::Parked);
+    parked.any(|&last| frozen(graph, last, stable))
+}
+
+/// Whether `thread`, which spins since its event `since`, spins for good: none of the reads
+/// of its iteration can change.
+pub(super) fn spins_for_good(graph: &Graph, thread: ThreadId, since: u32, stable: &[u32]) -> bool {
+    let mut iteration = graph.thread(thread)[since as usize..].iter();
+    let mut stale = false;
+    iteration.all(|&slot| {
+        let reads = graph.event(slot).kind.reads();
+        stale |= reads;
+        !reads || frozen(graph, slot, stable)
+    }) && stale
+}
