@@ -19,6 +19,7 @@ mod locations;
 mod machine;
 mod memory;
 mod posix;
+pub mod process;
 mod provisional;
 mod runtime;
 mod settings;
