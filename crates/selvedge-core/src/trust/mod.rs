@@ -144,8 +144,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if self.hopeless {
                 return ControlFlow::Continue(Grown::Dropped);
             }
-            if let Some(thread) = self.half {
-                if !self.complete_update(thread)? {
+            if let Some(thread) = self.half.take() {
+                let branch = self.half_branch(thread);
+                if !self.add_write(branch)? {
                     return ControlFlow::Continue(Grown::Dropped);
                 }
                 continue;
@@ -295,18 +296,15 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Adds the write half that `thread` owes. False if it has no place.
-    fn complete_update(&mut self, thread: ThreadId) -> ControlFlow<Ending, bool> {
+    /// The alternatives to the write half that `thread` owes.
+    fn half_branch(&mut self, thread: ThreadId) -> WriteBranch {
         let graph = self.graph();
         let last = graph.last(thread).expect("the read half is there");
         let half = *graph.event(last);
         let at = half.op.location().expect("updates have a location");
         let mut event = self.write_event(thread, half.op, Kind::WriteHalf, half.wrote);
         event.read = half.read;
-        self.half = None;
-        let place = Place::After(half.source);
-        let branch = WriteBranch::new(self.level(), event, at, place);
-        self.add_write(branch)
+        WriteBranch::new(self.level(), event, at, Place::After(half.source))
     }
 
     fn write_event(&mut self, thread: ThreadId, op: Op, kind: Kind, value: Value) -> Event {
@@ -443,26 +441,47 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// The same within the present level.
+    /// The same within the present level and those opened by its alternatives.
     fn backtrack_to_child(&mut self) -> bool {
         self.half = None;
         self.hopeless = false;
         while let Some(mut choice) = self.level().choices.pop() {
             self.level().undo(choice.events);
-            if self.apply_next(&mut choice.branch) {
-                // A revisit opened a level of its own; the choice belongs to the one below.
-                let owner = match choice.branch {
-                    Branch::Write(ref branch) if branch.revisiting() => self.depth - 1,
-                    _ => self.depth,
-                };
-                if choice.branch.has_more() {
-                    let choices = &mut self.levels[owner].choices;
-                    choices.push(choice);
-                }
+            if !self.apply_next(&mut choice.branch) {
+                continue;
+            }
+            // A revisit opened a level of its own; the choice belongs to the one below.
+            let owner = match choice.branch {
+                Branch::Write(ref branch) if branch.revisiting() => self.depth - 1,
+                _ => self.depth,
+            };
+            if choice.branch.has_more() {
+                self.levels[owner].choices.push(choice);
+            }
+            if self.place_half() {
                 return true;
             }
         }
         false
+    }
+
+    /// Adds the write half that is owed, if one is, before the machine is replayed. If it has no
+    /// place, its revisits are left as a choice.
+    fn place_half(&mut self) -> bool {
+        let Some(thread) = self.half.take() else {
+            return true;
+        };
+        let mut branch = self.half_branch(thread);
+        let position = branch.next_place(self.graph());
+        let (event, at) = (branch.event, branch.location);
+        if branch.has_more() {
+            self.remember(Branch::Write(branch));
+        }
+        match position {
+            Some(position) => self.level().push_write(event, at, position),
+            None => return false,
+        }
+        true
     }
 
     fn apply_next(&mut self, branch: &mut Branch) -> bool {
