@@ -25,8 +25,9 @@ fn main() {
     let report = trust::search::<SequentialConsistency, _>(&mut machine, true, &mut Silent);
     let search = start.elapsed();
     let start = Instant::now();
+    let mut run = Run::new(&mut machine);
     for _ in 0..report.counts.executions {
-        let mut run = Run::new(&mut machine);
+        run.restart();
         while let Some(thread) = run.next_from(ThreadId::MAIN) {
             run.step(thread, 0);
         }

@@ -10,14 +10,14 @@ use crate::op::{Effect, Op, Value};
 /// An execution in progress.
 pub struct Run<'m, M> {
     machine: &'m mut M,
-    memory: Vec<Option<Cell>>,
+    memory: Vec<Cell>,
     clocks: Vec<Vec<u32>>,
 }
 
-/// The newest write to a location.
-#[derive(Clone)]
+/// The newest write to a location, if there is one, and what happens before it.
+#[derive(Clone, Default)]
 struct Cell {
-    value: Value,
+    value: Option<Value>,
     clock: Vec<u32>,
 }
 
@@ -40,6 +40,17 @@ impl<'m, M: Machine> Run<'m, M> {
             machine,
             memory: Vec::new(),
             clocks: Vec::new(),
+        }
+    }
+
+    /// Starts over, keeping the memory.
+    pub fn restart(&mut self) {
+        self.machine.reset();
+        for cell in &mut self.memory {
+            cell.value = None;
+        }
+        for clock in &mut self.clocks {
+            clock.clear();
         }
     }
 
@@ -88,7 +99,6 @@ impl<'m, M: Machine> Run<'m, M> {
         let (read, wrote) = match op {
             Op::Load { at, .. } => (self.read(thread, at), None),
             Op::Store { at, value, .. } => {
-                self.value(at);
                 self.write(thread, at, value);
                 (0, Some(value))
             }
@@ -108,8 +118,9 @@ impl<'m, M: Machine> Run<'m, M> {
             }
             Op::Choose { .. } => (Value::from(choice), None),
             Op::Create { child } => {
-                let clock = self.clock(thread).clone();
-                *self.clock(child) = clock;
+                let clock = std::mem::take(self.clock(thread));
+                self.clock(child).clone_from(&clock);
+                self.clocks[thread.index()] = clock;
                 (0, None)
             }
             Op::Join { child } => {
@@ -131,8 +142,8 @@ impl<'m, M: Machine> Run<'m, M> {
             read,
             wrote: wrote.filter(|_| update),
         };
-        let clock = self.clock(thread).clone();
-        self.machine.resume(thread, outcome, &clock);
+        self.machine
+            .resume(thread, outcome, &self.clocks[thread.index()]);
         Performed { op, read, wrote }
     }
 
@@ -145,33 +156,38 @@ impl<'m, M: Machine> Run<'m, M> {
     }
 
     fn value(&self, at: Location) -> Value {
-        match self.memory.get(at.index()) {
-            Some(Some(cell)) => cell.value,
-            _ => self.machine.initial(at),
-        }
+        let newest = self.memory.get(at.index()).and_then(|cell| cell.value);
+        newest.unwrap_or_else(|| self.machine.initial(at))
     }
 
     fn read(&mut self, thread: ThreadId, at: Location) -> Value {
-        let value = self.value(at);
-        if let Some(Some(cell)) = self.memory.get(at.index()) {
-            let clock = cell.clock.clone();
-            merge(self.clock(thread), &clock);
+        let mut clock = std::mem::take(self.clock(thread));
+        if let Some(cell) = self.memory.get(at.index())
+            && cell.value.is_some()
+        {
+            merge(&mut clock, &cell.clock);
         }
-        value
+        self.clocks[thread.index()] = clock;
+        self.value(at)
     }
 
     fn write(&mut self, thread: ThreadId, at: Location, value: Value) {
-        let clock = self.clock(thread).clone();
         if self.memory.len() <= at.index() {
-            self.memory.resize(at.index() + 1, None);
+            self.memory.resize(at.index() + 1, Cell::default());
         }
-        self.memory[at.index()] = Some(Cell { value, clock });
+        let clock = std::mem::take(self.clock(thread));
+        let cell = &mut self.memory[at.index()];
+        cell.value = Some(value);
+        cell.clock.clone_from(&clock);
+        self.clocks[thread.index()] = clock;
     }
 
     fn join(&mut self, thread: ThreadId, child: ThreadId) {
-        let mut ended = self.clock(child).clone();
-        ended[child.index()] += 1;
-        merge(self.clock(thread), &ended);
+        let mut clock = std::mem::take(self.clock(thread));
+        let ended = self.clock(child);
+        merge(&mut clock, ended);
+        clock[child.index()] = ended[child.index()] + 1;
+        self.clocks[thread.index()] = clock;
     }
 
     fn clock(&mut self, thread: ThreadId) -> &mut Vec<u32> {
