@@ -2,11 +2,13 @@
 //! force that is simple enough to be obviously right.
 
 pub mod brute;
+pub mod c_source;
 pub mod execution;
 pub mod random;
 pub mod script;
 
 pub use brute::{Outcomes, brute_force};
+pub use c_source::c_source;
 pub use execution::Execution;
 pub use random::{Flavour, random_program};
 pub use script::{Instruction, Program, ScriptMachine};

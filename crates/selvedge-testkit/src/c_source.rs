@@ -1,0 +1,142 @@
+//! Scripted programs as C, so that the native machine can be held against brute force too.
+
+use std::fmt::Write;
+
+use selvedge_core::Function;
+use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::op::Rmw;
+
+use crate::script::{Instruction, Program};
+
+/// One C program that picks one of `programs` with `selvedge_choose` and runs it, so that a single
+/// search covers them all. `None` if one of them uses what C has no counterpart for here.
+pub fn c_source(programs: &[Program]) -> Option<String> {
+    let mut c = String::from(
+        "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+         unsigned selvedge_choose(unsigned);\nvoid __VERIFIER_assume(int);\n",
+    );
+    for (number, program) in programs.iter().enumerate() {
+        declare(&mut c, number, program);
+        for (thread, code) in program.threads.iter().enumerate() {
+            function(&mut c, number, thread, code)?;
+        }
+    }
+    let _ = writeln!(
+        c,
+        "int main(void) {{\n  switch (selvedge_choose({})) {{",
+        programs.len()
+    );
+    for number in 0..programs.len() {
+        let _ = writeln!(c, "  case {number}: p{number}t0(0); break;");
+    }
+    c.push_str("  }\n  return 0;\n}\n");
+    Some(c)
+}
+
+/// A location that is locked or unlocked is a mutex, the others are atomic integers.
+fn is_mutex(program: &Program, location: u32) -> bool {
+    program.threads.iter().flatten().any(|instruction| {
+        let lock = matches!(
+            instruction,
+            Instruction::Update(_, _, Function::Object(ObjectFunction::MutexLock { .. }))
+        );
+        lock && location_of(instruction) == Some(location)
+    })
+}
+
+fn location_of(instruction: &Instruction) -> Option<u32> {
+    match *instruction {
+        Instruction::Load(_, location)
+        | Instruction::Store(location, _)
+        | Instruction::StoreRegister(location, _)
+        | Instruction::Update(_, location, _) => Some(location),
+        _ => None,
+    }
+}
+
+fn declare(c: &mut String, number: usize, program: &Program) {
+    let instructions = program.threads.iter().flatten();
+    let mut locations: Vec<u32> = instructions.filter_map(location_of).collect();
+    locations.sort_unstable();
+    locations.dedup();
+    for location in locations {
+        let kind = if is_mutex(program, location) {
+            "pthread_mutex_t"
+        } else {
+            "_Atomic unsigned"
+        };
+        let _ = writeln!(c, "static {kind} p{number}x{location};");
+    }
+    let threads = program.threads.len();
+    let _ = writeln!(c, "static pthread_t p{number}id[{threads}];");
+    for thread in 0..threads {
+        let _ = writeln!(c, "static void *p{number}t{thread}(void *);");
+    }
+}
+
+fn function(c: &mut String, p: usize, thread: usize, code: &[Instruction]) -> Option<()> {
+    let _ = writeln!(c, "static void *p{p}t{thread}(void *argument) {{");
+    c.push_str("  unsigned r0 = 0, r1 = 0, r2 = 0, r3 = 0;\n");
+    for (line, instruction) in code.iter().enumerate() {
+        let _ = write!(c, "  l{line}: __attribute__((unused));\n  ");
+        statement(c, p, instruction)?;
+    }
+    let _ = writeln!(c, "  l{}: __attribute__((unused));", code.len());
+    c.push_str("  (void)r0; (void)r1; (void)r2; (void)r3;\n  return argument;\n}\n");
+    Some(())
+}
+
+fn statement(c: &mut String, p: usize, instruction: &Instruction) -> Option<()> {
+    let _ = match *instruction {
+        Instruction::Load(r, x) => {
+            writeln!(c, "r{r} = __atomic_load_n(&p{p}x{x}, __ATOMIC_SEQ_CST);")
+        }
+        Instruction::Store(x, FREE) if x >= 10 => {
+            writeln!(c, "pthread_mutex_unlock(&p{p}x{x});")
+        }
+        Instruction::Store(x, v) => {
+            writeln!(c, "__atomic_store_n(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);")
+        }
+        Instruction::StoreRegister(x, r) => {
+            writeln!(c, "__atomic_store_n(&p{p}x{x}, r{r}, __ATOMIC_SEQ_CST);")
+        }
+        Instruction::Update(r, x, function) => return update(c, p, r, x, function),
+        Instruction::Create(t) => writeln!(c, "pthread_create(&p{p}id[{t}], 0, p{p}t{t}, 0);"),
+        Instruction::Join(t) => writeln!(c, "pthread_join(p{p}id[{t}], 0);"),
+        Instruction::Choose(r, n) => writeln!(c, "r{r} = selvedge_choose({n});"),
+        Instruction::JumpIf(r, v, target) => writeln!(c, "if (r{r} == {v}u) goto l{target};"),
+        Instruction::AssertNot(r, v) => writeln!(c, "assert(r{r} != {v}u);"),
+        Instruction::Assume(r, v) => writeln!(c, "__VERIFIER_assume(r{r} == {v}u);"),
+    };
+    Some(())
+}
+
+fn update(c: &mut String, p: usize, r: usize, x: u32, function: Function) -> Option<()> {
+    let _ = match function {
+        Function::Object(ObjectFunction::MutexLock { .. }) => {
+            writeln!(c, "pthread_mutex_lock(&p{p}x{x});")
+        }
+        Function::Memory { rmw, .. } => match rmw {
+            Rmw::Add(v) => {
+                writeln!(
+                    c,
+                    "r{r} = __atomic_fetch_add(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);"
+                )
+            }
+            Rmw::Exchange(v) => {
+                writeln!(
+                    c,
+                    "r{r} = __atomic_exchange_n(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);"
+                )
+            }
+            Rmw::CompareExchange { expected, desired } => writeln!(
+                c,
+                "r{r} = {expected}u; __atomic_compare_exchange_n(&p{p}x{x}, &r{r}, {desired}u, 0, \
+                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);"
+            ),
+            _ => return None,
+        },
+        Function::Object(_) => return None,
+    };
+    Some(())
+}
