@@ -82,6 +82,12 @@ pub trait Machine {
     /// The bug found, if a thread is [`Stop::Failed`].
     fn failure(&self) -> Option<Failure>;
 
+    /// What is wrong with the program although every thread has ended well, such as memory that
+    /// nobody can free any more. Asked at the end of each complete execution.
+    fn leftover(&self) -> Option<Failure> {
+        None
+    }
+
     /// What is not modelled, if a thread is [`Stop::Refused`].
     fn refusal(&self) -> Option<String>;
 }

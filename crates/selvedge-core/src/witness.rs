@@ -92,6 +92,7 @@ fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {
             let pending = machine.pending(failure.thread);
             matches!(pending, Pending::Op(_) | Pending::Stopped(_)).then_some(failure.kind)
         }
+        FailureKind::Leak => machine.leftover().map(|again| again.kind),
         _ => machine.failure().map(|again| again.kind),
     };
     match again {

@@ -400,7 +400,6 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
         }
         if !self.keep_going {
-            self.counts.executions += 1;
             return ControlFlow::Break(Ending::FirstBug);
         }
         self.replay()
@@ -412,6 +411,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.counts.executions += 1;
                 let level = &self.levels[self.depth];
                 self.observer.complete(&level.graph);
+                if let Some(failure) = self.machine.leftover() {
+                    self.bug(failure, Vec::new())?;
+                }
             }
             report::End::Blocked => self.counts.blocked += 1,
             report::End::Stuck(failure, waiting) => {
