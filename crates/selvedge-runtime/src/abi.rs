@@ -37,11 +37,7 @@ pub(crate) fn exports() -> Vec<Export> {
         entry: Entry::Full,
     };
     all.extend(crate::posix::entries().into_iter().map(full));
-    for export in crate::provisional::entries().into_iter().map(full) {
-        if all.iter().all(|known| known.name != export.name) {
-            all.push(export);
-        }
-    }
+    all.extend(crate::cxx::entries().into_iter().map(full));
     all
 }
 

@@ -39,6 +39,17 @@ pub(crate) fn site() -> Site {
     Site(unsafe { (*gate()).site } as u64)
 }
 
+/// The program's stack pointer when it called into the runtime.
+pub(crate) fn stack_pointer() -> usize {
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stack_pointer }
+}
+
+/// The upper end of the running thread's stack.
+pub(crate) fn stack_top() -> usize {
+    with(|runtime| runtime.current().slot.stack_top)
+}
+
 /// Whether `thread` has been created in this execution.
 pub(crate) fn exists(thread: ThreadId) -> bool {
     with(|runtime| runtime.exists(thread.index()))

@@ -50,6 +50,7 @@ impl NativeMachine {
         let main = Thread::new(0, &layout);
         main.slot.open()?;
         runtime::install(Runtime::new(settings, layout, image, main));
+        crate::posix::begin();
         boot(&library)?;
         with(|runtime| runtime.snapshot = Snapshot::take(&runtime.image.writable));
         crate::posix::booted();

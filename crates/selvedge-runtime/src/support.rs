@@ -5,6 +5,32 @@ use std::mem::offset_of;
 
 use crate::abi::{self, Entry};
 use crate::gate::{self, Gate};
+use crate::symbols;
+
+/// C source that must be linked into every program; compile it with [`SHIM_FLAGS`] and without
+/// instrumentation.
+pub const SHIM: &str = include_str!("../shim/shim.c");
+/// C++ source that must be linked into every C++ program, in the same way.
+pub const SHIM_CXX: &str = include_str!("../shim/shim.cc");
+/// How to compile the shims.
+pub const SHIM_FLAGS: &[&str] = &[
+    "-O1",
+    "-fPIC",
+    "-fexceptions",
+    "-fno-builtin",
+    "-fvisibility=hidden",
+    "-w",
+];
+/// The functions that the shim defines for programs.
+pub(crate) const SHIM_SYMBOLS: &str = "\
+    __asprintf_chk __dprintf_chk __fprintf_chk __isoc23_sscanf __isoc99_sscanf \
+    __libc_single_threaded __longjmp_chk __printf_chk __pthread_register_cancel \
+    __pthread_unregister_cancel __pthread_unwind_next __sigsetjmp __snprintf_chk __sprintf_chk \
+    _longjmp _setjmp asprintf bsearch call_once dprintf err errx fprintf longjmp printf \
+    pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf sprintf sscanf strtok \
+    syscall thrd_exit warn warnx";
+/// The header `selvedge.h`, for programs that talk to the checker.
+pub const HEADER: &str = include_str!("../include/selvedge.h");
 
 /// Assembly (AT&T syntax, for the C compiler's driver) that must be linked into every program: one
 /// hidden function per entry point of the runtime.
@@ -17,7 +43,7 @@ pub fn stub_assembly() -> String {
         let name = &export.name;
         let _ = write!(
             text,
-            "\t.globl {name}\n\t.hidden {name}\n\t.type {name}, @function\n\t.p2align 4\n{name}:\n\
+            "\t.weak {name}\n\t.hidden {name}\n\t.type {name}, @function\n\t.p2align 4\n{name}:\n\
              \tcmpl $0, {attention:#x}\n\tjne 2f\n\
              1:\tmovq (%rsp), %r11\n\tmovq %r11, {site:#x}\n\tmovq %rsp, {sp:#x}\n",
             attention = at(offset_of!(Gate, attention)),
@@ -38,6 +64,7 @@ pub fn stub_assembly() -> String {
             target = at(offset_of!(Gate, table)) + 8 * slot,
         );
     }
+    text.push_str(&symbols::refusing_stubs());
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }

@@ -1,29 +1,82 @@
 //! The program's libc, as far as the runtime stands in for it: POSIX and C11 threads, memory,
 //! strings, output, time.
+//!
+//! Functions take addresses of the program as plain numbers: they are claims of the program, not
+//! pointers that Rust could rely on (see [`program`]). A function that may stop for good (a bug, a
+//! refusal) or be suspended holds nothing at that moment that would have to be dropped.
 
-use std::ffi::c_void;
+/// Defines `entries`: the listed functions of the module, by name and address.
+macro_rules! entry_points {
+    ($($name:ident),* $(,)?) => {
+        pub(crate) fn entries() -> Vec<(&'static str, usize)> {
+            vec![$((stringify!($name), $name as *const () as usize)),*]
+        }
+    };
+}
+pub(crate) use entry_points;
 
-use crate::current;
+mod attributes;
+mod barrier;
+mod bytes;
+mod c11;
+mod clock;
+mod condition;
+mod exit;
+mod format;
+mod heap;
+mod host;
+mod key;
+mod mutex;
+mod numbers;
+mod object;
+pub(crate) mod once;
+mod output;
+mod print;
+mod process;
+pub(crate) mod program;
+mod random;
+mod rwlock;
+mod semaphore;
+mod spin;
+pub(crate) mod state;
+mod strings;
+mod system;
+mod thread;
+mod verifier;
+mod wide;
+
+pub(crate) use exit::{after_main, after_start};
+pub(crate) use state::{begin, booted, reset};
 
 /// The functions that the stubs inside the program's shared object jump to: name and address.
 pub(crate) fn entries() -> Vec<(&'static str, usize)> {
-    Vec::new()
-}
-
-/// Remembers the state that the program's constructors left behind.
-pub(crate) fn booted() {}
-
-/// Back to the state after the constructors; part of every reset of the machine.
-pub(crate) fn reset() {}
-
-/// What a thread does when its start routine has returned: runs the destructors of its
-/// thread-local data and ends.
-pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
-    current::finish(result)
-}
-
-/// What main does when it has returned: as above, and once all other threads have come to an end
-/// it runs the exit handlers.
-pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
-    current::finish(status)
+    [
+        attributes::entries(),
+        barrier::entries(),
+        bytes::entries(),
+        c11::entries(),
+        clock::entries(),
+        condition::entries(),
+        exit::entries(),
+        heap::entries(),
+        key::entries(),
+        key::aliases(),
+        mutex::entries(),
+        numbers::entries(),
+        numbers::aliases(),
+        once::entries(),
+        output::entries(),
+        print::entries(),
+        process::entries(),
+        random::entries(),
+        rwlock::entries(),
+        semaphore::entries(),
+        spin::entries(),
+        strings::entries(),
+        system::entries(),
+        thread::entries(),
+        verifier::entries(),
+        wide::entries(),
+    ]
+    .concat()
 }

@@ -80,11 +80,53 @@ pub struct Program {
 impl Program {
     /// Builds the C program `source`.
     pub fn build(build: Build, source: &str) -> Program {
+        Program::build_from(build, "program.c", source, &[])
+    }
+
+    /// Builds the C++ program `source`.
+    pub fn build_cxx(build: Build, source: &str) -> Program {
+        let compiler = if build.compiler == "gcc" {
+            "g++"
+        } else {
+            "clang++"
+        };
+        let build = Build { compiler, ..build };
+        Program::build_from(build, "program.cc", source, &[])
+    }
+
+    /// Builds a program from a file of the given name, with further compiler flags.
+    pub fn build_from(build: Build, name: &str, source: &str, flags: &[&str]) -> Program {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let at = |name: &str| directory.path().join(name);
-        fs::write(at("program.c"), source).expect("the source is written");
+        let cxx = name.ends_with(".cc");
+        fs::write(at(name), source).expect("the source is written");
+        fs::write(at("selvedge.h"), support::HEADER).expect("the header is written");
         fs::write(at("stubs.s"), support::stub_assembly()).expect("the stubs are written");
-        let volatile = if build.compiler == "clang" {
+        fs::write(at("shim.c"), support::SHIM).expect("the shim is written");
+        fs::write(at("shim.cc"), support::SHIM_CXX).expect("the shim is written");
+        let shims = if cxx {
+            &["shim.c", "shim.cc"][..]
+        } else {
+            &["shim.c"]
+        };
+        let mut objects = vec![at("program.o"), at("stubs.s")];
+        for shim in shims {
+            // The C++ driver would compile shim.c as C++.
+            let driver = match build.compiler {
+                "g++" if *shim == "shim.c" => "gcc",
+                "clang++" if *shim == "shim.c" => "clang",
+                driver => driver,
+            };
+            let object = at(shim).with_extension(format!("{shim}.o"));
+            compiler(
+                Command::new(driver)
+                    .args(support::SHIM_FLAGS)
+                    .args(["-c", "-o"])
+                    .args([&object, &at(shim)]),
+            );
+            objects.push(object);
+        }
+        let volatile = if build.compiler.starts_with("clang") {
             [
                 "-mllvm",
                 "-tsan-distinguish-volatile",
@@ -103,14 +145,17 @@ impl Program {
             Command::new(build.compiler)
                 .args(["-g", build.level, "-fPIC", "-fsanitize=thread"])
                 .args(volatile)
+                .args(flags)
                 .args(["-c", "-o"])
-                .args([at("program.o"), at("program.c")]),
+                .args([at("program.o"), at(name)]),
         );
-        compiler(Command::new(build.compiler).args(["-shared", "-o"]).args([
-            at("program.so"),
-            at("program.o"),
-            at("stubs.s"),
-        ]));
+        compiler(
+            Command::new(build.compiler)
+                .args(["-shared", "-static-libstdc++", "-o"])
+                .arg(at("program.so"))
+                .args(objects)
+                .arg("-lm"),
+        );
         Program { directory }
     }
 

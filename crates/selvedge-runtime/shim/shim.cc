@@ -1,0 +1,91 @@
+/*
+ * What C++ programs need beyond shim.c. The definitions here stand in for those of libstdc++ that
+ * would otherwise bring its own thread synchronisation, or none that the runtime can see.
+ */
+#include <cstdint>
+#include <cxxabi.h>
+#include <exception>
+#include <typeinfo>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+extern "C" {
+[[noreturn]] void selvedge_uncaught(const char *type, const char *what);
+[[noreturn]] void selvedge_terminate();
+unsigned __tsan_atomic32_load(const volatile unsigned *address, int order);
+}
+
+/* ---- the end of the program ------------------------------------------------------------------ */
+
+[[noreturn]] static void uncaught(const std::type_info &type) {
+    const char *name = abi::__cxa_demangle(type.name(), nullptr, nullptr, nullptr);
+    if (!name)
+        name = type.name();
+    try {
+        throw;
+    } catch (const std::exception &exception) {
+        selvedge_uncaught(name, exception.what());
+    } catch (...) {
+        selvedge_uncaught(name, nullptr);
+    }
+}
+
+/* libstdc++'s default handler would print and abort. */
+extern "C" HIDDEN void
+selvedge_terminate_handler() __asm__("_ZN9__gnu_cxx27__verbose_terminate_handlerEv");
+
+extern "C" void selvedge_terminate_handler() {
+    if (const std::type_info *type = abi::__cxa_current_exception_type())
+        uncaught(*type);
+    selvedge_terminate();
+}
+
+/* ---- futures --------------------------------------------------------------------------------- */
+
+/*
+ * std::future waits for a word to change, and whoever changes it always notifies: so waiting for
+ * the change alone is the same.
+ */
+static bool wait_for_change(const unsigned *address, unsigned value, bool timed) {
+    const int acquire = 2;
+    do {
+        if (__tsan_atomic32_load(address, acquire) != value)
+            return true;
+    } while (!timed);
+    return false;
+}
+
+extern "C" {
+HIDDEN bool selvedge_futex_wait(void *, unsigned *address, unsigned value, bool timed, long, long)
+    __asm__("_ZNSt28__atomic_futex_unsigned_base19_M_futex_wait_untilEPjjbNSt6chrono8durationIlSt5"
+            "ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE");
+HIDDEN bool selvedge_futex_wait_steady(void *, unsigned *address, unsigned value, bool timed, long,
+                                       long)
+    __asm__("_ZNSt28__atomic_futex_unsigned_base26_M_futex_wait_until_steadyEPjjbNSt6chrono8"
+            "durationIlSt5ratioILl1ELl1EEEENS2_IlS3_ILl1ELl1000000000EEEE");
+HIDDEN void selvedge_futex_notify(unsigned *)
+    __asm__("_ZNSt28__atomic_futex_unsigned_base19_M_futex_notify_allEPj");
+
+bool selvedge_futex_wait(void *, unsigned *address, unsigned value, bool timed, long, long) {
+    return wait_for_change(address, value, timed);
+}
+
+bool selvedge_futex_wait_steady(void *, unsigned *address, unsigned value, bool timed, long, long) {
+    return wait_for_change(address, value, timed);
+}
+
+void selvedge_futex_notify(unsigned *) {}
+}
+
+/* ---- what the library initialises once ------------------------------------------------------- */
+
+/*
+ * Streams initialise the classic locale under a once control. Where the program has streams, that
+ * is done before main, so that it is no visible operation in its threads.
+ */
+extern "C" __attribute__((weak)) void selvedge_classic_locale() __asm__("_ZNSt6locale7classicEv");
+
+__attribute__((constructor(101))) static void initialise_library() {
+    if (selvedge_classic_locale)
+        selvedge_classic_locale();
+}

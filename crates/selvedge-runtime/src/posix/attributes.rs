@@ -1,0 +1,107 @@
+//! Thread attributes: accepted, and of consequence only where they decide whether a thread can be
+//! joined.
+
+use std::ffi::c_int;
+
+use libc::EINVAL;
+
+use super::program::{peek, poke, wipe};
+use super::state::Fate;
+
+entry_points![
+    pthread_attr_init,
+    pthread_attr_destroy,
+    pthread_attr_setdetachstate,
+    pthread_attr_getdetachstate,
+    pthread_attr_setstacksize,
+    pthread_attr_getstacksize,
+    pthread_attr_setguardsize,
+    pthread_attr_getguardsize,
+    pthread_attr_setschedpolicy,
+    pthread_attr_setschedparam,
+    pthread_attr_setinheritsched,
+    pthread_attr_setscope,
+    pthread_attr_setaffinity_np,
+];
+
+const SIZE: usize = 56;
+const DETACH_OFFSET: usize = 0;
+const STACK_SIZE_OFFSET: usize = 8;
+const GUARD_SIZE_OFFSET: usize = 16;
+const DEFAULT_STACK_SIZE: usize = 8 << 20;
+const SMALLEST_STACK: usize = 16 << 10;
+
+/// What the attributes at `address` (or null) say about joining.
+pub(crate) fn fate(address: usize) -> Fate {
+    if address == 0 || peek::<c_int>(address + DETACH_OFFSET) != libc::PTHREAD_CREATE_DETACHED {
+        Fate::Joinable
+    } else {
+        Fate::Detached
+    }
+}
+
+extern "C" fn pthread_attr_init(attributes: usize) -> c_int {
+    wipe(attributes, SIZE);
+    poke(attributes + STACK_SIZE_OFFSET, DEFAULT_STACK_SIZE);
+    0
+}
+
+extern "C" fn pthread_attr_destroy(_attributes: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_attr_setdetachstate(attributes: usize, state: c_int) -> c_int {
+    if state != libc::PTHREAD_CREATE_DETACHED && state != libc::PTHREAD_CREATE_JOINABLE {
+        return EINVAL;
+    }
+    poke(attributes + DETACH_OFFSET, state);
+    0
+}
+
+extern "C" fn pthread_attr_getdetachstate(attributes: usize, state: usize) -> c_int {
+    poke::<c_int>(state, peek(attributes + DETACH_OFFSET));
+    0
+}
+
+extern "C" fn pthread_attr_setstacksize(attributes: usize, size: usize) -> c_int {
+    if size < SMALLEST_STACK {
+        return EINVAL;
+    }
+    poke(attributes + STACK_SIZE_OFFSET, size);
+    0
+}
+
+extern "C" fn pthread_attr_getstacksize(attributes: usize, size: usize) -> c_int {
+    poke::<usize>(size, peek(attributes + STACK_SIZE_OFFSET));
+    0
+}
+
+extern "C" fn pthread_attr_setguardsize(attributes: usize, size: usize) -> c_int {
+    poke(attributes + GUARD_SIZE_OFFSET, size);
+    0
+}
+
+extern "C" fn pthread_attr_getguardsize(attributes: usize, size: usize) -> c_int {
+    poke::<usize>(size, peek(attributes + GUARD_SIZE_OFFSET));
+    0
+}
+
+extern "C" fn pthread_attr_setschedpolicy(_attributes: usize, _policy: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_attr_setschedparam(_attributes: usize, _parameters: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_attr_setinheritsched(_attributes: usize, _inherit: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_attr_setscope(_attributes: usize, _scope: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_attr_setaffinity_np(_attributes: usize, _size: usize, _set: usize) -> c_int {
+    0
+}

@@ -1,0 +1,197 @@
+//! Condition variables.
+
+use std::ffi::c_int;
+
+use libc::{EINVAL, ETIMEDOUT};
+use selvedge_core::MemoryOrder::{AcqRel, Acquire, Relaxed, Release};
+use selvedge_core::objects::{CONDITION_SLOTS, ObjectFunction, free_slot, was_woken};
+use selvedge_core::op::Value;
+use selvedge_core::{Op, Site};
+
+use super::object::Object;
+use super::program::{peek, poke, wipe};
+use super::state::local;
+use super::{clock, mutex};
+use crate::current;
+
+entry_points![
+    pthread_cond_init,
+    pthread_cond_destroy,
+    pthread_cond_wait,
+    pthread_cond_timedwait,
+    pthread_cond_clockwait,
+    pthread_cond_signal,
+    pthread_cond_broadcast,
+    pthread_condattr_init,
+    pthread_condattr_destroy,
+    pthread_condattr_setclock,
+    pthread_condattr_getclock,
+    pthread_condattr_setpshared,
+    pthread_condattr_getpshared,
+];
+
+const SIZE: usize = 48;
+/// Where the clock of timed waits is kept; zero, as in a static initialiser, is the realtime one.
+const CLOCK_OFFSET: usize = 36;
+
+/// The condition variable at `address`.
+pub(crate) fn condition(address: usize) -> Object {
+    Object::new(address, 8, "condition variable")
+}
+
+/// Begins its life.
+pub(crate) fn initialise(condition: Object, clock: c_int) {
+    condition.initialise(0);
+    wipe(condition.address + 8, SIZE - 8);
+    poke(condition.address + CLOCK_OFFSET, clock);
+}
+
+/// Ends its life. Threads that were woken but have not left yet are waited for, as glibc does;
+/// threads that nobody has woken make it a bug.
+pub(crate) fn destroy(condition: Object) {
+    let value = condition.load();
+    let waiting = |value: Value| value as u64 != 0;
+    if value != 0 && !waiting(value) {
+        condition.step(ObjectFunction::WriteLock, AcqRel);
+    }
+    condition.destroy(waiting, "that threads wait on");
+}
+
+/// Waits; 0 or an error number.
+pub(crate) fn wait(condition: Object, mutex: Object) -> c_int {
+    let slot = enter(condition, mutex);
+    if wakes_spuriously(condition.site) {
+        condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, Acquire);
+    } else {
+        condition.step_unchecked(ObjectFunction::ConditionAwait { slot }, Acquire);
+    }
+    mutex::lock(mutex)
+}
+
+/// Waits up to `deadline`, which comes whenever nobody has woken the thread before.
+pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usize) -> c_int {
+    let Some(deadline) = clock::deadline(clock, at, condition.site) else {
+        return EINVAL;
+    };
+    let slot = enter(condition, mutex);
+    let left = condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, Acquire);
+    let woken = was_woken(left.read, slot);
+    if !woken {
+        clock::pass(deadline);
+    }
+    match mutex::lock(mutex) {
+        0 if !woken => ETIMEDOUT,
+        result => result,
+    }
+}
+
+/// Wakes one waiter.
+pub(crate) fn signal(condition: Object) {
+    condition.step(ObjectFunction::ConditionSignal, Release);
+}
+
+/// Wakes all waiters.
+pub(crate) fn broadcast(condition: Object) {
+    condition.step(ObjectFunction::ConditionBroadcast, Release);
+}
+
+/// Joins the waiters and gives the mutex back.
+fn enter(condition: Object, mutex: Object) -> u32 {
+    if !mutex::is_held(mutex) {
+        let what = "wait on a condition variable without holding the mutex";
+        condition.misuse(format_args!("{what}"));
+    }
+    let outcome = condition.step(ObjectFunction::ConditionEnqueue, Relaxed);
+    let Some(slot) = free_slot(outcome.read) else {
+        let what = format!("more than {CONDITION_SLOTS} threads waiting on one condition variable");
+        current::refuse(what, condition.site);
+    };
+    mutex::unlock(mutex);
+    slot
+}
+
+/// Whether this wait ends without a signal. One such wait per thread is enough to tell whether
+/// the program checks its condition again, and more would never come to an end.
+fn wakes_spuriously(site: Site) -> bool {
+    if !current::spurious_wakeups() || local(|local| local.woke_spuriously) {
+        return false;
+    }
+    let spurious = current::perform(Op::Choose { alternatives: 2 }, site).read == 1;
+    local(|local| local.woke_spuriously = spurious);
+    spurious
+}
+
+extern "C" fn pthread_cond_init(address: usize, attributes: usize) -> c_int {
+    let clock = if attributes == 0 {
+        libc::CLOCK_REALTIME
+    } else {
+        peek(attributes)
+    };
+    initialise(condition(address), clock);
+    0
+}
+
+extern "C" fn pthread_cond_destroy(address: usize) -> c_int {
+    destroy(condition(address));
+    0
+}
+
+extern "C" fn pthread_cond_wait(address: usize, mutex: usize) -> c_int {
+    wait(condition(address), mutex::mutex(mutex))
+}
+
+extern "C" fn pthread_cond_timedwait(address: usize, mutex: usize, deadline: usize) -> c_int {
+    let condition = condition(address);
+    let clock = peek(address + CLOCK_OFFSET);
+    timed_wait(condition, mutex::mutex(mutex), clock, deadline)
+}
+
+extern "C" fn pthread_cond_clockwait(
+    address: usize,
+    mutex: usize,
+    clock: c_int,
+    deadline: usize,
+) -> c_int {
+    timed_wait(condition(address), mutex::mutex(mutex), clock, deadline)
+}
+
+extern "C" fn pthread_cond_signal(address: usize) -> c_int {
+    signal(condition(address));
+    0
+}
+
+extern "C" fn pthread_cond_broadcast(address: usize) -> c_int {
+    broadcast(condition(address));
+    0
+}
+
+extern "C" fn pthread_condattr_init(attributes: usize) -> c_int {
+    poke::<c_int>(attributes, libc::CLOCK_REALTIME);
+    0
+}
+
+extern "C" fn pthread_condattr_destroy(_attributes: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_condattr_setclock(attributes: usize, clock: c_int) -> c_int {
+    if clock != libc::CLOCK_REALTIME && clock != libc::CLOCK_MONOTONIC {
+        return EINVAL;
+    }
+    poke(attributes, clock);
+    0
+}
+
+extern "C" fn pthread_condattr_getclock(attributes: usize, clock: usize) -> c_int {
+    poke::<c_int>(clock, peek(attributes));
+    0
+}
+
+extern "C" fn pthread_condattr_setpshared(_attributes: usize, _shared: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_condattr_getpshared(_attributes: usize, shared: usize) -> c_int {
+    poke::<c_int>(shared, libc::PTHREAD_PROCESS_PRIVATE);
+    0
+}

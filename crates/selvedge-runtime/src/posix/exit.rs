@@ -1,0 +1,207 @@
+//! The end of threads and of the process: destructors, exit handlers, `exit`.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::with_exposed_provenance_mut;
+
+use selvedge_core::{Op, Site, ThreadId};
+
+use super::state::{Destructor, local, process};
+use super::{key, program};
+use crate::current;
+
+entry_points![
+    atexit,
+    __cxa_atexit,
+    __cxa_finalize,
+    __cxa_thread_atexit,
+    __cxa_thread_atexit_impl,
+    at_quick_exit,
+    __cxa_at_quick_exit,
+    quick_exit,
+    exit,
+    _exit,
+    _Exit,
+    selvedge_begin_exit,
+    selvedge_continue_exit,
+    selvedge_thread_exit,
+    selvedge_push_cleanup,
+    selvedge_pop_cleanup,
+];
+
+/// Memory for the exception that unwinds the stack of a thread that calls `pthread_exit`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(16))]
+pub(crate) struct ForcedUnwind([u64; 8]);
+
+impl ForcedUnwind {
+    /// Before it is used.
+    pub(crate) const NEW: ForcedUnwind = ForcedUnwind([0; 8]);
+}
+
+/// A function to call when the process ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handler {
+    function: usize,
+    argument: usize,
+    quick: bool,
+    /// Handlers run in the opposite order of this: along happens-before, and the same in every
+    /// interleaving where that says nothing.
+    order: (u64, ThreadId, u64),
+}
+
+fn register(function: usize, argument: usize, quick: bool) -> c_int {
+    current::impure();
+    let thread = current::thread();
+    let clock = if current::booting() {
+        0
+    } else {
+        current::clock_sum()
+    };
+    process(|process| {
+        process.registered += 1;
+        let order = (clock, thread, process.registered);
+        process.handlers.push(Handler {
+            function,
+            argument,
+            quick,
+            order,
+        });
+    });
+    0
+}
+
+fn take_last(quick: bool) -> Option<Handler> {
+    process(|process| {
+        let handlers = process.handlers.iter().enumerate();
+        let last = handlers
+            .filter(|(_, h)| h.quick == quick)
+            .max_by_key(|(_, h)| h.order)?
+            .0;
+        Some(process.handlers.remove(last))
+    })
+}
+
+fn has_handlers(quick: bool) -> bool {
+    process(|process| process.handlers.iter().any(|h| h.quick == quick))
+}
+
+/// Runs the exit handlers, the latest first, once the other threads have come to an end.
+fn run_handlers(quick: bool, site: Site) {
+    if !has_handlers(quick) {
+        return;
+    }
+    current::perform(Op::JoinAll, site);
+    while let Some(handler) = take_last(quick) {
+        program::call(handler.function, handler.argument);
+    }
+}
+
+/// Runs the destructors of the running thread's thread-local objects and values.
+fn run_thread_destructors() {
+    while let Some(destructor) = local(|local| local.destructors.pop()) {
+        program::call(destructor.function, destructor.object);
+    }
+    key::run_destructors();
+}
+
+/// What a thread does when its start routine has returned.
+pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
+    run_thread_destructors();
+    current::finish(result)
+}
+
+/// What main does when it has returned.
+pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
+    run_thread_destructors();
+    run_handlers(false, Site::default());
+    current::finish(status)
+}
+
+/// `pthread_exit` begins: notes the result and lends memory for unwinding.
+extern "C" fn selvedge_begin_exit(result: usize) -> usize {
+    refuse_in_constructor("pthread_exit", current::site());
+    local(|local| local.result = result);
+    selvedge_continue_exit()
+}
+
+extern "C" fn selvedge_continue_exit() -> usize {
+    local(|local| {
+        local.unwinding = ForcedUnwind::NEW;
+        (&raw mut local.unwinding).expose_provenance()
+    })
+}
+
+/// `pthread_exit` ends, when the shim has unwound the stack.
+extern "C-unwind" fn selvedge_thread_exit() -> ! {
+    let result = with_exposed_provenance_mut(local(|local| local.result));
+    if current::thread() == ThreadId::MAIN {
+        after_main(result);
+    }
+    after_start(result)
+}
+
+extern "C" fn selvedge_push_cleanup(buffer: usize) {
+    local(|local| local.cleanups.push(buffer));
+}
+
+extern "C" fn selvedge_pop_cleanup() -> usize {
+    local(|local| local.cleanups.pop()).unwrap_or(0)
+}
+
+extern "C" fn atexit(function: usize) -> c_int {
+    register(function, 0, false)
+}
+
+extern "C" fn __cxa_atexit(function: usize, argument: usize, _library: usize) -> c_int {
+    register(function, argument, false)
+}
+
+/// Called when the shared object is unloaded; the handlers are long through by then.
+extern "C" fn __cxa_finalize(_library: usize) {}
+
+extern "C" fn __cxa_thread_atexit(function: usize, object: usize, _library: usize) -> c_int {
+    current::impure();
+    local(|local| local.destructors.push(Destructor { function, object }));
+    0
+}
+
+extern "C" fn __cxa_thread_atexit_impl(function: usize, object: usize, library: usize) -> c_int {
+    __cxa_thread_atexit(function, object, library)
+}
+
+extern "C" fn at_quick_exit(function: usize) -> c_int {
+    register(function, 0, true)
+}
+
+extern "C" fn __cxa_at_quick_exit(function: usize, _library: usize) -> c_int {
+    register(function, 0, true)
+}
+
+extern "C-unwind" fn quick_exit(_status: c_int) -> ! {
+    run_handlers(true, current::site());
+    current::exit()
+}
+
+extern "C-unwind" fn exit(_status: c_int) -> ! {
+    let site = current::site();
+    refuse_in_constructor("exit", site);
+    run_thread_destructors();
+    run_handlers(false, site);
+    current::exit()
+}
+
+extern "C" fn _exit(_status: c_int) -> ! {
+    refuse_in_constructor("_exit", current::site());
+    current::exit()
+}
+
+#[expect(non_snake_case, reason = "that is its name")]
+extern "C" fn _Exit(status: c_int) -> ! {
+    _exit(status)
+}
+
+fn refuse_in_constructor(function: &str, site: Site) {
+    if current::booting() {
+        current::refuse(format!("a constructor that calls {function}"), site);
+    }
+}

@@ -1,0 +1,253 @@
+//! The `printf` and `scanf` formats: which memory of the program a call reads and writes.
+//!
+//! The host's C library does the formatting. This file walks along the same format and the same
+//! arguments to announce the strings that are read and the variables that are written.
+
+use std::ffi::c_int;
+
+use selvedge_core::Site;
+
+use super::program::peek;
+use super::strings;
+use crate::current;
+
+/// The argument list of a variadic function, as the x86-64 ABI lays it out.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arguments {
+    general_offset: u32,
+    vector_offset: u32,
+    overflow: usize,
+    saved: usize,
+}
+
+impl Arguments {
+    const GENERAL_END: u32 = 48;
+    const VECTOR_END: u32 = 176;
+
+    /// The next integer or pointer.
+    fn word(&mut self) -> usize {
+        if self.general_offset < Self::GENERAL_END {
+            let value = peek(self.saved + self.general_offset as usize);
+            self.general_offset += 8;
+            return value;
+        }
+        let value = peek(self.overflow);
+        self.overflow += 8;
+        value
+    }
+
+    fn skip_double(&mut self) {
+        if self.vector_offset < Self::VECTOR_END {
+            self.vector_offset += 16;
+        } else {
+            self.overflow += 8;
+        }
+    }
+
+    fn skip_long_double(&mut self) {
+        self.overflow = self.overflow.next_multiple_of(16) + 16;
+    }
+}
+
+/// How long the type of a conversion is said to be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Length {
+    Char,
+    Short,
+    Int,
+    Long,
+    LongDouble,
+}
+
+impl Length {
+    fn bytes(self) -> usize {
+        match self {
+            Length::Char => 1,
+            Length::Short => 2,
+            Length::Int => 4,
+            Length::Long => 8,
+            Length::LongDouble => 16,
+        }
+    }
+}
+
+/// The characters of a format.
+struct Cursor {
+    at: usize,
+}
+
+impl Cursor {
+    fn peek(&self) -> u8 {
+        peek(self.at)
+    }
+
+    fn next(&mut self) -> u8 {
+        let byte = self.peek();
+        self.at += usize::from(byte != 0);
+        byte
+    }
+
+    fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == byte;
+        self.at += usize::from(found);
+        found
+    }
+
+    fn eat_any(&mut self, bytes: &[u8]) {
+        while self.peek() != 0 && bytes.contains(&self.peek()) {
+            self.at += 1;
+        }
+    }
+
+    fn number(&mut self) -> Option<usize> {
+        let mut number = None;
+        while self.peek().is_ascii_digit() {
+            let digit = usize::from(self.next() - b'0');
+            number = Some(
+                number
+                    .unwrap_or(0usize)
+                    .saturating_mul(10)
+                    .saturating_add(digit),
+            );
+        }
+        number
+    }
+
+    /// Goes to the character behind the next `%`.
+    fn find_conversion(&mut self) -> bool {
+        loop {
+            match self.next() {
+                0 => return false,
+                b'%' => return true,
+                _ => {}
+            }
+        }
+    }
+
+    fn length(&mut self) -> Length {
+        match self.peek() {
+            b'h' => {
+                self.at += 1;
+                if self.eat(b'h') {
+                    Length::Char
+                } else {
+                    Length::Short
+                }
+            }
+            b'l' => {
+                self.at += 1;
+                self.eat(b'l');
+                Length::Long
+            }
+            b'q' | b'j' | b'z' | b'Z' | b't' => {
+                self.at += 1;
+                Length::Long
+            }
+            b'L' => {
+                self.at += 1;
+                Length::LongDouble
+            }
+            _ => Length::Int,
+        }
+    }
+}
+
+/// Announces what printing with `format` and `arguments` reads, and the counts that it writes.
+pub(crate) fn announce_print(format: usize, mut arguments: Arguments, site: Site) {
+    strings::read_length(format, site);
+    let mut cursor = Cursor { at: format };
+    while cursor.find_conversion() {
+        cursor.eat_any(b"-+ #0'I");
+        star_or_number(&mut cursor, &mut arguments);
+        let precision = if cursor.eat(b'.') {
+            // No digits mean zero, a negative argument means none.
+            let given = star_or_number(&mut cursor, &mut arguments);
+            given.or(Some(0)).filter(|&p| p <= c_int::MAX as usize)
+        } else {
+            None
+        };
+        let length = cursor.length();
+        match cursor.next() {
+            b's' | b'S' => announce_string(arguments.word(), precision, length, site),
+            b'n' => current::touch(arguments.word(), length.bytes(), true, site),
+            b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match length {
+                Length::LongDouble => arguments.skip_long_double(),
+                _ => arguments.skip_double(),
+            },
+            b'%' | b'm' => {}
+            // Positional arguments: the host's library knows them, this walk does not.
+            b'$' => return,
+            0 => return,
+            _ => {
+                arguments.word();
+            }
+        }
+    }
+}
+
+fn star_or_number(cursor: &mut Cursor, arguments: &mut Arguments) -> Option<usize> {
+    if cursor.eat(b'*') {
+        Some(arguments.word() as c_int as usize)
+    } else {
+        cursor.number()
+    }
+}
+
+fn announce_string(string: usize, precision: Option<usize>, length: Length, site: Site) {
+    // A null pointer prints as `(null)`, and wide strings are left to the host's library.
+    if string == 0 || length == Length::Long {
+        return;
+    }
+    let size = match precision {
+        Some(limit) => limit.min(strings::bounded_length(string, limit) + 1),
+        None => strings::length(string) + 1,
+    };
+    current::touch(string, size, false, site);
+}
+
+/// Announces the variables that the first `assigned` conversions of a `scanf` format have written.
+pub(crate) fn announce_scan(format: usize, mut arguments: Arguments, assigned: c_int, site: Site) {
+    strings::read_length(format, site);
+    let mut cursor = Cursor { at: format };
+    let mut left = assigned;
+    while left > 0 && cursor.find_conversion() {
+        if cursor.peek() == b'%' {
+            cursor.next();
+            continue;
+        }
+        let skipped = cursor.eat(b'*');
+        let width = cursor.number();
+        let length = cursor.length();
+        let conversion = cursor.next();
+        if conversion == b'[' {
+            skip_set(&mut cursor);
+        }
+        if skipped {
+            continue;
+        }
+        let target = arguments.word();
+        current::touch(
+            target,
+            scanned_size(conversion, length, width, target),
+            true,
+            site,
+        );
+        left -= c_int::from(conversion != b'n');
+    }
+}
+
+fn skip_set(cursor: &mut Cursor) {
+    cursor.eat(b'^');
+    cursor.eat(b']');
+    while !matches!(cursor.next(), b']' | 0) {}
+}
+
+fn scanned_size(conversion: u8, length: Length, width: Option<usize>, target: usize) -> usize {
+    match conversion {
+        b's' | b'[' => strings::length(target) + 1,
+        b'c' => width.unwrap_or(1),
+        b'p' => 8,
+        _ => length.bytes(),
+    }
+}

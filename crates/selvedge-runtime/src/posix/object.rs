@@ -1,0 +1,113 @@
+//! Steps on synchronisation objects, common to all kinds of them.
+
+use selvedge_core::objects::{DESTROYED, ObjectFunction};
+use selvedge_core::op::Value;
+use selvedge_core::{FailureKind, Function, MemoryOrder, Op, Outcome, Site, Width};
+
+use crate::current;
+
+/// A synchronisation object of the program, during one call on it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    /// Where it is.
+    pub(crate) address: usize,
+    /// How many bytes its initial state takes.
+    width: Width,
+    /// What it is, for messages.
+    noun: &'static str,
+    /// Who called.
+    pub(crate) site: Site,
+}
+
+impl Object {
+    /// The `noun` at `address`, which the program has just called a function on.
+    pub(crate) fn new(address: usize, width: u8, noun: &'static str) -> Object {
+        let site = current::site();
+        if address == 0 {
+            let message = format!("a null pointer was used as a {noun}");
+            current::fail(FailureKind::NullDereference, message, site);
+        }
+        Object {
+            address,
+            width: Width(width),
+            noun,
+            site,
+        }
+    }
+
+    /// The same object, as the call site `site` sees it.
+    pub(crate) fn seen_from(self, site: Site) -> Object {
+        Object { site, ..self }
+    }
+
+    /// Performs `function`; meeting a destroyed object is a bug.
+    pub(crate) fn step(self, function: ObjectFunction, order: MemoryOrder) -> Outcome {
+        let outcome = self.step_unchecked(function, order);
+        if outcome.read == DESTROYED {
+            self.misuse(format_args!("use of a destroyed {}", self.noun));
+        }
+        outcome
+    }
+
+    /// Performs `function`, whatever state the object is in.
+    pub(crate) fn step_unchecked(self, function: ObjectFunction, order: MemoryOrder) -> Outcome {
+        let at = current::object(self.address, self.width);
+        let function = Function::Object(function);
+        current::perform(
+            Op::Update {
+                at,
+                function,
+                order,
+                failure: MemoryOrder::Relaxed,
+            },
+            self.site,
+        )
+    }
+
+    /// Reads the state.
+    pub(crate) fn load(self) -> Value {
+        let at = current::object(self.address, self.width);
+        let outcome = current::perform(
+            Op::Load {
+                at,
+                order: MemoryOrder::Acquire,
+            },
+            self.site,
+        );
+        if outcome.read == DESTROYED {
+            self.misuse(format_args!("use of a destroyed {}", self.noun));
+        }
+        outcome.read
+    }
+
+    /// Writes the state, releasing what the thread did before.
+    pub(crate) fn store(self, value: Value) {
+        let at = current::object(self.address, self.width);
+        current::perform(
+            Op::Store {
+                at,
+                value,
+                order: MemoryOrder::Release,
+            },
+            self.site,
+        );
+    }
+
+    /// Begins the object's life in state `value`.
+    pub(crate) fn initialise(self, value: u64) {
+        current::initialise_object(self.address, self.width, value, self.site);
+    }
+
+    /// Ends the object's life, which must not be in use as `in_use` sees it.
+    pub(crate) fn destroy(self, in_use: impl Fn(Value) -> bool, how: &str) {
+        let outcome = self.step(ObjectFunction::Destroy, MemoryOrder::AcqRel);
+        if in_use(outcome.read) {
+            self.misuse(format_args!("destruction of a {} {how}", self.noun));
+        }
+    }
+
+    /// Reports a use against the rules.
+    pub(crate) fn misuse(self, what: std::fmt::Arguments<'_>) -> ! {
+        current::fail(FailureKind::ObjectMisuse, what.to_string(), self.site)
+    }
+}

@@ -1,0 +1,59 @@
+//! `pthread_once` and `call_once`.
+//!
+//! The routine itself is called by the shim, so that an exception that leaves it finds only C
+//! frames on its way (see `shim.c`).
+
+use std::ffi::c_int;
+
+use selvedge_core::MemoryOrder::AcqRel;
+use selvedge_core::Site;
+use selvedge_core::objects::{DONE, FREE, ObjectFunction};
+
+use super::object::Object;
+use super::state::process;
+use crate::current;
+
+entry_points![
+    selvedge_once_begin,
+    selvedge_once_end,
+    selvedge_once_abandon
+];
+
+/// The once control at `address`.
+pub(crate) fn once(address: usize, site: Site) -> Object {
+    Object::new(address, 4, "once control").seen_from(site)
+}
+
+/// Whether the caller has to run the routine.
+pub(crate) fn begin(once: Object) -> bool {
+    // What a constructor has completed stays so: no need for a visible operation.
+    if process(|process| process.settled.contains(&once.address)) {
+        return false;
+    }
+    once.step(ObjectFunction::OnceBegin, AcqRel).wrote.is_some()
+}
+
+/// The routine has run.
+pub(crate) fn end(once: Object) {
+    once.store(DONE);
+    if current::booting() {
+        process(|process| process.settled.push(once.address));
+    }
+}
+
+/// The routine was left by an exception: the next caller tries again.
+pub(crate) fn abandon(once: Object) {
+    once.store(FREE);
+}
+
+extern "C" fn selvedge_once_begin(address: usize, site: usize) -> c_int {
+    begin(once(address, Site(site as u64))).into()
+}
+
+extern "C" fn selvedge_once_end(address: usize, site: usize) {
+    end(once(address, Site(site as u64)));
+}
+
+extern "C" fn selvedge_once_abandon(address: usize, site: usize) {
+    abandon(once(address, Site(site as u64)));
+}

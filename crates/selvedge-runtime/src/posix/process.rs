@@ -1,0 +1,201 @@
+//! What a program asks about its process, and the ways to end it badly.
+
+use std::ffi::{c_char, c_int, c_long};
+
+use selvedge_core::{FailureKind, Site};
+
+use super::program::{error, text};
+use super::state::process;
+use super::thread;
+use crate::current;
+
+entry_points![
+    __errno_location,
+    getpid,
+    getppid,
+    gettid,
+    getuid,
+    geteuid,
+    getgid,
+    getegid,
+    sysconf,
+    get_nprocs,
+    get_nprocs_conf,
+    getpagesize,
+    getenv,
+    secure_getenv,
+    abort,
+    raise,
+    kill,
+    pthread_kill,
+    __stack_chk_fail,
+    __fortify_fail,
+    __chk_fail,
+    selvedge_refuse,
+];
+
+/// How many processors the program sees.
+pub(crate) const PROCESSORS: u32 = 4;
+const PROCESS: c_int = 1000;
+const PAGE: c_int = 4096;
+
+/// The address of the running thread's `errno`.
+extern "C" fn __errno_location() -> usize {
+    let running = current::thread();
+    process(|process| (&raw mut process.thread(running).errno).expose_provenance())
+}
+
+extern "C" fn getpid() -> c_int {
+    PROCESS
+}
+
+extern "C" fn getppid() -> c_int {
+    1
+}
+
+extern "C" fn gettid() -> c_int {
+    thread_number()
+}
+
+/// What the running thread is called by the system.
+pub(crate) fn thread_number() -> c_int {
+    PROCESS + current::thread().0.cast_signed()
+}
+
+extern "C" fn getuid() -> c_int {
+    PROCESS
+}
+
+extern "C" fn geteuid() -> c_int {
+    PROCESS
+}
+
+extern "C" fn getgid() -> c_int {
+    PROCESS
+}
+
+extern "C" fn getegid() -> c_int {
+    PROCESS
+}
+
+extern "C" fn sysconf(name: c_int) -> c_long {
+    match name {
+        libc::_SC_NPROCESSORS_CONF | libc::_SC_NPROCESSORS_ONLN => PROCESSORS.into(),
+        libc::_SC_PAGESIZE => PAGE.into(),
+        libc::_SC_CLK_TCK => 100,
+        libc::_SC_OPEN_MAX => 1024,
+        libc::_SC_PHYS_PAGES | libc::_SC_AVPHYS_PAGES => 1 << 20,
+        libc::_SC_LEVEL1_DCACHE_LINESIZE => 64,
+        libc::_SC_THREADS | libc::_SC_BARRIERS | libc::_SC_SEMAPHORES => 200_809,
+        _ => error(libc::EINVAL).into(),
+    }
+}
+
+extern "C" fn get_nprocs() -> c_int {
+    PROCESSORS.cast_signed()
+}
+
+extern "C" fn get_nprocs_conf() -> c_int {
+    PROCESSORS.cast_signed()
+}
+
+extern "C" fn getpagesize() -> c_int {
+    PAGE
+}
+
+/// The program runs without an environment, so that no run depends on one.
+extern "C" fn getenv(_name: usize) -> usize {
+    0
+}
+
+extern "C" fn secure_getenv(_name: usize) -> usize {
+    0
+}
+
+extern "C" fn abort() -> ! {
+    current::fail(
+        FailureKind::Abort,
+        String::from("abort() was called"),
+        current::site(),
+    )
+}
+
+extern "C" fn raise(signal: c_int) -> c_int {
+    deliver(signal, current::site())
+}
+
+extern "C" fn kill(target: c_int, signal: c_int) -> c_int {
+    let site = current::site();
+    if target != PROCESS && target != 0 {
+        current::refuse(String::from("kill of another process"), site);
+    }
+    deliver(signal, site)
+}
+
+extern "C" fn pthread_kill(handle: usize, signal: c_int) -> c_int {
+    let site = current::site();
+    if signal != 0 && handle != thread::handle(current::thread()) {
+        current::refuse(String::from("pthread_kill of another thread"), site);
+    }
+    deliver(signal, site)
+}
+
+/// Handlers cannot be installed, so a signal does what it does by default.
+fn deliver(signal: c_int, site: Site) -> c_int {
+    match signal {
+        0 | libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT => 0,
+        libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {
+            current::refuse(String::from("a program that stops itself"), site)
+        }
+        1..=64 => {
+            let name = signal_name(signal);
+            let what = format!("the program raised {name}");
+            current::fail(FailureKind::Signal, what, site)
+        }
+        _ => error(libc::EINVAL),
+    }
+}
+
+fn signal_name(signal: c_int) -> String {
+    let name = match signal {
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGILL => "SIGILL",
+        libc::SIGINT => "SIGINT",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGUSR2 => "SIGUSR2",
+        _ => return format!("signal {signal}"),
+    };
+    name.to_owned()
+}
+
+extern "C" fn __stack_chk_fail() -> ! {
+    let what = "a function overwrote its own stack frame (stack smashing)";
+    current::fail(FailureKind::WildAccess, what.to_owned(), current::site())
+}
+
+extern "C" fn __fortify_fail(message: usize) -> ! {
+    let what = text(message);
+    current::fail(FailureKind::WildAccess, what, current::site())
+}
+
+extern "C" fn __chk_fail() -> ! {
+    let what = "a C library function would overrun its destination";
+    current::fail(FailureKind::WildAccess, what.to_owned(), current::site())
+}
+
+/// Where the stubs of functions that are not modelled end up.
+extern "C" fn selvedge_refuse(name: *const c_char, site: usize) -> ! {
+    let name = text(name.expose_provenance());
+    let what = crate::symbols::refusal(&name);
+    current::refuse(what, Site(site as u64))
+}

@@ -1,0 +1,178 @@
+//! Read-write locks.
+
+use std::ffi::c_int;
+
+use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
+use selvedge_core::MemoryOrder::{Acquire, Release};
+use selvedge_core::objects::{FREE, ObjectFunction};
+
+use super::clock;
+use super::object::Object;
+use super::program::{poke, wipe};
+use super::state::{Held, local};
+
+entry_points![
+    pthread_rwlock_init,
+    pthread_rwlock_destroy,
+    pthread_rwlock_rdlock,
+    pthread_rwlock_tryrdlock,
+    pthread_rwlock_timedrdlock,
+    pthread_rwlock_clockrdlock,
+    pthread_rwlock_wrlock,
+    pthread_rwlock_trywrlock,
+    pthread_rwlock_timedwrlock,
+    pthread_rwlock_clockwrlock,
+    pthread_rwlock_unlock,
+    pthread_rwlockattr_init,
+    pthread_rwlockattr_destroy,
+    pthread_rwlockattr_setpshared,
+    pthread_rwlockattr_setkind_np,
+];
+
+const SIZE: usize = 56;
+
+/// One of the two ways to take the lock.
+#[derive(Clone, Copy)]
+struct Mode {
+    shared: bool,
+    wait: ObjectFunction,
+    attempt: ObjectFunction,
+}
+
+const READ: Mode = Mode {
+    shared: true,
+    wait: ObjectFunction::ReadLock,
+    attempt: ObjectFunction::ReadTryLock,
+};
+const WRITE: Mode = Mode {
+    shared: false,
+    wait: ObjectFunction::WriteLock,
+    attempt: ObjectFunction::WriteTryLock,
+};
+
+fn rwlock(address: usize) -> Object {
+    Object::new(address, 8, "read-write lock")
+}
+
+fn held(lock: Object) -> Option<Held> {
+    local(|local| local.find(lock.address).copied())
+}
+
+fn writes(lock: Object) -> bool {
+    held(lock).is_some_and(|held| !held.shared)
+}
+
+fn acquire(lock: Object, mode: Mode) -> c_int {
+    if writes(lock) {
+        return EDEADLK;
+    }
+    lock.step(mode.wait, Acquire);
+    local(|local| local.hold(lock.address, mode.shared));
+    0
+}
+
+fn attempt(lock: Object, mode: Mode) -> c_int {
+    if writes(lock) || (!mode.shared && held(lock).is_some()) {
+        return EBUSY;
+    }
+    if lock.step(mode.attempt, Acquire).wrote.is_none() {
+        return EBUSY;
+    }
+    local(|local| local.hold(lock.address, mode.shared));
+    0
+}
+
+fn timed(lock: Object, mode: Mode, clock: c_int, deadline: usize) -> c_int {
+    let Some(deadline) = clock::deadline(clock, deadline, lock.site) else {
+        return EINVAL;
+    };
+    if writes(lock) {
+        return EDEADLK;
+    }
+    match attempt(lock, mode) {
+        EBUSY => {
+            clock::pass(deadline);
+            ETIMEDOUT
+        }
+        result => result,
+    }
+}
+
+extern "C" fn pthread_rwlock_init(address: usize, _attributes: usize) -> c_int {
+    let lock = rwlock(address);
+    local(|local| local.forget(address));
+    lock.initialise(FREE as u64);
+    wipe(address + 8, SIZE - 8);
+    0
+}
+
+extern "C" fn pthread_rwlock_destroy(address: usize) -> c_int {
+    rwlock(address).destroy(|value| value != FREE, "that is locked");
+    local(|local| local.forget(address));
+    0
+}
+
+extern "C" fn pthread_rwlock_rdlock(address: usize) -> c_int {
+    acquire(rwlock(address), READ)
+}
+
+extern "C" fn pthread_rwlock_tryrdlock(address: usize) -> c_int {
+    attempt(rwlock(address), READ)
+}
+
+extern "C" fn pthread_rwlock_timedrdlock(address: usize, deadline: usize) -> c_int {
+    timed(rwlock(address), READ, libc::CLOCK_REALTIME, deadline)
+}
+
+extern "C" fn pthread_rwlock_clockrdlock(address: usize, clock: c_int, deadline: usize) -> c_int {
+    timed(rwlock(address), READ, clock, deadline)
+}
+
+extern "C" fn pthread_rwlock_wrlock(address: usize) -> c_int {
+    acquire(rwlock(address), WRITE)
+}
+
+extern "C" fn pthread_rwlock_trywrlock(address: usize) -> c_int {
+    attempt(rwlock(address), WRITE)
+}
+
+extern "C" fn pthread_rwlock_timedwrlock(address: usize, deadline: usize) -> c_int {
+    timed(rwlock(address), WRITE, libc::CLOCK_REALTIME, deadline)
+}
+
+extern "C" fn pthread_rwlock_clockwrlock(address: usize, clock: c_int, deadline: usize) -> c_int {
+    timed(rwlock(address), WRITE, clock, deadline)
+}
+
+extern "C" fn pthread_rwlock_unlock(address: usize) -> c_int {
+    let lock = rwlock(address);
+    let Some(held) = held(lock) else {
+        lock.misuse(format_args!(
+            "unlock of a read-write lock that the thread does not hold"
+        ));
+    };
+    local(|local| local.drop_hold(address));
+    if held.shared {
+        lock.step(ObjectFunction::ReadUnlock, Release);
+    } else {
+        lock.store(FREE);
+    }
+    0
+}
+
+extern "C" fn pthread_rwlockattr_init(attributes: usize) -> c_int {
+    poke::<u64>(attributes, 0);
+    0
+}
+
+extern "C" fn pthread_rwlockattr_destroy(_attributes: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_rwlockattr_setpshared(_attributes: usize, _shared: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_rwlockattr_setkind_np(_attributes: usize, _kind: c_int) -> c_int {
+    0
+}

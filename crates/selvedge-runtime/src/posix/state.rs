@@ -1,0 +1,242 @@
+//! What the C library knows between two calls.
+//!
+//! It belongs to the execution: every reset brings back what the program's constructors left
+//! behind. What a thread knows about itself (which locks it holds, its clock) is kept here and not
+//! in shared objects, so asking for it is no visible operation.
+
+use std::cell::RefCell;
+use std::ffi::c_int;
+
+use selvedge_core::ThreadId;
+
+use super::exit::{ForcedUnwind, Handler};
+use super::key::{Key, Specific};
+use super::random::Generator;
+use crate::current;
+
+/// A lock that a thread holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Where the lock is.
+    pub(crate) address: usize,
+    /// How often it was taken.
+    pub(crate) count: u32,
+    /// Whether others may hold it too.
+    pub(crate) shared: bool,
+}
+
+/// Who may still join a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Anybody, once.
+    #[default]
+    Joinable,
+    /// Nobody: it was joined.
+    Joined,
+    /// Nobody: it was detached.
+    Detached,
+}
+
+/// A destructor of a thread-local object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Destructor {
+    /// The function.
+    pub(crate) function: usize,
+    /// Its argument.
+    pub(crate) object: usize,
+}
+
+/// What is known about one thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Local {
+    /// Its `errno`; the program holds pointers to it, so a `Local` never moves.
+    pub(crate) errno: c_int,
+    /// The locks it holds, the latest last.
+    pub(crate) held: Vec<Held>,
+    /// Its values of keys.
+    pub(crate) specific: Vec<Specific>,
+    /// The destructors of its thread-local objects, the latest last.
+    pub(crate) destructors: Vec<Destructor>,
+    /// How many keys it has created.
+    pub(crate) keys: u32,
+    /// Nanoseconds that have passed for it.
+    pub(crate) nanoseconds: u64,
+    /// Its random numbers.
+    pub(crate) random: Generator,
+    /// Who may join it.
+    pub(crate) fate: Fate,
+    /// Whether it has woken up without a signal.
+    pub(crate) woke_spuriously: bool,
+    /// The static initialisations it is in the middle of.
+    pub(crate) initialising: Vec<usize>,
+    /// The buffers of its `pthread_cleanup_push`, the latest last.
+    pub(crate) cleanups: Vec<usize>,
+    /// What it gave to `pthread_exit`.
+    pub(crate) result: usize,
+    /// The exception that unwinds its stack then.
+    pub(crate) unwinding: ForcedUnwind,
+}
+
+impl Local {
+    const NEW: Local = Local {
+        errno: 0,
+        held: Vec::new(),
+        specific: Vec::new(),
+        destructors: Vec::new(),
+        keys: 0,
+        nanoseconds: 0,
+        random: Generator::NEW,
+        fate: Fate::Joinable,
+        woke_spuriously: false,
+        initialising: Vec::new(),
+        cleanups: Vec::new(),
+        result: 0,
+        unwinding: ForcedUnwind::NEW,
+    };
+
+    /// The entry for the lock at `address`, if it is held.
+    pub(crate) fn find(&mut self, address: usize) -> Option<&mut Held> {
+        self.held
+            .iter_mut()
+            .rev()
+            .find(|held| held.address == address)
+    }
+
+    /// Notes one more acquisition of the lock at `address`.
+    pub(crate) fn hold(&mut self, address: usize, shared: bool) {
+        match self.find(address) {
+            Some(held) => held.count += 1,
+            None => self.held.push(Held {
+                address,
+                count: 1,
+                shared,
+            }),
+        }
+    }
+
+    /// Notes one release of the lock at `address`; says whether that was the last one.
+    pub(crate) fn drop_hold(&mut self, address: usize) -> bool {
+        let Some(index) = self.held.iter().rposition(|held| held.address == address) else {
+            return false;
+        };
+        self.held[index].count -= 1;
+        let last = self.held[index].count == 0;
+        if last {
+            self.held.remove(index);
+        }
+        last
+    }
+
+    /// Forgets the lock at `address`, whose life begins or ends.
+    pub(crate) fn forget(&mut self, address: usize) {
+        self.held.retain(|held| held.address != address);
+    }
+}
+
+/// What is known about the process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    #[expect(clippy::vec_box, reason = "a `Local` must not move")]
+    /// Per thread number; boxed because the program holds pointers to `errno`.
+    locals: Vec<Box<Local>>,
+    /// The keys that exist.
+    pub(crate) keys: Vec<Key>,
+    /// What `exit` has to call.
+    pub(crate) handlers: Vec<Handler>,
+    /// How many handlers were ever registered.
+    pub(crate) registered: u64,
+    /// Once controls whose routine ran in a constructor: done for good.
+    pub(crate) settled: Vec<usize>,
+    /// Main, the keys and the handlers as the constructors left them.
+    initial: (Local, Vec<Key>, Vec<Handler>),
+}
+
+impl Process {
+    /// What is known about `thread`.
+    pub(crate) fn thread(&mut self, thread: ThreadId) -> &mut Local {
+        while self.locals.len() <= thread.index() {
+            self.locals.push(Box::new(Local::NEW));
+        }
+        &mut self.locals[thread.index()]
+    }
+
+    fn reset(&mut self) {
+        let (main, keys, handlers) = &self.initial;
+        let mut first = Some(main);
+        for local in &mut self.locals {
+            match first.take() {
+                Some(main) => local.as_mut().clone_from(main),
+                None => local.clear(),
+            }
+        }
+        self.keys.clone_from(keys);
+        self.handlers.clone_from(handlers);
+    }
+}
+
+impl Local {
+    /// Back to a thread that has not begun, without giving memory back.
+    fn clear(&mut self) {
+        let mut old = std::mem::replace(self, Local::NEW);
+        old.held.clear();
+        old.specific.clear();
+        old.destructors.clear();
+        old.initialising.clear();
+        old.cleanups.clear();
+        self.held = old.held;
+        self.specific = old.specific;
+        self.destructors = old.destructors;
+        self.initialising = old.initialising;
+        self.cleanups = old.cleanups;
+    }
+}
+
+struct Shared(RefCell<Process>);
+
+// SAFETY: there is one program per operating-system process, and only the thread that runs its
+// fibers comes here.
+unsafe impl Sync for Shared {}
+
+static PROCESS: Shared = Shared(RefCell::new(Process {
+    locals: Vec::new(),
+    keys: Vec::new(),
+    handlers: Vec::new(),
+    registered: 0,
+    settled: Vec::new(),
+    initial: (Local::NEW, Vec::new(), Vec::new()),
+}));
+
+/// Access to everything. `f` must not perform operations, fail, or run program code.
+pub(crate) fn process<R>(f: impl FnOnce(&mut Process) -> R) -> R {
+    f(&mut PROCESS.0.borrow_mut())
+}
+
+/// Access to what is known about the running thread, under the same condition.
+pub(crate) fn local<R>(f: impl FnOnce(&mut Local) -> R) -> R {
+    let thread = current::thread();
+    process(|process| f(process.thread(thread)))
+}
+
+/// Forgets everything: a program is about to be loaded.
+pub(crate) fn begin() {
+    process(|process| {
+        process.locals.clear();
+        process.keys.clear();
+        process.handlers.clear();
+        process.settled.clear();
+        process.initial = (Local::NEW, Vec::new(), Vec::new());
+    });
+}
+
+/// Remembers the state that the constructors left behind.
+pub(crate) fn booted() {
+    process(|process| {
+        let main = process.thread(ThreadId::MAIN).clone();
+        process.initial = (main, process.keys.clone(), process.handlers.clone());
+    });
+}
+
+/// Back to that state.
+pub(crate) fn reset() {
+    process(Process::reset);
+}

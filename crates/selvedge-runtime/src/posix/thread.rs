@@ -1,0 +1,243 @@
+//! Creating, joining and ending threads, and what may be asked about them.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::with_exposed_provenance_mut;
+
+use libc::{EDEADLK, EINVAL};
+use selvedge_core::{FailureKind, Op, Site, ThreadId};
+
+use super::attributes;
+use super::program;
+use super::state::{Fate, process};
+use crate::current;
+
+entry_points![
+    pthread_create,
+    pthread_join,
+    pthread_tryjoin_np,
+    pthread_detach,
+    pthread_self,
+    pthread_equal,
+    pthread_setname_np,
+    pthread_getname_np,
+    pthread_setaffinity_np,
+    pthread_getaffinity_np,
+    pthread_setschedparam,
+    pthread_setschedprio,
+    pthread_setconcurrency,
+    pthread_getconcurrency,
+    pthread_yield,
+    sched_yield,
+    sched_setaffinity,
+    sched_getaffinity,
+    sched_getcpu,
+    pthread_setcancelstate,
+    pthread_setcanceltype,
+    pthread_testcancel,
+];
+
+type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+
+/// The handle of a thread; zero is none, as C++ wants it.
+pub(crate) fn handle(thread: ThreadId) -> usize {
+    thread.index() + 1
+}
+
+/// The thread with a handle, which must exist.
+fn thread_of(handle: usize, what: &str, site: Site) -> ThreadId {
+    let thread = u32::try_from(handle.wrapping_sub(1)).map(ThreadId).ok();
+    match thread.filter(|&thread| current::exists(thread)) {
+        Some(thread) => thread,
+        None => misuse(format!("{what} of something that is no thread"), site),
+    }
+}
+
+fn misuse(what: String, site: Site) -> ! {
+    current::fail(FailureKind::ObjectMisuse, what, site)
+}
+
+/// Starts a thread at the function `start`. Its handle is stored before it can run.
+pub(crate) fn create(result: usize, start: usize, argument: usize, fate: Fate, site: Site) {
+    if current::booting() {
+        current::refuse(
+            String::from("a thread that is created in a constructor"),
+            site,
+        );
+    }
+    program::check_not_null(start, site);
+    let thread = current::next_thread();
+    process(|process| process.thread(thread).fate = fate);
+    program::store_word(result, handle(thread), site);
+    // SAFETY: the program says that this is a thread's start routine; a function that returns an
+    // `int` differs only in the unused half of the register.
+    let start = unsafe { std::mem::transmute::<usize, Start>(start) };
+    current::spawn(start, with_exposed_provenance_mut(argument), site);
+}
+
+/// Waits for a thread; its result, or an error number.
+pub(crate) fn join(handle: usize, site: Site) -> Result<usize, c_int> {
+    let thread = thread_of(handle, "join", site);
+    if thread == current::thread() {
+        return Err(EDEADLK);
+    }
+    check_joinable(thread, "join", site);
+    current::perform(Op::Join { child: thread }, site);
+    check_joinable(thread, "join", site);
+    process(|process| process.thread(thread).fate = Fate::Joined);
+    Ok(current::result(thread).expose_provenance())
+}
+
+/// Gives up the right to join a thread.
+pub(crate) fn detach(handle: usize, site: Site) {
+    let thread = thread_of(handle, "detach", site);
+    check_joinable(thread, "detach", site);
+    process(|process| process.thread(thread).fate = Fate::Detached);
+}
+
+fn check_joinable(thread: ThreadId, what: &str, site: Site) {
+    match process(|process| process.thread(thread).fate) {
+        Fate::Joinable => {}
+        Fate::Joined => misuse(
+            format!("{what} of thread {thread}, which was joined before"),
+            site,
+        ),
+        Fate::Detached => misuse(
+            format!("{what} of thread {thread}, which is detached"),
+            site,
+        ),
+    }
+}
+
+extern "C" fn pthread_create(
+    result: usize,
+    attributes: usize,
+    start: usize,
+    argument: usize,
+) -> c_int {
+    create(
+        result,
+        start,
+        argument,
+        attributes::fate(attributes),
+        current::site(),
+    );
+    0
+}
+
+extern "C" fn pthread_join(handle: usize, result: usize) -> c_int {
+    let site = current::site();
+    match join(handle, site) {
+        Ok(value) if result != 0 => {
+            program::store_word(result, value, site);
+            0
+        }
+        Ok(_) => 0,
+        Err(number) => number,
+    }
+}
+
+extern "C" fn pthread_tryjoin_np(_handle: usize, _result: usize) -> c_int {
+    current::refuse(
+        String::from("pthread_tryjoin_np; use pthread_join"),
+        current::site(),
+    )
+}
+
+extern "C" fn pthread_detach(handle: usize) -> c_int {
+    detach(handle, current::site());
+    0
+}
+
+extern "C" fn pthread_self() -> usize {
+    handle(current::thread())
+}
+
+extern "C" fn pthread_equal(one: usize, other: usize) -> c_int {
+    (one == other).into()
+}
+
+extern "C" fn pthread_setname_np(_handle: usize, _name: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_getname_np(_handle: usize, buffer: usize, size: usize) -> c_int {
+    if size == 0 {
+        return libc::ERANGE;
+    }
+    program::write::<c_char>(buffer, 0, current::site());
+    0
+}
+
+extern "C" fn pthread_setaffinity_np(_handle: usize, _size: usize, _set: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_getaffinity_np(_handle: usize, size: usize, set: usize) -> c_int {
+    affinity(size, set)
+}
+
+/// Every thread may run on all of the processors that `sysconf` tells of.
+fn affinity(size: usize, set: usize) -> c_int {
+    if size < 8 {
+        return EINVAL;
+    }
+    current::touch(set, size, true, current::site());
+    program::wipe(set, size);
+    program::poke::<u64>(set, (1 << super::process::PROCESSORS) - 1);
+    0
+}
+
+extern "C" fn pthread_setschedparam(_handle: usize, _policy: c_int, _parameters: usize) -> c_int {
+    0
+}
+
+extern "C" fn pthread_setschedprio(_handle: usize, _priority: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_setconcurrency(_level: c_int) -> c_int {
+    0
+}
+
+extern "C" fn pthread_getconcurrency() -> c_int {
+    0
+}
+
+extern "C" fn pthread_yield() -> c_int {
+    0
+}
+
+extern "C" fn sched_yield() -> c_int {
+    0
+}
+
+extern "C" fn sched_setaffinity(_process: c_int, _size: usize, _set: usize) -> c_int {
+    0
+}
+
+extern "C" fn sched_getaffinity(_process: c_int, size: usize, set: usize) -> c_int {
+    program::or_error(affinity(size, set))
+}
+
+extern "C" fn sched_getcpu() -> c_int {
+    0
+}
+
+// Without `pthread_cancel` nobody is ever cancelled, so asking for it or not is all the same.
+
+extern "C" fn pthread_setcancelstate(_state: c_int, old: usize) -> c_int {
+    remember_zero(old)
+}
+
+extern "C" fn pthread_setcanceltype(_kind: c_int, old: usize) -> c_int {
+    remember_zero(old)
+}
+
+fn remember_zero(old: usize) -> c_int {
+    if old != 0 {
+        program::store_int(old, 0, current::site());
+    }
+    0
+}
+
+extern "C" fn pthread_testcancel() {}
