@@ -60,23 +60,10 @@ impl Brute {
             .filter(|&(_, alternatives)| alternatives > 0)
             .collect();
         if options.is_empty() {
-            let mut waits = false;
-            let mut dull = false;
-            for thread in all.clone() {
-                match pending(thread) {
-                    Pending::Op(_) => waits = true,
-                    Pending::Stopped(Stop::Spinning { since }) => {
-                        waits = true;
-                        dull |= stale(&execution.threads[thread as usize], since, &newest);
-                    }
-                    Pending::Stopped(Stop::Assumed) => dull = true,
-                    _ => {}
-                }
-            }
-            if !dull && (!waits || stopped(Stop::Failed)) {
-                self.outcomes.complete.insert(execution);
-            } else if !dull {
-                self.outcomes.stuck.insert(execution);
+            match end(run.machine(), &execution, &newest) {
+                End::Complete => drop(self.outcomes.complete.insert(execution)),
+                End::Stuck => drop(self.outcomes.stuck.insert(execution)),
+                End::Dull => {}
             }
             return Some(());
         }
@@ -97,6 +84,41 @@ impl Brute {
     }
 }
 
+/// How an execution ended in which no thread can take a step.
+pub(crate) enum End {
+    Complete,
+    Stuck,
+    /// An assumption does not hold, or a thread spins on values that are out of date.
+    Dull,
+}
+
+pub(crate) fn end<M: Machine>(
+    machine: &M,
+    execution: &Execution,
+    newest: &HashMap<Location, EventId>,
+) -> End {
+    let (mut waits, mut failed) = (false, false);
+    for thread in (0..machine.threads() as u32).map(ThreadId) {
+        match machine.pending(thread) {
+            Pending::Op(_) => waits = true,
+            Pending::Stopped(Stop::Spinning { since }) => {
+                waits = true;
+                if stale(&execution.threads[thread.index()], since, newest) {
+                    return End::Dull;
+                }
+            }
+            Pending::Stopped(Stop::Assumed) => return End::Dull,
+            Pending::Stopped(Stop::Failed) => failed = true,
+            _ => {}
+        }
+    }
+    if waits && !failed {
+        End::Stuck
+    } else {
+        End::Complete
+    }
+}
+
 /// Whether the iteration that began with event `since` read something that is out of date. An update
 /// that writes is two events, but no iteration has one.
 fn stale(records: &[Record], since: u32, newest: &HashMap<Location, EventId>) -> bool {
@@ -111,7 +133,7 @@ fn stale(records: &[Record], since: u32, newest: &HashMap<Location, EventId>) ->
 }
 
 /// Takes one step and writes down what it did.
-fn record<M: Machine>(
+pub(crate) fn record<M: Machine>(
     run: &mut Run<'_, M>,
     execution: &mut Execution,
     newest: &mut HashMap<Location, EventId>,

@@ -4,11 +4,13 @@
 pub mod brute;
 pub mod c_source;
 pub mod execution;
+pub mod preemptions;
 pub mod random;
 pub mod script;
 
 pub use brute::{Outcomes, brute_force};
 pub use c_source::c_source;
 pub use execution::Execution;
+pub use preemptions::{Preemptions, least_preemptions};
 pub use random::{Flavour, random_program};
 pub use script::{Instruction, Program, ScriptMachine};
