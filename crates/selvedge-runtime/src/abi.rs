@@ -5,6 +5,7 @@
 //! they jump through.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::gate::{self, gate};
 
@@ -38,6 +39,9 @@ pub(crate) fn exports() -> Vec<Export> {
     };
     all.extend(crate::posix::entries().into_iter().map(full));
     all.extend(crate::cxx::entries().into_iter().map(full));
+    all.extend(crate::locals::entries().into_iter().map(full));
+    let mut seen = HashSet::new();
+    all.retain(|export| seen.insert(export.name.clone()));
     all
 }
 
@@ -48,6 +52,8 @@ pub(crate) fn fill_table() {
         exports.len() <= gate::CAPACITY,
         "the gate's table is too small"
     );
+    // SAFETY: the gate is mapped, and no reference to it is live.
+    unsafe { (*gate()).settle = crate::tsan::plain::settle as *const () as usize };
     for (slot, export) in exports.iter().enumerate() {
         // SAFETY: the gate is mapped, `slot` is below its capacity, and no reference to it is live.
         unsafe { (*gate()).table[slot] = export.function };

@@ -74,6 +74,12 @@ pub(crate) fn open(at: usize, size: usize) -> io::Result<()> {
     }
 }
 
+/// Makes pages read as zero again and gives their memory back.
+pub(crate) fn discard(at: usize, size: usize) {
+    // SAFETY: the range was mapped by `reserve_zeroed`, and losing its contents is the purpose.
+    unsafe { libc::madvise(pointer(at), round_up(size, PAGE), libc::MADV_DONTNEED) };
+}
+
 /// Gives address space back.
 pub(crate) fn unreserve(at: usize, size: usize) {
     // SAFETY: the range was mapped by `reserve` and is no longer used.

@@ -6,18 +6,22 @@ use std::ffi::c_void;
 
 use selvedge_core::failure::Other;
 use selvedge_core::{
-    Effect, Failure, FailureKind, Location, Op, Outcome, Pending, Site, Stop, ThreadId, Value,
-    Width,
+    Effect, Failure, FailureKind, Location, MemoryOrder, Op, Outcome, Pending, Site, Stop,
+    ThreadId, Value, Width,
 };
 
+use crate::access::{Access, Step};
 use crate::arena::pointer;
 use crate::fiber::{self, Start};
 use crate::gate::gate;
-use crate::heap::HeapBlock;
 use crate::locations::Kind;
 use crate::memory;
 use crate::posix;
+use crate::problem::{report, report_free};
 use crate::runtime::{Phase, with};
+use crate::shadow::Kind as AccessKind;
+use crate::tsan::plain;
+use crate::visible::Obstacle;
 
 /// The thread whose fiber is running.
 pub(crate) fn thread() -> ThreadId {
@@ -74,27 +78,23 @@ pub(crate) fn spurious_wakeups() -> bool {
 }
 
 /// Stops before `op`, lets the explorer decide, and returns what it decided.
+#[inline]
 pub(crate) fn perform(op: Op, site: Site) -> Outcome {
     if booting() {
         return perform_natively(op, site);
     }
+    let at = site.0 as usize;
+    match with(|runtime| runtime.arrive(&op, at)) {
+        Ok(()) => {}
+        Err(Obstacle::Problem(problem, access)) => report(problem, access),
+        Err(Obstacle::Spinning(since)) => stop(Stop::Spinning { since }, site),
+        Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
+    }
     let outcome = suspend(op, site);
-    if let Some(location) = op.location() {
-        let (address, width, kind) = with(|runtime| {
-            runtime.locations.perform(location, runtime.run);
-            let entry = runtime.locations.entry(location);
-            (entry.address, entry.width, entry.kind)
-        });
-        if kind == Kind::Memory {
-            match op {
-                Op::Store { value, .. } => memory::write(address, width, value),
-                _ => {
-                    if let Some(value) = outcome.wrote {
-                        memory::write(address, width, value);
-                    }
-                }
-            }
-        }
+    match with(|runtime| runtime.performed(&op, outcome, at)) {
+        Ok(None) => {}
+        Ok(Some(write)) => memory::write(write.address, write.width, write.value),
+        Err((problem, access)) => report(problem, access),
     }
     outcome
 }
@@ -112,7 +112,14 @@ fn suspend(op: Op, site: Site) -> Outcome {
     // SAFETY: the host is suspended in `resume`; `save` belongs to the running thread. The threads
     // may move while this one is suspended, but `save` is used only before that.
     unsafe { fiber::switch(save, host) };
+    forget_entry();
     with(|runtime| runtime.current().outcome)
+}
+
+/// Whatever the gate noted does not describe the running thread any more.
+pub(crate) fn forget_entry() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stack_pointer = 0 };
 }
 
 /// While constructors run there is one thread, and memory is what it says.
@@ -161,38 +168,95 @@ fn perform_natively(op: Op, site: Site) -> Outcome {
 
 /// The location of `width` bytes of memory at `address`.
 pub(crate) fn location(address: usize, width: Width) -> Location {
-    with(|runtime| runtime.locations.number(address, width.0, Kind::Memory))
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, width.0, Kind::Memory)
+    })
 }
 
 /// The location of the synchronisation object at `address`. Its state before the first visible
 /// operation is the number of `width` bytes (4: once, spin lock, static guard; 8: the others)
 /// stored there.
 pub(crate) fn object(address: usize, width: Width) -> Location {
-    with(|runtime| runtime.locations.number(address, width.0, Kind::Object))
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, width.0, Kind::Object)
+    })
 }
 
 /// (Re)initialises the object at `address` with abstract state `value`: a plain write as far as
 /// races are concerned, a visible store if the object was used before in this execution.
 pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: Site) {
-    touch(address, usize::from(width.0), true, site);
-    memory::write(address, width.0, Value::from(value));
+    let size = usize::from(width.0);
+    let access = Access {
+        address,
+        size,
+        kind: AccessKind::PlainWrite,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.initialise(access)) {
+        Step::Go => memory::write(address, width.0, Value::from(value)),
+        Step::Event => {
+            let (at, value) = (object(address, width), Value::from(value));
+            perform(
+                Op::Store {
+                    at,
+                    value,
+                    order: MemoryOrder::Relaxed,
+                },
+                site,
+            );
+        }
+        Step::Stop(problem) => report(problem, access),
+    }
 }
 
 /// A plain access of `size` bytes that the compiler did not announce (made by a libc function on
 /// the program's behalf).
 pub(crate) fn touch(address: usize, size: usize, write: bool, site: Site) {
-    let _ = (address, size, write, site);
+    let kind = if write {
+        AccessKind::PlainWrite
+    } else {
+        AccessKind::PlainRead
+    };
+    let access = Access {
+        address,
+        size,
+        kind,
+        site: site.0 as usize,
+    };
+    if let Err(problem) = with(|runtime| runtime.range(access)) {
+        report(problem, access);
+    }
 }
 
 /// A plain store of `width` bytes that the compiler did not announce: an event where a store in the
 /// program would be one.
 pub(crate) fn store(address: usize, width: Width, value: u64, site: Site) {
-    touch(address, usize::from(width.0), true, site);
-    memory::write(address, width.0, Value::from(value));
+    plain::store(address, width.0, Value::from(value), site);
 }
 
+/// What functions of libc may use of the stack below their caller.
+const DEEP: usize = 16 << 10;
+
 /// Notes that the thread did something a pure iteration cannot do (allocation, output, …).
-pub(crate) fn impure() {}
+pub(crate) fn impure() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    let stack_pointer = unsafe { (*gate()).stack_pointer };
+    with(|runtime| {
+        let thread = runtime.current();
+        thread.spin.effect();
+        if stack_pointer != 0 {
+            thread.reached(
+                stack_pointer
+                    .saturating_sub(DEEP)
+                    .max(thread.slot.stack_low),
+            );
+        }
+    });
+}
 
 /// The number that the next [`spawn`] of the running thread will return; the program may store it
 /// where the new thread reads it.
@@ -213,6 +277,10 @@ pub(crate) fn spawn(
         refuse("threads before `main`".to_owned(), site);
     }
     let child = next_thread();
+    with(|runtime| {
+        let thread = runtime.current();
+        thread.published |= thread.slot.contains(argument.addr());
+    });
     perform(Op::Create { child }, site);
     // SAFETY: on x86-64, a function that ignores its further arguments can be called with them.
     let start: Start = unsafe { std::mem::transmute(start) };
@@ -256,8 +324,18 @@ pub(crate) fn start_main() {
 
 /// Ends the running thread with `result`, which a join returns.
 pub(crate) fn finish(result: *mut c_void) -> ! {
+    settle_now();
     with(|runtime| runtime.current().result = result);
     stop(Stop::Finished, site())
+}
+
+/// Performs a store that was announced and is still to be performed. Entries through a stub do that
+/// by themselves.
+pub(crate) fn settle_now() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    if unsafe { (*gate()).attention } != 0 {
+        plain::settle();
+    }
 }
 
 /// The result of a thread that has finished (ask after an [`Op::Join`]).
@@ -311,9 +389,15 @@ fn stop(stop: Stop, site: Site) -> ! {
             "the program cannot stop: it is not running"
         );
         let host = runtime.host;
+        runtime.deferred = None;
         let thread = runtime.current();
         thread.pending = Pending::Stopped(stop);
         thread.site = site.0 as usize;
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe {
+            (*gate()).attention = 0;
+            thread.reached((*gate()).stack_pointer.max(thread.slot.stack_low));
+        }
         host
     });
     // SAFETY: the host is suspended where it started this thread (or the constructors).
@@ -323,37 +407,38 @@ fn stop(stop: Stop, site: Site) -> ! {
 /// Allocates from the running thread's heap; `None` when the limit is reached.
 pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut c_void> {
     with(|runtime| {
-        let limit = runtime.settings.heap_limit;
-        let index = runtime.running;
-        if size > limit - runtime.heap_used.min(limit) {
+        let left = runtime
+            .settings
+            .heap_limit
+            .saturating_sub(runtime.heap_used);
+        if size > left {
             return None;
         }
-        let region = &mut runtime.threads[index].heap;
-        let before = region.used();
-        let start = region.take(size, alignment)?;
-        region.note(HeapBlock {
-            start: start as u64,
-            size: size as u64,
-            thread: ThreadId(index as u32),
-            site,
-            freed: None,
-        });
-        runtime.heap_used += region.used() - before;
+        let index = runtime.running;
+        let thread = &mut runtime.threads[index];
+        thread.spin.effect();
+        let before = thread.heap.used();
+        let start = thread
+            .heap
+            .take(size, alignment, (ThreadId(index as u32), site))?;
+        runtime.heap_used += thread.heap.used() - before;
         Some(pointer(start))
     })
 }
 
 /// Frees a block; reports double and bad frees, and accesses that nothing orders before it.
 pub(crate) fn release(block: *mut c_void, site: Site) {
-    let _ = (block, site);
+    if !block.is_null()
+        && let Err(problem) = with(|runtime| runtime.free(block.addr(), site))
+    {
+        report_free(problem, block.addr(), site);
+    }
 }
 
 /// The size of a live block, `None` if `block` is not the start of one.
 pub(crate) fn block_size(block: *mut c_void) -> Option<usize> {
     with(|runtime| {
-        let region = runtime.layout.heap_owner(block.addr())?;
-        let region = &runtime.threads.get(region)?.heap;
-        let found = region.block(region.block_at_or_before(block.addr())?);
+        let found = runtime.block_near(block.addr())?;
         let live = found.start as usize == block.addr() && found.freed.is_none();
         live.then_some(found.size as usize)
     })

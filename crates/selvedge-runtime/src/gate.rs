@@ -7,6 +7,7 @@
 
 use std::io;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where the gate is mapped.
 pub(crate) const ADDRESS: usize = 0x1000_0000;
@@ -42,31 +43,23 @@ pub(crate) struct Gate {
     pub(crate) table: [usize; CAPACITY],
 }
 
-/// Maps the gate; once per process.
+/// Maps the gate, if it is not mapped yet. It stays until the end of the process, because parts of
+/// a program that was loaded once can run as late as that.
 pub(crate) fn map() -> io::Result<()> {
-    let wanted = ptr::without_provenance_mut(ADDRESS);
-    // SAFETY: a fresh anonymous mapping that may not replace an existing one.
-    let got = unsafe {
-        libc::mmap(
-            wanted,
-            size_of::<Gate>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE,
-            -1,
-            0,
-        )
-    };
-    if got == wanted {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
+    static MAPPED: AtomicBool = AtomicBool::new(false);
+    if MAPPED.load(Ordering::Relaxed) {
+        return Ok(());
     }
-}
-
-/// Unmaps the gate; the program must not run any more.
-pub(crate) fn unmap() {
-    // SAFETY: mapped by `map`, and no reference to it is live.
-    unsafe { libc::munmap(gate().cast(), size_of::<Gate>()) };
+    let wanted = ptr::without_provenance_mut(ADDRESS);
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh anonymous mapping that may not replace an existing one.
+    let got = unsafe { libc::mmap(wanted, size_of::<Gate>(), protection, flags, -1, 0) };
+    if got != wanted {
+        return Err(io::Error::last_os_error());
+    }
+    MAPPED.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 /// The gate. Only to be used once it is mapped, and never across a switch of fibers.

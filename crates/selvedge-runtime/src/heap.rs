@@ -2,9 +2,14 @@
 //!
 //! Every thread allocates from a region of its own, upwards, and nothing is used twice within an
 //! execution. So the address of a block depends only on what the same thread allocated before,
-//! and a freed block stays recognisable.
+//! and a freed block stays recognisable. Which bytes may be accessed is kept beside, one byte per
+//! word.
 
-use crate::arena::{self, HEAPS, PAGE, round_up};
+use selvedge_core::{Site, ThreadId};
+
+use crate::access::FREED;
+use crate::arena::{self, HEAPS, LIVENESS, PAGE, pointer, round_up};
+use crate::loader::Range;
 
 /// Unusable bytes between blocks.
 const RED_ZONE: usize = 16;
@@ -19,11 +24,11 @@ pub struct HeapBlock {
     /// How many bytes were asked for.
     pub size: u64,
     /// The thread that allocated it.
-    pub thread: selvedge_core::ThreadId,
+    pub thread: ThreadId,
     /// Where.
-    pub site: selvedge_core::Site,
+    pub site: Site,
     /// Who freed it where, if it was freed.
-    pub freed: Option<(selvedge_core::ThreadId, selvedge_core::Site)>,
+    pub freed: Option<(ThreadId, Site)>,
 }
 
 /// The heap of one thread.
@@ -33,6 +38,9 @@ pub(crate) struct Region {
     cursor: usize,
     opened: usize,
     blocks: Vec<HeapBlock>,
+    /// The blocks that constructors left, and where the rest begins.
+    boot: Vec<HeapBlock>,
+    boot_end: usize,
 }
 
 impl Region {
@@ -45,14 +53,21 @@ impl Region {
             cursor: start,
             opened: start,
             blocks: Vec::new(),
+            boot: Vec::new(),
+            boot_end: start,
         }
     }
 
     /// Takes `size` bytes; `None` if they do not fit.
-    pub(crate) fn take(&mut self, size: usize, alignment: usize) -> Option<usize> {
+    pub(crate) fn take(
+        &mut self,
+        size: usize,
+        alignment: usize,
+        (thread, site): (ThreadId, Site),
+    ) -> Option<usize> {
         let alignment = alignment.max(16);
         let start = self.cursor.checked_add(RED_ZONE + alignment - 1)? & !(alignment - 1);
-        let end = round_up(start.checked_add(size.max(1))?, 16);
+        let end = round_up(start.checked_add(size)?, 16);
         if end.checked_add(RED_ZONE)? > self.end {
             return None;
         }
@@ -62,12 +77,16 @@ impl Region {
             self.opened += grown;
         }
         self.cursor = end;
+        mark(start, size, 8, (size % 8) as u8);
+        let (start64, size) = (start as u64, size as u64);
+        self.blocks.push(HeapBlock {
+            start: start64,
+            size,
+            thread,
+            site,
+            freed: None,
+        });
         Some(start)
-    }
-
-    /// Notes a block that `take` returned.
-    pub(crate) fn note(&mut self, block: HeapBlock) {
-        self.blocks.push(block);
     }
 
     /// Bytes of the region in use.
@@ -75,36 +94,83 @@ impl Region {
         self.cursor - self.start
     }
 
-    /// The block that contains `address`, or else the last one before it.
-    pub(crate) fn block_at_or_before(&self, address: usize) -> Option<usize> {
-        let after = self.blocks.partition_point(|b| b.start as usize <= address);
-        after.checked_sub(1)
+    /// The last block that begins at or before `address`.
+    pub(crate) fn find(&self, address: usize) -> Option<&HeapBlock> {
+        let after = self
+            .blocks
+            .partition_point(|block| block.start as usize <= address);
+        Some(&self.blocks[after.checked_sub(1)?])
     }
 
-    /// The block with this number.
-    pub(crate) fn block_mut(&mut self, index: usize) -> &mut HeapBlock {
-        &mut self.blocks[index]
+    /// Frees the block that begins at `address`.
+    pub(crate) fn free(&mut self, address: usize, by: (ThreadId, Site)) {
+        let after = self
+            .blocks
+            .partition_point(|block| block.start as usize <= address);
+        let block = &mut self.blocks[after - 1];
+        block.freed = Some(by);
+        mark(block.start as usize, block.size as usize, FREED, FREED);
     }
 
-    /// The block with this number.
-    pub(crate) fn block(&self, index: usize) -> &HeapBlock {
-        &self.blocks[index]
+    /// All blocks of this execution, in the order of their allocation.
+    pub(crate) fn blocks(&self) -> &[HeapBlock] {
+        &self.blocks
     }
 
-    /// Forgets everything that was allocated and leaves zeros behind.
+    /// Makes what was allocated so far part of the initial state; returns where it lies.
+    pub(crate) fn keep(&mut self) -> Option<Range> {
+        self.boot.clone_from(&self.blocks);
+        if self.blocks.is_empty() {
+            return None;
+        }
+        self.cursor = round_up(self.cursor, PAGE);
+        self.boot_end = self.cursor;
+        Some(Range {
+            start: self.start,
+            end: self.cursor,
+        })
+    }
+
+    /// Forgets everything that was allocated since then and leaves zeros behind.
     pub(crate) fn reset(&mut self) {
-        if self.cursor != self.start {
-            // SAFETY: the bytes up to the cursor are committed, and no fiber runs during a reset.
-            unsafe { arena::pointer::<u8>(self.start).write_bytes(0, self.used()) };
-            self.cursor = self.start;
-            self.blocks.clear();
+        if self.cursor != self.boot_end {
+            let used = self.cursor - self.boot_end;
+            // SAFETY: the bytes up to the cursor are committed, their states are mapped, and no
+            // fiber runs during a reset.
+            unsafe {
+                pointer::<u8>(self.boot_end).write_bytes(0, used);
+                pointer::<u8>(state_of(self.boot_end)).write_bytes(0, used / 8);
+            }
+            self.cursor = self.boot_end;
+            self.blocks.truncate(self.boot.len());
+        }
+        for (block, before) in self.blocks.iter_mut().zip(&self.boot) {
+            if block.freed != before.freed {
+                *block = *before;
+                mark(
+                    block.start as usize,
+                    block.size as usize,
+                    8,
+                    (block.size % 8) as u8,
+                );
+            }
         }
     }
 }
 
-/// The largest address space a region may take, so that the shadow of all of them fits.
-pub(crate) fn fits(region: usize, threads: usize) -> bool {
-    region
-        .checked_mul(threads)
-        .is_some_and(|all| all <= arena::HEAPS_END - HEAPS - PAGE)
+/// Where the state of the word at `address` is kept.
+fn state_of(address: usize) -> usize {
+    LIVENESS + (address - HEAPS) / 8
+}
+
+/// Sets the state of the words of a block; `last` is that of an incomplete last word.
+fn mark(start: usize, size: usize, whole: u8, last: u8) {
+    let states = pointer::<u8>(state_of(start));
+    // SAFETY: the states of all regions are mapped while a program is loaded.
+    unsafe {
+        states.write_bytes(whole, size / 8);
+        if !size.is_multiple_of(8) {
+            states.add(size / 8).write(last);
+        }
+    }
 }

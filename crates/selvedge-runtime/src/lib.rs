@@ -9,25 +9,35 @@
 compile_error!("Selvedge runs programs on x86-64 Linux only");
 
 mod abi;
+mod access;
 mod arena;
 mod current;
 mod cxx;
 mod fiber;
+mod frames;
 mod gate;
 mod heap;
+mod layout;
 mod loader;
+mod locals;
 mod locations;
 mod machine;
 mod memory;
+mod names;
 mod posix;
+mod problem;
 pub mod process;
 mod runtime;
 mod settings;
+mod shadow;
+mod signals;
 mod snapshot;
+mod spin;
 pub mod support;
 pub mod symbols;
 mod thread;
 mod tsan;
+mod visible;
 
 pub use heap::HeapBlock;
 pub use loader::LoadError;

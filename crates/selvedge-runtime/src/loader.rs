@@ -180,6 +180,17 @@ impl Image {
         Ok(image)
     }
 
+    /// Whether `address` is part of the program that the program cannot write.
+    pub(crate) fn is_constant(&self, address: usize) -> bool {
+        self.whole.contains(address) && !self.writable.iter().any(|range| range.contains(address))
+    }
+
+    /// A place in the code relative to the load base; zero for places outside.
+    #[inline(always)]
+    pub(crate) fn relative(&self, site: usize) -> u32 {
+        u32::try_from(site.wrapping_sub(self.base)).unwrap_or(0)
+    }
+
     /// Turns relative addresses into real ones.
     pub(crate) fn place(&mut self, base: usize) {
         self.base = base;
@@ -204,6 +215,16 @@ pub(crate) fn open(path: &Path) -> Result<usize, LoadError> {
         return Err(LoadError::Link(message.to_string_lossy().into_owned()));
     }
     Ok(load_base(handle))
+}
+
+/// The load base of the object that contains `address`.
+pub(crate) fn base_of(address: usize) -> usize {
+    // SAFETY: a plain C structure for which zero is a valid value; `dladdr` takes any address.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        libc::dladdr(crate::arena::pointer(address), &raw mut info);
+        info.dli_fbase.addr()
+    }
 }
 
 /// The start of glibc's `struct link_map`, which is public.

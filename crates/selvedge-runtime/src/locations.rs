@@ -1,10 +1,12 @@
 //! Numbers for the memory locations and objects that visible operations touch.
 
 use std::collections::HashMap;
+use std::ptr;
 
 use selvedge_core::{Location, Value};
 
 use crate::memory;
+use crate::shadow::{self, Cell, Shadow};
 
 /// What a location is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,46 +24,93 @@ pub(crate) struct Entry {
     pub(crate) width: u8,
     pub(crate) kind: Kind,
     /// The execution in which it was last touched.
-    pub(crate) run: u32,
+    run: u32,
     /// What it held before that.
-    pub(crate) initial: Value,
+    initial: Value,
+    /// The cells of the words it lies in, each with the bytes it covers there.
+    cells: [(*mut Cell, u8); 2],
+    /// One more than the number of another location in the same word.
+    next: u32,
 }
 
 /// All locations of the search.
 #[derive(Default)]
 pub(crate) struct Locations {
     entries: Vec<Entry>,
-    numbers: HashMap<(usize, u8, Kind), u32>,
+    /// Those that have no cell.
+    elsewhere: HashMap<(usize, u8, Kind), u32>,
 }
 
 impl Locations {
     /// The number of a location.
-    pub(crate) fn number(&mut self, address: usize, width: u8, kind: Kind) -> Location {
-        let entries = &mut self.entries;
-        let number = *self
-            .numbers
-            .entry((address, width, kind))
-            .or_insert_with(|| {
-                entries.push(Entry {
-                    address,
-                    width,
-                    kind,
-                    run: 0,
-                    initial: 0,
-                });
-                entries.len() as u32 - 1
-            });
+    #[inline(always)]
+    pub(crate) fn number(
+        &mut self,
+        shadow: &Shadow,
+        address: usize,
+        width: u8,
+        kind: Kind,
+    ) -> Location {
+        let Some(cell) = shadow.cell(address) else {
+            return self.number_elsewhere(address, width, kind);
+        };
+        // SAFETY: cells are mapped while the program is loaded; this one is not in use elsewhere.
+        let head = unsafe { &mut (*cell).location };
+        let mut next = *head;
+        while next != 0 {
+            let entry = &self.entries[next as usize - 1];
+            if entry.address == address && entry.width == width && entry.kind == kind {
+                return Location(next - 1);
+            }
+            next = entry.next;
+        }
+        let mut cells = [(ptr::null_mut(), 0); 2];
+        for (into, (word, mask)) in cells
+            .iter_mut()
+            .zip(shadow::words(address, usize::from(width)))
+        {
+            *into = (shadow.cell(word).unwrap_or(ptr::null_mut()), mask);
+        }
+        self.add(Entry {
+            address,
+            width,
+            kind,
+            run: 0,
+            initial: 0,
+            cells,
+            next: *head,
+        });
+        *head = self.entries.len() as u32;
+        Location(*head - 1)
+    }
+
+    fn number_elsewhere(&mut self, address: usize, width: u8, kind: Kind) -> Location {
+        if let Some(&known) = self.elsewhere.get(&(address, width, kind)) {
+            return Location(known);
+        }
+        let cells = [(ptr::null_mut(), 0); 2];
+        self.add(Entry {
+            address,
+            width,
+            kind,
+            run: 0,
+            initial: 0,
+            cells,
+            next: 0,
+        });
+        let number = self.entries.len() as u32 - 1;
+        self.elsewhere.insert((address, width, kind), number);
         Location(number)
     }
 
-    /// What is known of a location.
-    pub(crate) fn entry(&self, location: Location) -> &Entry {
-        &self.entries[location.index()]
+    fn add(&mut self, entry: Entry) {
+        self.entries.push(entry);
     }
 
     /// What is known of a location.
-    pub(crate) fn entry_mut(&mut self, location: Location) -> &mut Entry {
-        &mut self.entries[location.index()]
+    #[inline(always)]
+    pub(crate) fn entry(&self, location: Location) -> &Entry {
+        &self.entries[location.index()]
     }
 
     /// What it held before its first visible operation in execution `run`: now, if there was none.
@@ -74,12 +123,70 @@ impl Locations {
         }
     }
 
-    /// Notes that an operation on `location` is being performed.
-    pub(crate) fn perform(&mut self, location: Location, run: u32) {
+    /// Notes that an operation on `location` is being performed. `Err` if it overlaps a location of
+    /// another extent that was touched in this execution.
+    #[inline(always)]
+    pub(crate) fn perform(
+        &mut self,
+        location: Location,
+        run: u32,
+        writes: bool,
+    ) -> Result<&Entry, ()> {
         let entry = &mut self.entries[location.index()];
         if entry.run != run {
-            entry.run = run;
-            entry.initial = memory::read(entry.address, entry.width);
+            entry.begin(run)?;
         }
+        if writes {
+            for (cell, mask) in entry.cells() {
+                // SAFETY: cells are mapped while the program is loaded.
+                unsafe { (*cell).written |= mask };
+            }
+        }
+        Ok(entry)
+    }
+
+    /// Forgets in which execution each location was touched last.
+    pub(crate) fn forget_runs(&mut self) {
+        for entry in &mut self.entries {
+            entry.run = 0;
+        }
+    }
+
+    /// Puts the numbers back into cells that were cleared.
+    pub(crate) fn relink(&mut self) {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let (cell, _) = entry.cells[0];
+            if !cell.is_null() {
+                // SAFETY: cells are mapped while the program is loaded.
+                unsafe { (*cell).location = index as u32 + 1 };
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// The cells it has, with the bytes it covers in each.
+    #[inline(always)]
+    pub(crate) fn cells(&self) -> impl Iterator<Item = (*mut Cell, u8)> + use<> {
+        self.cells.into_iter().filter(|(cell, _)| !cell.is_null())
+    }
+
+    /// The first visible operation of an execution on it.
+    fn begin(&mut self, run: u32) -> Result<(), ()> {
+        for (cell, mask) in self.cells() {
+            // SAFETY: cells are mapped while the program is loaded.
+            let cell = unsafe { &mut *cell };
+            cell.refresh(run);
+            if cell.visible & mask != 0 {
+                return Err(());
+            }
+        }
+        for (cell, mask) in self.cells() {
+            // SAFETY: as above.
+            unsafe { (*cell).visible |= mask };
+        }
+        self.run = run;
+        self.initial = memory::read(self.address, self.width);
+        Ok(())
     }
 }

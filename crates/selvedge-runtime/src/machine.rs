@@ -10,22 +10,30 @@ use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, Thre
 use crate::arena;
 use crate::current;
 use crate::fiber::{self, Context};
-use crate::heap;
+use crate::heap::HeapBlock;
+use crate::layout::Layout;
 use crate::loader::{self, Image, LoadError};
 use crate::runtime::{self, Phase, Runtime, with};
 use crate::settings::Settings;
-use crate::snapshot::Snapshot;
-use crate::thread::{Layout, Thread};
-use crate::{abi, gate};
+use crate::shadow::Shadow;
+use crate::signals::{self, Handlers};
+use crate::thread::Thread;
+use crate::{abi, frames, gate};
 
 /// A C or C++ program that is loaded into this process.
 ///
 /// There can be one per process at a time, because the program's globals, the fixed addresses and
 /// the signal handlers exist once.
 pub struct NativeMachine {
+    /// Puts the process's own signal handlers back when the program is unloaded.
+    handlers: Option<Handlers>,
     /// Neither to be sent nor to be shared: fibers belong to one thread of the process.
+    areas: Vec<Area>,
     confined: PhantomData<Cell<*mut ()>>,
 }
+
+/// Reserved address space: start, size, and whether it reads as zero (or is opened piece by piece).
+type Area = (usize, usize, bool);
 
 thread_local! {
     static LOADED: Cell<bool> = const { Cell::new(false) };
@@ -42,23 +50,11 @@ impl NativeMachine {
         if LOADED.replace(true) {
             return Err(LoadError::Busy);
         }
-        let library = library.canonicalize()?;
-        let image = Image::read(&library)?;
-        let locals = (image.thread_locals.size, image.thread_locals.alignment);
-        let layout = Layout::new(settings.stack_size, locals, settings.heap_limit);
-        reserve(&layout, &settings)?;
-        let main = Thread::new(0, &layout);
-        main.slot.open()?;
-        runtime::install(Runtime::new(settings, layout, image, main));
-        crate::posix::begin();
-        boot(&library)?;
-        with(|runtime| runtime.snapshot = Snapshot::take(&runtime.image.writable));
-        crate::posix::booted();
-        let mut machine = NativeMachine {
-            confined: PhantomData,
-        };
-        machine.reset();
-        Ok(machine)
+        let result = load(library, settings);
+        if result.is_err() {
+            LOADED.set(false);
+        }
+        result
     }
 
     /// The address and width of a location.
@@ -69,38 +65,101 @@ impl NativeMachine {
         })
     }
 
+    /// The call stack of `thread`, innermost first: where it stands, then where its calls return to.
+    pub fn backtrace(&self, thread: ThreadId) -> Vec<u64> {
+        with(|runtime| match runtime.threads.get(thread.index()) {
+            Some(known) if known.run == runtime.run => {
+                let calls = known
+                    .frames
+                    .return_addresses()
+                    .map(|address| address as u64);
+                std::iter::once(known.site as u64).chain(calls).collect()
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// The visible operation that a thread passed most often, in one frame of one execution, in the
+    /// search so far, and how often.
+    pub fn hottest_loop(&self) -> Option<(Site, u32)> {
+        with(|runtime| match runtime.hottest {
+            (_, 0) => None,
+            (site, count) => Some((Site(site as u64), count)),
+        })
+    }
+
+    /// The heap block of this execution that contains `address`, or the last one before it.
+    pub fn heap_block(&self, address: u64) -> Option<HeapBlock> {
+        with(|runtime| runtime.block_near(address as usize))
+    }
+
     /// The address the program was loaded at: sites minus this are addresses in its file.
     pub fn load_base(&self) -> u64 {
         with(|runtime| runtime.image.base as u64)
     }
 }
 
-/// The address space that a program with these settings takes: start, size, and whether it reads as
-/// zero (or is opened piece by piece).
-fn areas(layout: &Layout, settings: &Settings) -> [(usize, usize, bool); 3] {
+fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> {
+    let library = library.canonicalize()?;
+    let image = Image::read(&library)?;
     let threads = settings.max_threads.max(1) as usize;
-    [
-        (arena::STACKS, layout.stacks_size(threads), false),
-        (arena::HEAPS, layout.heap_region * threads, false),
-        (BOOT_STACK, BOOT_STACK_SIZE, true),
-    ]
-}
-
-fn reserve(layout: &Layout, settings: &Settings) -> Result<(), LoadError> {
-    if !heap::fits(layout.heap_region, settings.max_threads.max(1) as usize) {
-        let what = "the heap limit times the limit on threads is too large";
-        return Err(LoadError::Unsupported(what.to_owned()));
+    if threads > usize::from(u16::MAX) {
+        return Err(LoadError::Unsupported(
+            "a limit of more than 65535 threads".to_owned(),
+        ));
     }
+    let locals = (image.thread_locals.size, image.thread_locals.alignment);
+    let layout = Layout::new(settings.stack_size, locals, settings.heap_limit, threads);
+    let image_size = image.whole.end - image.whole.start;
+    // From here on, dropping the machine gives everything back.
+    let mut machine = NativeMachine {
+        handlers: None,
+        areas: areas(&layout, image_size, threads)?,
+        confined: PhantomData,
+    };
     gate::map()?;
     abi::fill_table();
-    for (start, size, zeroed) in areas(layout, settings) {
+    for &(start, size, zeroed) in &machine.areas {
         if zeroed {
             arena::reserve_zeroed(start, size)?;
         } else {
             arena::reserve(start, size)?;
         }
     }
-    Ok(())
+    let main = Thread::new(0, &layout);
+    main.slot.open()?;
+    let watchdog = settings.watchdog;
+    runtime::install(Runtime::new(
+        settings,
+        layout,
+        (library.clone(), image),
+        main,
+    ));
+    machine.handlers = Some(signals::install(watchdog)?);
+    crate::posix::begin();
+    boot(&library)?;
+    with(Runtime::keep)?;
+    crate::posix::booted();
+    machine.reset();
+    Ok(machine)
+}
+
+/// The address space that a program takes.
+fn areas(layout: &Layout, image: usize, threads: usize) -> Result<Vec<Area>, LoadError> {
+    let Some(heaps) = layout.heaps() else {
+        let what = "the heap limit times the limit on threads is too large";
+        return Err(LoadError::Unsupported(what.to_owned()));
+    };
+    let mut areas = vec![
+        (arena::STACKS, layout.stacks(), false),
+        (arena::HEAPS, heaps, false),
+        (arena::LIVENESS, heaps / 8, true),
+        (arena::FRAMES, frames::AREA * threads, true),
+        (BOOT_STACK, BOOT_STACK_SIZE, true),
+    ];
+    let shadow = Shadow::areas(layout.stacks(), heaps, image);
+    areas.extend(shadow.map(|(start, size)| (start, size, true)));
+    Ok(areas)
 }
 
 /// Loads the program on a stack of its own, so that a constructor that fails can be left.
@@ -142,7 +201,7 @@ fn boot(library: &Path) -> Result<(), LoadError> {
         ((_, Some(refusal)), _) => Err(LoadError::Refused(refusal)),
         (_, Some(Err(error))) => Err(error),
         (_, Some(Ok(base))) => {
-            with(|runtime| runtime.image.place(base));
+            with(|runtime| runtime.place(base));
             Ok(())
         }
         (_, None) => Err(LoadError::Unsupported(
@@ -165,13 +224,14 @@ fn run(thread: usize) {
     let context = with(|runtime| {
         runtime.phase = Phase::Fiber;
         runtime.running = thread;
+        runtime.watchdog.steps += 1;
         runtime.threads[thread].context
     });
     enter(context);
     with(|runtime| {
         runtime.phase = Phase::Host;
         let thread = &mut runtime.threads[thread];
-        thread.lowest = thread.lowest.min(thread.context.stack_pointer());
+        thread.reached(thread.context.stack_pointer());
     });
 }
 
@@ -195,7 +255,7 @@ impl Machine for NativeMachine {
     }
 
     fn initial(&self, location: Location) -> Value {
-        with(|runtime| runtime.initial(location))
+        with(|runtime| runtime.locations.initial(location, runtime.run))
     }
 
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
@@ -228,22 +288,30 @@ impl Machine for NativeMachine {
     }
 
     fn failure(&self) -> Option<Failure> {
-        with(|runtime| runtime.failure.clone())
+        with(|runtime| {
+            let mut failure = runtime.failure.clone()?;
+            failure.message = runtime.fill_in_place(&failure.message);
+            Some(failure)
+        })
     }
 
     fn refusal(&self) -> Option<String> {
-        with(|runtime| runtime.refusal.clone())
+        with(|runtime| {
+            runtime
+                .refusal
+                .as_ref()
+                .map(|what| runtime.fill_in_place(what))
+        })
     }
 }
 
 impl Drop for NativeMachine {
     fn drop(&mut self) {
-        with(|runtime| {
-            for (start, size, _) in areas(&runtime.layout, &runtime.settings) {
-                arena::unreserve(start, size);
-            }
-        });
-        gate::unmap();
+        self.handlers = None;
+        runtime::uninstall();
+        for &(start, size, _) in &self.areas {
+            arena::unreserve(start, size);
+        }
         LOADED.set(false);
     }
 }

@@ -1,16 +1,40 @@
 //! The one running program: state shared by the machine, the ABI functions and signal handlers.
+//!
+//! # Saving and restoring a whole state
+//!
+//! Everything that a state consists of lies in memory that the runtime owns, at fixed addresses, so
+//! that stateful explorers and checkpoints can be given `save` and `restore`:
+//!
+//! * globals: the pages that [`Snapshot`] calls dirty (all others are as they were at the start);
+//! * heap: per thread, the used part of its [`Region`](crate::heap::Region), the states of its
+//!   words, and its list of blocks;
+//! * stacks: per thread, from its suspended stack pointer to the top of the stack, and the
+//!   thread-local block and control words above. A suspended context is nothing but that stack
+//!   pointer: [`fiber::switch`](crate::fiber::switch) keeps the registers on the stack itself;
+//! * call stacks: the used part of each [`Frames`](crate::frames::Frames);
+//! * per thread: the fields of [`Thread`] other than the tables that belong to the whole search
+//!   (`children`, `slot`), and of the run: `started`, `heap_used`, `failure`, `refusal`.
+//!
+//! The shadow and the locations' `run` numbers belong to an execution, not to a state: a restored
+//! state begins a new run number, and an explorer that restores states checks races by itself (its
+//! accesses are events) or saves the cells it needs.
 
 use std::cell::UnsafeCell;
+use std::io;
+use std::path::PathBuf;
 
-use selvedge_core::{Failure, Location};
+use selvedge_core::Failure;
 
-use crate::arena::{PAGE, pointer};
+use crate::access::Access;
 use crate::fiber::Context;
+use crate::layout::Layout;
 use crate::loader::Image;
 use crate::locations::Locations;
 use crate::settings::Settings;
+use crate::shadow::Shadow;
+use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
-use crate::thread::{Layout, Thread};
+use crate::thread::Thread;
 
 /// Which side the processor is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +48,15 @@ pub(crate) enum Phase {
     Fiber,
 }
 
+/// A plain store that was announced, whose value is known only at the thread's next entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deferred {
+    pub(crate) access: Access,
+    pub(crate) volatile: bool,
+    /// What was there before.
+    pub(crate) old: u128,
+}
+
 /// Everything about the running program.
 pub(crate) struct Runtime {
     pub(crate) phase: Phase,
@@ -35,13 +68,27 @@ pub(crate) struct Runtime {
     /// The threads of this execution in the order of their creation.
     pub(crate) started: Vec<u32>,
     pub(crate) layout: Layout,
+    /// Bytes of address space for heaps.
+    pub(crate) heaps: usize,
+    pub(crate) heap_used: usize,
+    pub(crate) shadow: Shadow,
     pub(crate) locations: Locations,
+    pub(crate) deferred: Option<Deferred>,
     pub(crate) failure: Option<Failure>,
     pub(crate) refusal: Option<String>,
+    /// The address that the failure or the refusal is about.
+    pub(crate) failure_place: usize,
+    /// The file the program was loaded from.
+    pub(crate) library: PathBuf,
     pub(crate) image: Image,
-    pub(crate) settings: Settings,
-    pub(crate) heap_used: usize,
+    /// Whether the addresses in `image` are real ones yet.
+    pub(crate) placed: bool,
+    pub(crate) main_locals: Option<Box<[u8]>>,
     pub(crate) snapshot: Snapshot,
+    pub(crate) watchdog: Watchdog,
+    /// The visible operation that was passed most often in one execution: site and count.
+    pub(crate) hottest: (usize, u32),
+    pub(crate) settings: Settings,
 }
 
 struct Shared(UnsafeCell<Option<Runtime>>);
@@ -58,6 +105,15 @@ pub(crate) fn install(runtime: Runtime) {
     unsafe { *RUNTIME.0.get() = Some(runtime) };
 }
 
+/// Forgets the program, which must not run any more.
+pub(crate) fn uninstall() {
+    // SAFETY: called by the machine that owns the program, outside of `with`.
+    if let Some(runtime) = unsafe { &mut *RUNTIME.0.get() } {
+        runtime.phase = Phase::Host;
+        runtime.snapshot.release();
+    }
+}
+
 /// Works on the state. The closure must neither switch fibers nor call `with` again.
 #[inline(always)]
 pub(crate) fn with<R>(work: impl FnOnce(&mut Runtime) -> R) -> R {
@@ -71,9 +127,15 @@ pub(crate) fn with<R>(work: impl FnOnce(&mut Runtime) -> R) -> R {
 
 impl Runtime {
     /// A program that is about to be loaded.
-    pub(crate) fn new(settings: Settings, layout: Layout, image: Image, main: Thread) -> Runtime {
+    pub(crate) fn new(
+        settings: Settings,
+        layout: Layout,
+        (library, image): (PathBuf, Image),
+        main: Thread,
+    ) -> Runtime {
         let mut threads = vec![main];
         threads[0].clock.push(0);
+        let heaps = layout.heaps().unwrap_or(0);
         Runtime {
             phase: Phase::Host,
             running: 0,
@@ -82,53 +144,23 @@ impl Runtime {
             threads,
             started: Vec::new(),
             layout,
+            heaps,
+            heap_used: 0,
+            shadow: Shadow::new(layout.stacks(), heaps),
             locations: Locations::default(),
+            deferred: None,
             failure: None,
             refusal: None,
+            failure_place: 0,
+            library,
             image,
-            settings,
-            heap_used: 0,
+            placed: false,
+            main_locals: None,
             snapshot: Snapshot::default(),
+            watchdog: Watchdog::default(),
+            hottest: (0, 0),
+            settings,
         }
-    }
-
-    /// Makes thread `index` exist in this execution; its fiber is up to the caller.
-    pub(crate) fn begin_thread(&mut self, index: usize) {
-        let run = self.run;
-        let locals = self.image.thread_locals;
-        let thread = &mut self.threads[index];
-        thread.run = run;
-        thread.spawned = 0;
-        thread.result = std::ptr::null_mut();
-        thread.lowest = thread.slot.stack_top;
-        thread.clock.fill(0);
-        let block = pointer::<u8>(thread.slot.tls);
-        // SAFETY: the slot is committed and as large as the layout says; the initial contents are
-        // part of the loaded image.
-        unsafe {
-            block.copy_from(pointer(locals.start), locals.initialised);
-            block
-                .add(locals.initialised)
-                .write_bytes(0, locals.size - locals.initialised);
-        }
-        self.started.push(index as u32);
-    }
-
-    /// Back to the state after the constructors, without any thread.
-    pub(crate) fn restore(&mut self) {
-        self.snapshot.restore();
-        for index in self.started.drain(..) {
-            let thread = &mut self.threads[index as usize];
-            let used = (thread.lowest & !(PAGE - 1)).saturating_sub(PAGE);
-            let from = used.max(thread.slot.stack_low);
-            // SAFETY: part of the thread's committed stack; no fiber runs.
-            unsafe { pointer::<u8>(from).write_bytes(0, thread.slot.stack_top - from) };
-            thread.heap.reset();
-        }
-        self.heap_used = 0;
-        self.failure = None;
-        self.refusal = None;
-        self.run += 1;
     }
 
     /// The running thread.
@@ -140,6 +172,56 @@ impl Runtime {
     /// Whether `thread` exists in this execution.
     pub(crate) fn exists(&self, thread: usize) -> bool {
         self.threads.get(thread).is_some_and(|t| t.run == self.run)
+    }
+
+    /// Makes thread `index` exist in this execution; its fiber is up to the caller.
+    pub(crate) fn begin_thread(&mut self, index: usize) {
+        self.threads[index].begin(self.run);
+        self.started.push(index as u32);
+        if self.placed {
+            self.initialise_locals(index);
+        }
+    }
+
+    /// Makes the present state, after the constructors, the initial one.
+    pub(crate) fn keep(&mut self) -> io::Result<()> {
+        self.save_main_locals();
+        let mut ranges = self.image.writable.clone();
+        ranges.extend(self.threads[0].heap.keep());
+        self.snapshot = Snapshot::take(&ranges)?;
+        Ok(())
+    }
+
+    /// Back to the state after the constructors, without any thread.
+    pub(crate) fn restore(&mut self) {
+        self.snapshot.restore();
+        for index in self.started.drain(..) {
+            let thread = &mut self.threads[index as usize];
+            thread.slot.clear(thread.lowest);
+            thread.heap.reset();
+        }
+        self.heap_used = 0;
+        self.failure = None;
+        self.refusal = None;
+        self.deferred = None;
+        self.shadow.reset();
+        if self.run == u32::MAX {
+            self.forget_runs();
+        }
+        self.run += 1;
+    }
+
+    /// Starts counting executions again.
+    #[cold]
+    fn forget_runs(&mut self) {
+        self.shadow.forget();
+        self.locations.forget_runs();
+        self.locations.relink();
+        for thread in &mut self.threads {
+            thread.run = 0;
+            thread.spin.forget();
+        }
+        self.run = 0;
     }
 
     /// Two different threads at once.
@@ -154,34 +236,26 @@ impl Runtime {
     pub(crate) fn next_child(&mut self) -> Result<usize, String> {
         let parent = self.running;
         let place = self.threads[parent].spawned as usize;
-        let known = self.threads[parent].children.get(place).copied();
-        let child = match known {
-            Some(child) => child as usize,
-            None => {
-                let child = self.threads.len();
-                if child >= self.settings.max_threads as usize {
-                    return Err(format!(
-                        "more than {child} threads (the limit can be raised with --max-threads)"
-                    ));
-                }
-                let thread = Thread::new(child, &self.layout);
-                thread
-                    .slot
-                    .open()
-                    .map_err(|e| format!("no memory for a stack: {e}"))?;
-                self.threads.push(thread);
-                for thread in &mut self.threads {
-                    thread.clock.resize(child + 1, 0);
-                }
-                self.threads[parent].children.push(child as u32);
-                child
-            }
-        };
+        if let Some(&child) = self.threads[parent].children.get(place) {
+            return Ok(child as usize);
+        }
+        let child = self.threads.len();
+        if child >= self.settings.max_threads as usize {
+            let limit = self.settings.max_threads;
+            return Err(format!(
+                "more than {limit} threads (--max-threads raises the limit)"
+            ));
+        }
+        let thread = Thread::new(child, &self.layout);
+        thread
+            .slot
+            .open()
+            .map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
+        self.threads.push(thread);
+        for thread in &mut self.threads {
+            thread.clock.resize(child + 1, 0);
+        }
+        self.threads[parent].children.push(child as u32);
         Ok(child)
-    }
-
-    /// What `location` held before its first visible operation, as far as that is known.
-    pub(crate) fn initial(&self, location: Location) -> u128 {
-        self.locations.initial(location, self.run)
     }
 }

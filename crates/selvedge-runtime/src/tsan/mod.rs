@@ -1,13 +1,21 @@
 //! The ThreadSanitizer ABI of gcc and clang.
 
 mod atomic;
-mod plain;
+mod calls;
+pub(crate) mod plain;
+mod range;
 
 use crate::abi::Export;
 
 /// The callbacks.
 pub(crate) fn exports() -> Vec<Export> {
-    let mut all = plain::exports();
-    all.extend(atomic::exports());
-    all
+    [
+        plain::exports(),
+        range::exports(),
+        calls::exports(),
+        atomic::exports(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }

@@ -1,32 +1,273 @@
-//! Plain accesses, announced before they are made.
+//! Plain and volatile scalars, announced before they are accessed.
+//!
+//! An announced read that is an event stops the thread, and the value that the explorer chose is put
+//! into memory before the program reads it. An announced write that is an event cannot stop the
+//! thread yet, because its value is not known: the bytes are saved, the program writes, and at the
+//! thread's next entry [`settle`] takes the value, puts the old bytes back, and performs the store.
+
+use selvedge_core::{FailureKind, MemoryOrder, Op, Site, Value, Width};
 
 use crate::abi::{Entry, Export};
+use crate::access::{Access, Step};
+use crate::current;
+use crate::gate::gate;
+use crate::memory;
+use crate::problem::report;
+use crate::runtime::{Deferred, Phase, with};
+use crate::shadow::Kind;
+use crate::signals;
 
-extern "C" fn nothing() {}
+/// A plain read of `width` bytes that the program is about to make.
+#[inline(always)]
+fn read(address: usize, width: u8) {
+    let site = current::site();
+    let kind = Kind::PlainRead;
+    let access = Access {
+        address,
+        size: usize::from(width),
+        kind,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.plain(access)) {
+        Step::Go => {}
+        Step::Event => event_read(address, width, MemoryOrder::Plain, site),
+        Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// A plain write of `width` bytes that the program is about to make.
+#[inline(always)]
+fn write(address: usize, width: u8) {
+    let site = current::site();
+    let kind = Kind::PlainWrite;
+    let access = Access {
+        address,
+        size: usize::from(width),
+        kind,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.plain(access)) {
+        Step::Go => {}
+        Step::Event => defer(access, false),
+        Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// A read followed by a write of the same bytes.
+fn read_write(address: usize, width: u8) {
+    read(address, width);
+    write(address, width);
+}
+
+fn volatile_read(address: usize, width: u8) {
+    if !current::booting() {
+        event_read(address, width, MemoryOrder::Relaxed, current::site());
+    }
+}
+
+fn volatile_write(address: usize, width: u8) {
+    if !current::booting() {
+        let site = current::site().0 as usize;
+        let size = usize::from(width);
+        defer(
+            Access {
+                address,
+                size,
+                kind: Kind::AtomicWrite,
+                site,
+            },
+            true,
+        );
+    }
+}
+
+/// Lets the explorer choose what the program will read.
+#[inline(never)]
+fn event_read(address: usize, width: u8, order: MemoryOrder, site: Site) {
+    let at = current::location(address, Width(width));
+    let chosen = current::perform(Op::Load { at, order }, site).read;
+    if memory::read(address, width) != chosen {
+        memory::write(address, width, chosen);
+    }
+}
+
+/// Remembers a write whose value is not known yet.
+#[inline(never)]
+fn defer(access: Access, volatile: bool) {
+    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
+        report(problem, access);
+    }
+    let old = memory::read(access.address, access.size as u8);
+    with(|runtime| {
+        runtime.deferred = Some(Deferred {
+            access,
+            volatile,
+            old,
+        })
+    });
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).attention = 1 };
+}
+
+/// Performs what is left over from the thread's last entry.
+pub(crate) extern "C" fn settle() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).attention = 0 };
+    let (deferred, expired, phase) = with(|runtime| {
+        let expired = std::mem::take(&mut runtime.watchdog.expired);
+        (runtime.deferred.take(), expired, runtime.phase)
+    });
+    if phase != Phase::Fiber {
+        return;
+    }
+    if expired {
+        current::fail(
+            FailureKind::EndlessLoop,
+            signals::endless(),
+            current::site(),
+        );
+    }
+    if let Some(Deferred {
+        access,
+        volatile,
+        old,
+    }) = deferred
+    {
+        let width = access.size as u8;
+        let value = memory::read(access.address, width);
+        memory::write(access.address, width, old);
+        let order = if volatile {
+            MemoryOrder::Relaxed
+        } else {
+            MemoryOrder::Plain
+        };
+        perform_store(
+            access.address,
+            width,
+            value,
+            order,
+            Site(access.site as u64),
+        );
+    }
+}
+
+fn perform_store(address: usize, width: u8, value: Value, order: MemoryOrder, site: Site) {
+    // What the gate knows belongs to the entry that is still to come.
+    current::forget_entry();
+    let at = current::location(address, Width(width));
+    current::perform(Op::Store { at, value, order }, site);
+}
+
+/// A plain store that the runtime makes on the program's behalf.
+pub(crate) fn store(address: usize, width: u8, value: Value, site: Site) {
+    let kind = Kind::PlainWrite;
+    let access = Access {
+        address,
+        size: usize::from(width),
+        kind,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.plain(access)) {
+        Step::Go => memory::write(address, width, value),
+        Step::Event => perform_store(address, width, value, MemoryOrder::Plain, site),
+        Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// A plain load that the runtime makes on the program's behalf.
+pub(crate) fn load(address: usize, width: u8, site: Site) -> Value {
+    let kind = Kind::PlainRead;
+    let access = Access {
+        address,
+        size: usize::from(width),
+        kind,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.plain(access)) {
+        Step::Go => memory::read(address, width),
+        Step::Event => {
+            current::forget_entry();
+            let at = current::location(address, Width(width));
+            current::perform(
+                Op::Load {
+                    at,
+                    order: MemoryOrder::Plain,
+                },
+                site,
+            )
+            .read
+        }
+        Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// The callbacks of one width.
+macro_rules! callbacks {
+    ($all:ident, $bytes:literal) => {
+        for (name, function) in [
+            ("", callbacks!(@function read $bytes)),
+            ("unaligned_", callbacks!(@function read $bytes)),
+        ] {
+            $all.push(export(format!("__tsan_{name}read{}", $bytes), function, Entry::Full));
+        }
+        for (name, function) in [
+            ("", callbacks!(@function write $bytes)),
+            ("unaligned_", callbacks!(@function write $bytes)),
+        ] {
+            $all.push(export(format!("__tsan_{name}write{}", $bytes), function, Entry::Light));
+        }
+        for prefix in ["", "unaligned_"] {
+            let read = callbacks!(@function volatile_read $bytes);
+            let write = callbacks!(@function volatile_write $bytes);
+            let both = callbacks!(@function read_write $bytes);
+            let name = |what| format!("__tsan_{prefix}{what}{}", $bytes);
+            $all.push(export(name("volatile_read"), read, Entry::Full));
+            $all.push(export(name("volatile_write"), write, Entry::Light));
+            $all.push(export(name("read_write"), both, Entry::Full));
+        }
+    };
+    (@function $name:ident $bytes:literal) => {{
+        extern "C" fn callback(address: usize) {
+            $name(address, $bytes);
+        }
+        callback as *const () as usize
+    }};
+}
+
+fn export(name: String, function: usize, entry: Entry) -> Export {
+    Export {
+        name: name.into(),
+        function,
+        entry,
+    }
+}
+
+/// The virtual-table pointer of an object under construction or destruction is about to change.
+extern "C" fn vptr_update(address: usize, _new: usize) {
+    write(address, 8);
+}
+
+extern "C" fn vptr_read(address: usize) {
+    read(address, 8);
+}
 
 /// The callbacks.
 pub(crate) fn exports() -> Vec<Export> {
-    let names = [
-        "__tsan_init",
-        "__tsan_func_entry",
-        "__tsan_func_exit",
-        "__tsan_read1",
-        "__tsan_read2",
-        "__tsan_read4",
-        "__tsan_read8",
-        "__tsan_read16",
-        "__tsan_write1",
-        "__tsan_write2",
-        "__tsan_write4",
-        "__tsan_write8",
-        "__tsan_write16",
-        "__tsan_read_range",
-        "__tsan_write_range",
-    ];
-    let export = |name: &'static str| Export {
-        name: name.into(),
-        function: nothing as *const () as usize,
-        entry: Entry::Light,
-    };
-    names.into_iter().map(export).collect()
+    let mut all = Vec::new();
+    callbacks!(all, 1);
+    callbacks!(all, 2);
+    callbacks!(all, 4);
+    callbacks!(all, 8);
+    callbacks!(all, 16);
+    let (update, read) = (
+        vptr_update as *const () as usize,
+        vptr_read as *const () as usize,
+    );
+    all.push(export(
+        "__tsan_vptr_update".to_owned(),
+        update,
+        Entry::Light,
+    ));
+    all.push(export("__tsan_vptr_read".to_owned(), read, Entry::Full));
+    all
 }

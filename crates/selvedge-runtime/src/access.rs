@@ -1,0 +1,306 @@
+//! What an access of the program comes to: invisible and harmless, an event, or a bug.
+
+use selvedge_core::{Site, ThreadId};
+
+use crate::arena::{HEAPS, LIVENESS, pointer};
+use crate::runtime::{Phase, Runtime};
+use crate::settings::Plain;
+use crate::shadow::{Kind, Record, View, words};
+
+/// The state of a word of heap: so many of its bytes may be accessed, or this.
+pub(crate) const FREED: u8 = 0xff;
+
+/// An access as the program makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+    pub(crate) kind: Kind,
+    pub(crate) site: usize,
+}
+
+/// What is wrong with an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Problem {
+    /// It goes through a null pointer.
+    Null,
+    /// It touches a freed block.
+    Freed,
+    /// It touches heap that belongs to no block.
+    Overflow,
+    /// It races with this one.
+    Race(Record),
+    /// It covers, as a whole, bytes that are also accessed as scalars by visible operations.
+    Aggregate,
+    /// It overlaps a visible location of another extent.
+    Mixed,
+    /// In a run where plain accesses are events, an access that is none conflicts with this one.
+    Unordered(Record),
+}
+
+/// What is wrong with freeing something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FreeProblem {
+    /// It does not come from the heap.
+    NotHeap,
+    /// No block begins there.
+    NotStart,
+    /// It was freed before, by this thread at this place.
+    Twice((ThreadId, Site)),
+    /// Nothing orders this access before it.
+    InUse(Record),
+}
+
+/// What to do with a plain access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing: it is invisible.
+    Go,
+    /// It is an event.
+    Event,
+    /// It is wrong.
+    Stop(Problem),
+}
+
+impl Runtime {
+    /// Judges a plain scalar access that is about to be made.
+    #[inline(always)]
+    pub(crate) fn plain(&mut self, access: Access) -> Step {
+        if self.phase != Phase::Fiber {
+            return Step::Go;
+        }
+        if let Err(problem) = self.check_address(access.address, access.size) {
+            return Step::Stop(problem);
+        }
+        if self.settings.plain == Plain::Sc {
+            return self.plain_event(access);
+        }
+        let run = self.run;
+        let word = access.address & !7;
+        if access.address + access.size <= word + 8 {
+            let mask = (((1_u16 << access.size) - 1) << (access.address & 7)) as u8;
+            match self.plain_word(access, word, mask) {
+                Step::Go => {}
+                step => return step,
+            }
+        } else {
+            for (word, mask) in words(access.address, access.size) {
+                match self.plain_word(access, word, mask) {
+                    Step::Go => {}
+                    step => return step,
+                }
+            }
+        }
+        debug_assert_eq!(run, self.run);
+        if access.kind.writes() && !self.on_own_stack(access.address) {
+            self.current().spin.effect();
+        }
+        Step::Go
+    }
+
+    #[inline(always)]
+    fn plain_word(&mut self, access: Access, word: usize, mask: u8) -> Step {
+        let Some(cell) = self.shadow.cell(word) else {
+            return Step::Go;
+        };
+        // A write must be ordered among all visible operations; a read matters only where one of
+        // them wrote. Either way what was there before happens before, or it is a race: so the
+        // answer does not depend on the interleaving.
+        let written = !access.kind.writes();
+        // SAFETY: cells are mapped while the program is loaded.
+        if unsafe { (*cell).is_visible(self.run, mask, written) } {
+            return Step::Event;
+        }
+        let record = self.record_now(access, mask);
+        let view = View {
+            run: self.run,
+            clock: &self.threads[self.running].clock,
+        };
+        match self.shadow.access(cell, record, view) {
+            None => Step::Go,
+            Some(other) => Step::Stop(Problem::Race(other)),
+        }
+    }
+
+    /// The same where every plain access to memory that others can reach is an event.
+    fn plain_event(&mut self, access: Access) -> Step {
+        let own = self.threads[self.running].slot.contains(access.address);
+        let shared = if own {
+            self.threads[self.running].published
+        } else {
+            self.shadow.cell(access.address).is_some() && !self.image.is_constant(access.address)
+        };
+        if shared {
+            return Step::Event;
+        }
+        if access.kind.writes() && !self.on_own_stack(access.address) {
+            self.current().spin.effect();
+        }
+        Step::Go
+    }
+
+    /// Judges and notes a plain access to a range of bytes, which is never an event.
+    pub(crate) fn range(&mut self, access: Access) -> Result<(), Problem> {
+        if self.phase != Phase::Fiber || access.size == 0 {
+            return Ok(());
+        }
+        self.check_address(access.address, access.size)?;
+        let own = self.threads[self.running].slot.contains(access.address);
+        if access.kind.writes() {
+            if !self.on_own_stack(access.address) {
+                self.current().spin.effect();
+            }
+            if !own {
+                self.current().published = true;
+            }
+        }
+        if own && self.settings.plain == Plain::Sc && !self.threads[self.running].published {
+            return Ok(());
+        }
+        for (word, mask) in words(access.address, access.size) {
+            let Some(cell) = self.shadow.cell(word) else {
+                continue;
+            };
+            // SAFETY: cells are mapped while the program is loaded.
+            if unsafe { (*cell).is_visible(self.run, mask, !access.kind.writes()) } {
+                return Err(Problem::Aggregate);
+            }
+            let record = self.record_now(access, mask);
+            let view = View {
+                run: self.run,
+                clock: &self.threads[self.running].clock,
+            };
+            if let Some(other) = self.shadow.access(cell, record, view) {
+                return Err(match self.settings.plain {
+                    Plain::Race => Problem::Race(other),
+                    Plain::Sc => Problem::Unordered(other),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges and notes the initialisation of an object: an event if the object is in use.
+    pub(crate) fn initialise(&mut self, access: Access) -> Step {
+        if self.phase != Phase::Fiber {
+            return Step::Go;
+        }
+        let visible = words(access.address, access.size).any(|(word, mask)| {
+            let cell = self.shadow.cell(word);
+            // SAFETY: cells are mapped while the program is loaded.
+            cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
+        });
+        match self.range_unless(visible, access) {
+            Ok(()) if visible => Step::Event,
+            Ok(()) => Step::Go,
+            Err(problem) => Step::Stop(problem),
+        }
+    }
+
+    fn range_unless(&mut self, visible: bool, access: Access) -> Result<(), Problem> {
+        if visible {
+            self.check_address(access.address, access.size)
+        } else {
+            self.range(access)
+        }
+    }
+
+    /// Frees the block at `address`, to which every earlier access has to be ordered.
+    pub(crate) fn free(&mut self, address: usize, site: Site) -> Result<(), FreeProblem> {
+        let Some(owner) = self.layout.heap_owner(address) else {
+            return Err(FreeProblem::NotHeap);
+        };
+        let block = self
+            .block_near(address)
+            .filter(|block| block.start as usize == address);
+        let Some(block) = block else {
+            return Err(FreeProblem::NotStart);
+        };
+        if let Some(by) = block.freed {
+            return Err(FreeProblem::Twice(by));
+        }
+        let by = (ThreadId(self.running as u32), site);
+        if self.phase == Phase::Fiber {
+            self.current().spin.effect();
+            let access = Access {
+                address,
+                size: block.size as usize,
+                kind: Kind::PlainWrite,
+                site: site.0 as usize,
+            };
+            for (word, mask) in words(address, access.size) {
+                let Some(cell) = self.shadow.cell(word) else {
+                    continue;
+                };
+                let record = self.record_now(access, mask);
+                let view = View {
+                    run: self.run,
+                    clock: &self.threads[self.running].clock,
+                };
+                if let Some(other) = self.shadow.check(cell, record, view) {
+                    return Err(FreeProblem::InUse(other));
+                }
+            }
+        }
+        self.threads[owner].heap.free(address, by);
+        Ok(())
+    }
+
+    /// The record of an access between two events of the running thread.
+    #[inline(always)]
+    fn record_now(&self, access: Access, mask: u8) -> Record {
+        Record {
+            epoch: self.threads[self.running].clock[self.running],
+            site: self.image.relative(access.site),
+            thread: self.running as u16,
+            mask,
+            kind: access.kind,
+        }
+    }
+
+    /// Whether `size` bytes at `address` may be accessed, as far as the runtime knows.
+    #[inline(always)]
+    pub(crate) fn check_address(&self, address: usize, size: usize) -> Result<(), Problem> {
+        let heap = address.wrapping_sub(HEAPS);
+        if heap < self.heaps {
+            let first = liveness(address);
+            if size <= 8 && first == 8 && (address & 7) + size <= 8 {
+                return Ok(());
+            }
+            return check_heap(address, size);
+        }
+        if address < 4096 {
+            Err(Problem::Null)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Whether `address` lies on the stack of the running thread.
+    #[inline(always)]
+    pub(crate) fn on_own_stack(&self, address: usize) -> bool {
+        let slot = &self.threads[self.running].slot;
+        address >= slot.stack_low && address < slot.stack_top
+    }
+}
+
+/// The state of the word of heap that contains `address`.
+#[inline(always)]
+pub(crate) fn liveness(address: usize) -> u8 {
+    // SAFETY: mapped for all of the heap while a program is loaded; callers checked the address.
+    unsafe { pointer::<u8>(LIVENESS + ((address - HEAPS) >> 3)).read() }
+}
+
+fn check_heap(address: usize, size: usize) -> Result<(), Problem> {
+    for (word, mask) in words(address, size) {
+        let live = liveness(word);
+        if live == FREED {
+            return Err(Problem::Freed);
+        }
+        let accessible = (0xff_u16 >> (8 - u16::from(live.min(8)))) as u8;
+        if mask & !accessible != 0 {
+            return Err(Problem::Overflow);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! From a wrong access to a failure that a person can read.
+
+use selvedge_core::failure::Other;
+use selvedge_core::{FailureKind, Site, ThreadId};
+
+use crate::access::{Access, FreeProblem, Problem};
+use crate::current;
+use crate::heap::HeapBlock;
+use crate::runtime::{Runtime, with};
+use crate::shadow::{Kind, Record};
+
+/// Stops the running thread because of `problem` with `access`.
+#[cold]
+#[inline(never)]
+pub(crate) fn report(problem: Problem, access: Access) -> ! {
+    let site = Site(access.site as u64);
+    let place = PLACE;
+    let what = describe(access.kind, access.size);
+    let block = with(|runtime| runtime.block_near(access.address));
+    with(|runtime| runtime.failure_place = access.address);
+    match problem {
+        Problem::Null => {
+            let message = format!(
+                "{what} through a null pointer (address {:#x})",
+                access.address
+            );
+            current::fail(FailureKind::NullDereference, message, site)
+        }
+        Problem::Freed => {
+            let message = format!("{what} in {place}, which has been freed");
+            let other = block
+                .and_then(|block| block.freed)
+                .map(|(thread, site)| Other {
+                    thread,
+                    site,
+                    what: "free".to_owned(),
+                });
+            current::fail_with(FailureKind::UseAfterFree, message, site, other)
+        }
+        Problem::Overflow => {
+            let message = format!("{what} {}", beyond(access, block));
+            let other = block.map(|block| Other {
+                thread: block.thread,
+                site: block.site,
+                what: format!("allocation of {} bytes", block.size),
+            });
+            current::fail_with(FailureKind::HeapOverflow, message, site, other)
+        }
+        Problem::Race(record) => {
+            let other = party(record);
+            let message = format!("{what} and {} of {place} are not ordered", other.what);
+            current::fail_with(FailureKind::DataRace, message, site, Some(other))
+        }
+        Problem::Unordered(record) => {
+            let other = party(record);
+            let message = format!(
+                "{what} of {place}, an aggregate, and {} by {} that nothing orders: with plain \
+                 accesses as events, aggregates are not",
+                other.what, other.thread
+            );
+            current::refuse(message, site)
+        }
+        Problem::Aggregate => {
+            let message = format!(
+                "{what}, as a whole, of {place}, which is also accessed by atomic or visible \
+                 operations"
+            );
+            current::refuse(message, site)
+        }
+        Problem::Mixed => {
+            let message = format!(
+                "mixed-size accesses: {what} of {place}, which visible operations also access with \
+                 another size"
+            );
+            current::refuse(message, site)
+        }
+    }
+}
+
+/// Stops the running thread because it frees what it must not free.
+#[cold]
+#[inline(never)]
+pub(crate) fn report_free(problem: FreeProblem, address: usize, site: Site) -> ! {
+    with(|runtime| runtime.failure_place = address);
+    match problem {
+        FreeProblem::NotHeap => {
+            let message = format!("free of {PLACE}, which was not allocated");
+            current::fail(FailureKind::BadFree, message, site)
+        }
+        FreeProblem::NotStart => {
+            let message = format!("free of {PLACE}, which is not the start of a heap block");
+            current::fail(FailureKind::BadFree, message, site)
+        }
+        FreeProblem::Twice((thread, first)) => {
+            let other = Other {
+                thread,
+                site: first,
+                what: "free".to_owned(),
+            };
+            let message = format!("{PLACE} is freed twice");
+            current::fail_with(FailureKind::DoubleFree, message, site, Some(other))
+        }
+        FreeProblem::InUse(record) => {
+            let other = party(record);
+            let message = format!("free of {PLACE}: nothing orders {} before it", other.what);
+            current::fail_with(FailureKind::UseAfterFree, message, site, Some(other))
+        }
+    }
+}
+
+/// Stands for the place in a message until it is looked up, outside of the program.
+pub(crate) const PLACE: &str = "{place}";
+
+fn describe(kind: Kind, size: usize) -> String {
+    let kind = match kind {
+        Kind::PlainRead => "read",
+        Kind::PlainWrite => "write",
+        Kind::AtomicRead => "atomic read",
+        Kind::AtomicWrite => "atomic write",
+    };
+    format!("{kind} of {size} byte{}", if size == 1 { "" } else { "s" })
+}
+
+/// The other side of a race.
+pub(crate) fn party(record: Record) -> Other {
+    let base = with(|runtime| runtime.image.base);
+    Other {
+        thread: ThreadId(record.thread.into()),
+        site: Site(base as u64 + u64::from(record.site)),
+        what: describe(record.kind, record.mask.count_ones() as usize),
+    }
+}
+
+/// Where an access outside of all blocks lies.
+fn beyond(access: Access, block: Option<HeapBlock>) -> String {
+    match block {
+        Some(block) => {
+            let end = block.start + block.size;
+            match (access.address as u64).checked_sub(end) {
+                None => format!("across the end of a block of {} bytes", block.size),
+                Some(0) => format!("just past the end of a block of {} bytes", block.size),
+                Some(distance) => {
+                    format!(
+                        "{distance} bytes past the end of a block of {} bytes",
+                        block.size
+                    )
+                }
+            }
+        }
+        None => format!(
+            "at {:#x}, before the first block of the heap",
+            access.address
+        ),
+    }
+}
+
+impl Runtime {
+    /// The block that contains `address`, or the one before it.
+    pub(crate) fn block_near(&self, address: usize) -> Option<HeapBlock> {
+        let owner = self.layout.heap_owner(address)?;
+        self.threads.get(owner)?.heap.find(address).copied()
+    }
+}

@@ -1,0 +1,338 @@
+//! What was accessed by whom: the memory behind the race check.
+//!
+//! Every 8-byte word of the program's stacks, heaps and globals has a cell. A cell keeps the
+//! accesses that a later one could race with, exactly: an access is forgotten only when a newer one
+//! that happens after it covers the same bytes and conflicts with at least as much. So no race is
+//! ever missed, and none is reported that is not there.
+//!
+//! Nothing is cleared between executions: a cell that carries the number of an older execution
+//! counts as empty.
+
+use crate::arena::{self, HEAPS, IMAGE_SHADOW, SHADOW, STACKS, pointer};
+use crate::loader::Range;
+
+/// How an access was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    PlainRead,
+    PlainWrite,
+    AtomicRead,
+    AtomicWrite,
+}
+
+impl Kind {
+    /// The kinds of access that it races with, as bits.
+    #[inline(always)]
+    const fn conflicts(self) -> u8 {
+        const BY_KIND: [u8; 4] = [0b1010, 0b1111, 0b0010, 0b0011];
+        BY_KIND[self as usize]
+    }
+
+    /// Whether it changes memory.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Kind::PlainWrite | Kind::AtomicWrite)
+    }
+}
+
+/// An access to some bytes of one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub(crate) struct Record {
+    /// The thread's own events before it (for an event: its own index).
+    pub(crate) epoch: u32,
+    /// Where, relative to the load base.
+    pub(crate) site: u32,
+    pub(crate) thread: u16,
+    /// The bytes of the word it touches.
+    pub(crate) mask: u8,
+    pub(crate) kind: Kind,
+}
+
+impl Record {
+    /// Whether it conflicts with `other` on some byte.
+    #[inline(always)]
+    fn conflicts(&self, other: &Record) -> bool {
+        self.mask & other.mask != 0 && self.kind.conflicts() & (1 << other.kind as u8) != 0
+    }
+
+    /// Whether everything that races with `other` also races with this.
+    #[inline(always)]
+    fn covers(&self, other: &Record) -> bool {
+        other.mask & !self.mask == 0 && other.kind.conflicts() & !self.kind.conflicts() == 0
+    }
+}
+
+/// How many accesses a cell holds itself.
+const INLINE: usize = 4;
+
+/// What is known of one word.
+#[repr(C, align(64))]
+pub(crate) struct Cell {
+    run: u32,
+    count: u8,
+    /// The bytes that a visible operation touched in this execution.
+    pub(crate) visible: u8,
+    /// The bytes that a visible operation wrote in this execution.
+    pub(crate) written: u8,
+    unused: u8,
+    /// One more than the number of the last location found in this word, for the whole search.
+    pub(crate) location: u32,
+    /// One more than the number of the spill that holds further accesses.
+    spill: u32,
+    records: [Record; INLINE],
+}
+
+const _: () = assert!(size_of::<Cell>() == 64);
+
+/// Accesses that did not fit into their cells.
+#[derive(Default)]
+struct Spills {
+    lists: Vec<Vec<Record>>,
+    used: usize,
+}
+
+/// All cells.
+#[derive(Default)]
+pub(crate) struct Shadow {
+    image: Range,
+    stacks: usize,
+    heaps: usize,
+    spills: Spills,
+}
+
+/// A thread's view at the moment of an access.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) run: u32,
+    pub(crate) clock: &'a [u32],
+}
+
+impl Shadow {
+    /// The shadow of a program with so many bytes of stacks and heaps.
+    pub(crate) fn new(stacks: usize, heaps: usize) -> Shadow {
+        Shadow {
+            image: Range::default(),
+            stacks,
+            heaps,
+            spills: Spills::default(),
+        }
+    }
+
+    /// The program was loaded at `image`.
+    pub(crate) fn place(&mut self, image: Range) {
+        self.image = image;
+    }
+
+    /// The address space that such a shadow needs, start and size, for an image of `image` bytes.
+    pub(crate) fn areas(stacks: usize, heaps: usize, image: usize) -> [(usize, usize); 3] {
+        [
+            (SHADOW, stacks * 8),
+            (SHADOW + (HEAPS - STACKS) * 8, heaps * 8),
+            (IMAGE_SHADOW, image * 8),
+        ]
+    }
+
+    /// The cell of the word that contains `address`, if it has one.
+    #[inline(always)]
+    pub(crate) fn cell(&self, address: usize) -> Option<*mut Cell> {
+        let (from, to) = if address.wrapping_sub(HEAPS) < self.heaps
+            || address.wrapping_sub(STACKS) < self.stacks
+        {
+            (STACKS, SHADOW)
+        } else if self.image.contains(address) {
+            (self.image.start, IMAGE_SHADOW)
+        } else {
+            return None;
+        };
+        Some(pointer(to + ((address - from) >> 3) * size_of::<Cell>()))
+    }
+
+    /// Forgets all accesses of earlier executions for good, because their numbers are used up.
+    pub(crate) fn forget(&mut self) {
+        let image = self.image.end - self.image.start;
+        for (start, size) in Shadow::areas(self.stacks, self.heaps, image) {
+            arena::discard(start, size);
+        }
+    }
+
+    /// Begins an execution.
+    pub(crate) fn reset(&mut self) {
+        self.spills.used = 0;
+    }
+
+    /// An earlier access that `new` would race with.
+    pub(crate) fn check(&self, cell: *mut Cell, new: Record, view: View<'_>) -> Option<Record> {
+        // SAFETY: as in `access`.
+        let cell = unsafe { &*cell };
+        (cell.run == view.run)
+            .then(|| self.spills.race(cell, &new, view))
+            .flatten()
+    }
+
+    /// Notes an access, unless it races with an earlier one, which is returned then.
+    #[inline(always)]
+    pub(crate) fn access(
+        &mut self,
+        cell: *mut Cell,
+        new: Record,
+        view: View<'_>,
+    ) -> Option<Record> {
+        // SAFETY: cells are mapped for as long as the program is loaded, and only one is in use at
+        // a time.
+        let cell = unsafe { &mut *cell };
+        if cell.run != view.run {
+            cell.begin(view.run);
+            cell.records[0] = new;
+            cell.count = 1;
+            return None;
+        }
+        for old in &cell.records[..usize::from(cell.count)] {
+            // Nobody else has run since: nothing can have changed.
+            if old.thread == new.thread && old.epoch == new.epoch && old.covers(&new) {
+                return None;
+            }
+        }
+        self.spills.access(cell, new, view)
+    }
+}
+
+impl Cell {
+    /// Forgets what belongs to an older execution.
+    #[inline(always)]
+    fn begin(&mut self, run: u32) {
+        self.run = run;
+        self.count = 0;
+        self.visible = 0;
+        self.written = 0;
+        self.spill = 0;
+    }
+
+    /// Makes the cell belong to execution `run`.
+    #[inline(always)]
+    pub(crate) fn refresh(&mut self, run: u32) {
+        if self.run != run {
+            self.begin(run);
+        }
+    }
+
+    /// Whether a visible operation of execution `run` touched (or wrote) one of these bytes.
+    #[inline(always)]
+    pub(crate) fn is_visible(&self, run: u32, mask: u8, written: bool) -> bool {
+        let bytes = if written { self.written } else { self.visible };
+        self.run == run && bytes & mask != 0
+    }
+}
+
+impl Spills {
+    fn race(&self, cell: &Cell, new: &Record, view: View<'_>) -> Option<Record> {
+        let spilled: &[Record] = match cell.spill {
+            0 => &[],
+            number => &self.lists[number as usize - 1],
+        };
+        let inline = &cell.records[..usize::from(cell.count)];
+        inline
+            .iter()
+            .chain(spilled)
+            .find(|old| judge(old, new, view) == Judgement::Race)
+            .copied()
+    }
+
+    fn access(&mut self, cell: &mut Cell, new: Record, view: View<'_>) -> Option<Record> {
+        if let Some(race) = self.race(cell, &new, view) {
+            return Some(race);
+        }
+        let mut kept = 0;
+        for index in 0..usize::from(cell.count) {
+            let old = cell.records[index];
+            if judge(&old, &new, view) == Judgement::Keep {
+                cell.records[kept] = old;
+                kept += 1;
+            }
+        }
+        if cell.spill != 0 {
+            let list = &mut self.lists[cell.spill as usize - 1];
+            list.retain(|old| judge(old, &new, view) == Judgement::Keep);
+        }
+        if kept < INLINE {
+            cell.records[kept] = new;
+            kept += 1;
+        } else {
+            self.list(cell).push(new);
+        }
+        cell.count = kept as u8;
+        None
+    }
+
+    fn list(&mut self, cell: &mut Cell) -> &mut Vec<Record> {
+        if cell.spill == 0 {
+            if self.used == self.lists.len() {
+                self.lists.push(Vec::new());
+            }
+            self.lists[self.used].clear();
+            self.used += 1;
+            cell.spill = self.used as u32;
+        }
+        &mut self.lists[cell.spill as usize - 1]
+    }
+}
+
+/// What a new access makes of an old one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Judgement {
+    Race,
+    Covered,
+    Keep,
+}
+
+#[inline(always)]
+fn judge(old: &Record, new: &Record, view: View<'_>) -> Judgement {
+    let before = old.thread == new.thread || view.clock[usize::from(old.thread)] > old.epoch;
+    if !before && old.conflicts(new) {
+        Judgement::Race
+    } else if before && new.covers(old) {
+        Judgement::Covered
+    } else {
+        Judgement::Keep
+    }
+}
+
+/// The parts of an access of `size` bytes at `address`, word by word: address and mask.
+#[inline(always)]
+pub(crate) fn words(address: usize, size: usize) -> impl Iterator<Item = (usize, u8)> {
+    let end = address + size;
+    (address & !7..end).step_by(8).map(move |word| {
+        let from = address.max(word) - word;
+        let to = end.min(word + 8) - word;
+        (word, ((0xff_u16 << from) & !(0xff_u16 << to)) as u8)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_is_split_into_words_with_masks() {
+        let split = |address, size| words(address, size).collect::<Vec<_>>();
+        assert_eq!(split(0x100, 8), [(0x100, 0xff)]);
+        assert_eq!(split(0x104, 4), [(0x100, 0xf0)]);
+        assert_eq!(split(0x102, 1), [(0x100, 0b100)]);
+        assert_eq!(split(0x106, 4), [(0x100, 0xc0), (0x108, 0x03)]);
+        assert_eq!(split(0x100, 16), [(0x100, 0xff), (0x108, 0xff)]);
+    }
+
+    /// Every kind of conflict, and only those.
+    #[test]
+    fn conflicts_are_those_of_the_language() {
+        use Kind::*;
+        let kinds = [PlainRead, PlainWrite, AtomicRead, AtomicWrite];
+        for a in kinds {
+            for b in kinds {
+                let plain = |k| matches!(k, PlainRead | PlainWrite);
+                let expected = (a.writes() || b.writes()) && (plain(a) || plain(b));
+                assert_eq!(a.conflicts() & (1 << b as u8) != 0, expected, "{a:?} {b:?}");
+            }
+        }
+    }
+}

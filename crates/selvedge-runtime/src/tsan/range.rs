@@ -1,0 +1,50 @@
+//! Accesses to ranges of bytes, and the functions that copy and fill memory.
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::{Entry, Export};
+use crate::current;
+
+extern "C" fn read_range(address: usize, size: usize) {
+    current::touch(address, size, false, current::site());
+}
+
+extern "C" fn write_range(address: usize, size: usize) {
+    current::touch(address, size, true, current::site());
+}
+
+extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
+    let site = current::site();
+    current::touch(from.addr(), size, false, site);
+    current::touch(to.addr(), size, true, site);
+    // SAFETY: the program asked for this copy; a bad address faults and is reported. Overlapping
+    // ranges, which `memcpy` does not allow, are copied as `memmove` does.
+    unsafe { libc::memmove(to, from, size) }
+}
+
+extern "C" fn fill(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
+    let site = current::site();
+    current::touch(to.addr(), size, true, site);
+    // SAFETY: the program asked for this; a bad address faults and is reported.
+    unsafe { libc::memset(to, byte, size) }
+}
+
+/// The callbacks.
+pub(crate) fn exports() -> Vec<Export> {
+    let functions: [(&'static str, *const ()); 8] = [
+        ("__tsan_read_range", read_range as _),
+        ("__tsan_write_range", write_range as _),
+        ("__tsan_memcpy", copy as _),
+        ("__tsan_memmove", copy as _),
+        ("__tsan_memset", fill as _),
+        ("memcpy", copy as _),
+        ("memmove", copy as _),
+        ("memset", fill as _),
+    ];
+    let export = |(name, function): (&'static str, *const ())| Export {
+        name: name.into(),
+        function: function.addr(),
+        entry: Entry::Light,
+    };
+    functions.into_iter().map(export).collect()
+}

@@ -1,0 +1,186 @@
+//! Visible operations: what happens when a thread arrives at one and when it is performed.
+
+use selvedge_core::{MemoryOrder, Op, Outcome, Value};
+
+use crate::access::{Access, Problem};
+use crate::gate::gate;
+use crate::locations::Kind as LocationKind;
+use crate::memory;
+use crate::runtime::Runtime;
+use crate::settings::Plain;
+use crate::shadow::{Kind, Record, View};
+use crate::spin::Point;
+
+/// Why a thread does not get to its operation.
+pub(crate) enum Obstacle {
+    /// The access is wrong.
+    Problem(Problem, Access),
+    /// It was here before in the same state; its iteration began at this event.
+    Spinning(u32),
+    /// It was here more often than the user allows.
+    Unrolled,
+}
+
+/// A write that completes a performed operation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) address: usize,
+    pub(crate) width: u8,
+    pub(crate) value: Value,
+}
+
+impl Runtime {
+    /// The running thread is about to perform `op`.
+    #[inline(always)]
+    pub(crate) fn arrive(&mut self, op: &Op, site: usize) -> Result<(), Obstacle> {
+        if let Some(location) = op.location() {
+            let entry = *self.locations.entry(location);
+            if let Err(problem) = self.check_address(entry.address, entry.width.into()) {
+                let access = self.access_of(op, Outcome::default(), site);
+                return Err(Obstacle::Problem(problem, access));
+            }
+            // A bad address must fault here, in the thread that uses it.
+            let _ = memory::read(entry.address, 1);
+        }
+        let Some(point) = self.entry_point() else {
+            return Ok(());
+        };
+        let running = self.running;
+        let thread = &mut self.threads[running];
+        let count = thread.spin.count(&point);
+        if count > self.hottest.1 {
+            self.hottest = (point.site, count);
+        }
+        if self.settings.unroll.is_some_and(|limit| count > limit) {
+            return Err(Obstacle::Unrolled);
+        }
+        if matches!(op, Op::Load { .. } | Op::Update { .. }) {
+            let events = thread.clock[running];
+            if let Some(since) = thread.spin.arrive(&point, events) {
+                return Err(Obstacle::Spinning(since));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the running thread entered the runtime, if this is the first operation since.
+    #[inline(always)]
+    fn entry_point(&self) -> Option<Point> {
+        // SAFETY: the gate is mapped while a program is loaded.
+        let gate = unsafe { &*gate() };
+        (gate.stack_pointer != 0).then(|| Point {
+            site: gate.site,
+            stack_pointer: gate.stack_pointer,
+            stack_top: self.threads[self.running].slot.stack_top,
+            registers: gate.registers,
+        })
+    }
+
+    /// The running thread's pending operation was performed with `outcome`. Returns what is left to
+    /// be written to memory.
+    #[inline(always)]
+    pub(crate) fn performed(
+        &mut self,
+        op: &Op,
+        outcome: Outcome,
+        site: usize,
+    ) -> Result<Option<Write>, (Problem, Access)> {
+        let (location, order, wrote) = match *op {
+            Op::Load { at, order } => (at, order, None),
+            Op::Store { at, value, order } => (at, order, Some(value)),
+            Op::Update { at, order, .. } => (at, order, outcome.wrote),
+            Op::Fence { .. } | Op::JoinAll => return Ok(None),
+            Op::Create { .. } | Op::Join { .. } | Op::Choose { .. } => {
+                self.current().spin.effect();
+                return Ok(None);
+            }
+        };
+        let kind = match (self.is_plain(order), wrote) {
+            (true, None) => Kind::PlainRead,
+            (true, Some(_)) => Kind::PlainWrite,
+            (false, None) => Kind::AtomicRead,
+            (false, Some(_)) => Kind::AtomicWrite,
+        };
+        self.note(location, kind, site).map_err(|problem| {
+            let access = self.access_of(op, outcome, site);
+            (problem, access)
+        })?;
+        let Some(value) = wrote else { return Ok(None) };
+        let entry = *self.locations.entry(location);
+        let thread = self.current();
+        thread.spin.effect();
+        if entry.width == 8 && thread.slot.contains(value as usize) {
+            thread.published = true;
+        }
+        let memory = entry.kind == LocationKind::Memory;
+        Ok(memory.then_some(Write {
+            address: entry.address,
+            width: entry.width,
+            value,
+        }))
+    }
+
+    /// Checks and notes an event on `location`.
+    #[inline(always)]
+    fn note(
+        &mut self,
+        location: selvedge_core::Location,
+        kind: Kind,
+        site: usize,
+    ) -> Result<(), Problem> {
+        let entry = self.locations.entry(location);
+        self.check_address(entry.address, entry.width.into())?;
+        let entry = self.locations.perform(location, self.run, kind.writes());
+        let entry = entry.map_err(|()| Problem::Mixed)?;
+        let thread = &self.threads[self.running];
+        for (cell, mask) in entry.cells() {
+            let record = Record {
+                epoch: thread.clock[self.running].wrapping_sub(1),
+                site: self.image.relative(site),
+                thread: self.running as u16,
+                mask,
+                kind,
+            };
+            let view = View {
+                run: self.run,
+                clock: &thread.clock,
+            };
+            if let Some(other) = self.shadow.access(cell, record, view) {
+                return Err(match self.settings.plain {
+                    Plain::Race => Problem::Race(other),
+                    Plain::Sc => Problem::Unordered(other),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an event of this order takes part in races like a plain access.
+    fn is_plain(&self, order: MemoryOrder) -> bool {
+        order == MemoryOrder::Plain && self.settings.plain == Plain::Race
+    }
+
+    /// An event as an access, for reports.
+    #[cold]
+    fn access_of(&self, op: &Op, outcome: Outcome, site: usize) -> Access {
+        let location = op.location().unwrap_or(selvedge_core::Location(0));
+        let entry = self.locations.entry(location);
+        let (plain, writes) = match *op {
+            Op::Load { order, .. } => (order == MemoryOrder::Plain, false),
+            Op::Store { order, .. } => (order == MemoryOrder::Plain, true),
+            _ => (false, outcome.wrote.is_some()),
+        };
+        let kind = match (plain, writes) {
+            (true, false) => Kind::PlainRead,
+            (true, true) => Kind::PlainWrite,
+            (false, false) => Kind::AtomicRead,
+            (false, true) => Kind::AtomicWrite,
+        };
+        Access {
+            address: entry.address,
+            size: entry.width.into(),
+            kind,
+            site,
+        }
+    }
+}
