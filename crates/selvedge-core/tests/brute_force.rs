@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use selvedge_core::graph::Graph;
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Ending, Observer, Report};
+use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
 use selvedge_testkit::{Execution, Flavour, Program, ScriptMachine, brute_force, random_program};
 
 /// How many programs of each flavour.
-const PROGRAMS: u64 = 1000;
+const PROGRAMS: u64 = 500;
 /// Programs with more prefixes than this are left out.
 const LIMIT: usize = 20_000;
 
@@ -29,10 +29,15 @@ impl<M> Observer<M> for Collect {
     }
 }
 
+const ALL_BUGS: Settings = Settings {
+    keep_going: true,
+    preemptions: None,
+};
+
 fn explore(program: &Program) -> (Collect, Report) {
     let mut machine = ScriptMachine::new(program.clone());
     let mut seen = Collect::default();
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, true, &mut seen);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut seen);
     (seen, report)
 }
 

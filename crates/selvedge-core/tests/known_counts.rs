@@ -2,13 +2,18 @@
 
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::op::Rmw;
-use selvedge_core::trust::{self, Ending, Report, Silent};
+use selvedge_core::trust::{self, Ending, Report, Settings, Silent};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
 
+const ALL_BUGS: Settings = Settings {
+    keep_going: true,
+    preemptions: None,
+};
+
 fn search(program: Program) -> Report {
     let mut machine = ScriptMachine::new(program);
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, true, &mut Silent);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut Silent);
     assert_eq!(report.ending, Ending::Complete);
     report
 }

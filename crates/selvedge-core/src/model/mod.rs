@@ -33,6 +33,10 @@ pub trait Model: Default {
     /// The event in `slot`, unbound until now, was given a source.
     fn bound(&mut self, graph: &Graph, slot: Slot);
 
+    /// Of each thread, how many events come before the event in `slot`, itself included, in every
+    /// linearisation of the graph.
+    fn linear_order(&self, slot: Slot) -> &[u32];
+
     /// Of each thread, how many events happen before the event in `slot`, itself included.
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32];
 }

@@ -108,6 +108,10 @@ impl Model for SequentialConsistency {
         self.propagate(graph, slot);
     }
 
+    fn linear_order(&self, slot: Slot) -> &[u32] {
+        self.order.of(slot)
+    }
+
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
         // Every access is a release and an acquire, so causality is happens-before.
         graph.causality(slot)

@@ -18,6 +18,7 @@
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
+mod bound;
 mod branch;
 mod maximal;
 pub(crate) mod replay;
@@ -35,18 +36,28 @@ use crate::model::Model;
 use crate::objects::ObjectFunction;
 use crate::op::{Function, Op, Value};
 use crate::witness;
+use bound::{Scratch, Witnessed};
 use branch::{Branch, Place, ReadBranch, WriteBranch};
+
+/// What a search is to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether to go on after a bug, for all of them.
+    pub keep_going: bool,
+    /// Only executions with at most so many preemptions are wanted.
+    pub preemptions: Option<u32>,
+}
 
 /// Searches every execution of `machine` that is consistent with the model `C`.
 pub fn search<C: Model, M: Machine>(
     machine: &mut M,
-    keep_going: bool,
+    settings: Settings,
     observer: &mut impl Observer<M>,
 ) -> Report {
     let mut search = Search::<C, M, _> {
         machine,
         observer,
-        keep_going,
+        settings,
         levels: vec![Level::default()],
         depth: 0,
         half: None,
@@ -55,8 +66,9 @@ pub fn search<C: Model, M: Machine>(
         bugs: Vec::new(),
         unrolled: false,
         hopeless: false,
+        pruned_at: None,
     };
-    let ending = search.run();
+    let ending = search.run_until_threads_are_known();
     Report {
         ending,
         counts: search.counts,
@@ -68,7 +80,7 @@ pub fn search<C: Model, M: Machine>(
 struct Search<'a, C, M, O> {
     machine: &'a mut M,
     observer: &'a mut O,
-    keep_going: bool,
+    settings: Settings,
     /// One for each nested revisit; those beyond `depth` are kept for their memory.
     levels: Vec<Level<C>>,
     depth: usize,
@@ -81,6 +93,9 @@ struct Search<'a, C, M, O> {
     unrolled: bool,
     /// A thread spins on values that can no longer change: no complete execution lies ahead.
     hopeless: bool,
+    /// How many threads the program was thought to have when a graph was first given up for its
+    /// preemptions: the slack depends on it.
+    pruned_at: Option<usize>,
 }
 
 #[derive(Default)]
@@ -90,6 +105,9 @@ struct Level<C> {
     choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     stable: Vec<u32>,
+    /// Cheap linearisations of the graph as it grew.
+    witnesses: Vec<Witnessed>,
+    scratch: Scratch,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -107,6 +125,23 @@ enum Grown {
 }
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// The slack of a bounded search depends on how many threads the program has. If more turn up
+    /// after a graph was given up, that was too early: the search starts over.
+    fn run_until_threads_are_known(&mut self) -> Ending {
+        loop {
+            let ending = self.run();
+            let known = self.pruned_at.take();
+            let complete = ending == Ending::Complete;
+            if !complete || known.is_none_or(|known| known == self.machine.threads()) {
+                return ending;
+            }
+            self.counts = Counts::default();
+            self.depth = 0;
+            self.levels[0].clear();
+            self.observer.restart();
+        }
+    }
+
     fn run(&mut self) -> Ending {
         self.machine.reset();
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
@@ -141,7 +176,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Adds events in step with the machine until the execution ends.
     fn grow(&mut self) -> ControlFlow<Ending, Grown> {
         loop {
-            if self.hopeless {
+            if self.hopeless || !self.within_bound() {
                 return ControlFlow::Continue(Grown::Dropped);
             }
             if let Some(thread) = self.half.take() {
@@ -181,11 +216,31 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
+    /// Whether the graph can lead to executions within the bound.
+    fn within_bound(&mut self) -> bool {
+        let Some(bound) = self.settings.preemptions else {
+            return true;
+        };
+        if self.half.is_some() {
+            return true;
+        }
+        let threads = self.machine.threads();
+        let level = self.level();
+        let within = level.preemptions_within(bound + level.slack(threads));
+        if !within {
+            self.pruned_at.get_or_insert(threads);
+            self.counts.bound_blocked += 1;
+        }
+        within
+    }
+
     /// The thread to extend: the one that was extended last if it can go on, since that wastes
-    /// least, else the left-most; one that wants a held mutex only if there is no other.
+    /// least, else the left-most; under a bound always the left-most, as completeness demands;
+    /// one that wants a held mutex only if there is no other.
     fn next(&self) -> Option<(ThreadId, Op)> {
         let graph = self.graph();
         let last = graph.events().last().map(|event| event.id.thread);
+        let last = last.filter(|_| self.settings.preemptions.is_none());
         let all = (0..self.machine.threads() as u32).map(ThreadId);
         let mut deferred = None;
         for thread in last.into_iter().chain(all) {
@@ -399,7 +454,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
         }
-        if !self.keep_going {
+        if !self.settings.keep_going {
             return ControlFlow::Break(Ending::FirstBug);
         }
         self.replay()
@@ -408,9 +463,15 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn finish(&mut self) -> ControlFlow<Ending> {
         match report::classify(self.machine, self.graph()) {
             report::End::Complete => {
-                self.counts.executions += 1;
-                let level = &self.levels[self.depth];
-                self.observer.complete(&level.graph);
+                let bound = self.settings.preemptions;
+                let level = &mut self.levels[self.depth];
+                if bound.is_none_or(|bound| level.preemptions_within(bound)) {
+                    self.counts.executions += 1;
+                    self.observer.complete(&level.graph);
+                } else {
+                    self.counts.over_bound += 1;
+                    self.observer.over_bound(&level.graph);
+                }
                 if let Some(failure) = self.machine.leftover() {
                     self.bug(failure, Vec::new())?;
                 }
@@ -460,7 +521,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if choice.branch.has_more() {
                 self.levels[owner].choices.push(choice);
             }
-            if self.place_half() {
+            if self.place_half() && self.within_bound() {
                 return true;
             }
         }
@@ -544,6 +605,7 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
+        self.witnesses.clear();
     }
 
     fn undo(&mut self, events: usize) {

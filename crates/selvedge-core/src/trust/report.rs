@@ -14,10 +14,14 @@ use crate::witness::Witness;
 /// How many executions there were of each sort.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Complete ones.
+    /// Complete ones, within the bound if there is one.
     pub executions: u64,
+    /// Complete ones beyond the bound, which the search had to pass through.
+    pub over_bound: u64,
     /// Those that ended blocked and count for nothing.
     pub blocked: u64,
+    /// Those that were given up because of the bound.
+    pub bound_blocked: u64,
 }
 
 /// Why the search ended.
@@ -78,6 +82,14 @@ pub trait Observer<M> {
     fn complete(&mut self, graph: &Graph) {
         let _ = graph;
     }
+
+    /// A complete execution was reached that has more preemptions than wanted.
+    fn over_bound(&mut self, graph: &Graph) {
+        let _ = graph;
+    }
+
+    /// The search starts over; what was seen so far will be seen again.
+    fn restart(&mut self) {}
 
     /// An execution ended in a deadlock.
     fn stuck(&mut self, graph: &Graph) {
