@@ -50,7 +50,6 @@ impl<C: Model> Level<C> {
         let linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
         let found = linear.search(budget);
         if let Some((cost, last)) = found {
-            self.forget_witnesses();
             let events = self.graph.len();
             self.witnesses.push(Witnessed { events, cost, last });
         }
@@ -60,13 +59,14 @@ impl<C: Model> Level<C> {
     /// Carries the witness on to the present graph, if only events without outgoing edges were
     /// added since. Returns its cost.
     fn extend_witness(&mut self) -> Option<u32> {
-        self.forget_witnesses();
         let start = Witnessed {
             events: 0,
             cost: 0,
             last: ThreadId::MAIN,
         };
-        let base = self.witnesses.last().copied().unwrap_or(start);
+        // After a revisit the order of addition is no linearisation.
+        let start = self.stable.is_empty().then_some(start);
+        let base = self.witnesses.last().copied().or(start)?;
         let mut extended = base;
         for slot in base.events as Slot..self.graph.len() as Slot {
             let event = self.graph.event(slot);
@@ -87,9 +87,8 @@ impl<C: Model> Level<C> {
         Some(extended.cost)
     }
 
-    /// Drops the witnesses of graphs that were left.
-    fn forget_witnesses(&mut self) {
-        let events = self.graph.len();
+    /// Drops the witnesses of graphs with more than `events` events, which are left.
+    pub(super) fn forget_witnesses(&mut self, events: usize) {
         while self
             .witnesses
             .last()

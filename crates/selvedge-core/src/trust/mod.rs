@@ -610,6 +610,7 @@ impl<C: Model> Level<C> {
 
     fn undo(&mut self, events: usize) {
         self.model.undo(events);
+        self.forget_witnesses(events);
         while self.graph.len() > events {
             self.graph.pop();
         }
