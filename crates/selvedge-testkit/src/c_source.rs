@@ -12,7 +12,7 @@ use crate::script::{Instruction, Program};
 /// search covers them all. `None` if one of them uses what C has no counterpart for here.
 pub fn c_source(programs: &[Program]) -> Option<String> {
     let mut c = String::from(
-        "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+        "#include <assert.h>\n#include <pthread.h>\n\
          unsigned selvedge_choose(unsigned);\nvoid __VERIFIER_assume(int);\n",
     );
     for (number, program) in programs.iter().enumerate() {
@@ -63,7 +63,7 @@ fn declare(c: &mut String, number: usize, program: &Program) {
         let kind = if is_mutex(program, location) {
             "pthread_mutex_t"
         } else {
-            "_Atomic unsigned"
+            "unsigned"
         };
         let _ = writeln!(c, "static {kind} p{number}x{location};");
     }
