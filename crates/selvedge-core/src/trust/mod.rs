@@ -401,8 +401,14 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let level = &self.levels[self.depth];
         let last = level.graph.last(thread).expect("an event was just added");
         let clock = level.model.happens_before(&level.graph, last);
+        let pending = self.machine.pending(thread);
         self.machine.resume(thread, outcome, clock);
-        self.check(thread)
+        self.check(thread)?;
+        // A new thread may come to its end before its first visible operation.
+        match pending {
+            Pending::Op(Op::Create { child }) => self.check(child),
+            _ => ControlFlow::Continue(()),
+        }
     }
 
     /// Looks whether `thread` ran into something that ends the search.
