@@ -13,6 +13,7 @@ pub mod machine;
 pub mod model;
 pub mod objects;
 pub mod op;
+pub mod report;
 pub mod trust;
 pub mod witness;
 

@@ -22,9 +22,8 @@ mod bound;
 mod branch;
 mod maximal;
 pub(crate) mod replay;
-mod report;
 
-pub use report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
+pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
 use std::ops::ControlFlow;
 
@@ -35,7 +34,7 @@ use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::model::Model;
 use crate::objects::ObjectFunction;
 use crate::op::{Function, Op, Value};
-use crate::witness;
+use crate::{report, witness};
 use bound::{Scratch, Witnessed};
 use branch::{Branch, Place, ReadBranch, WriteBranch};
 

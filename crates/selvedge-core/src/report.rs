@@ -114,7 +114,7 @@ pub struct Silent;
 impl<M> Observer<M> for Silent {}
 
 /// Two reports of one bug.
-pub(super) fn same_bug(one: &Failure, other: &Failure) -> bool {
+pub(crate) fn same_bug(one: &Failure, other: &Failure) -> bool {
     let place = |failure: &Failure| {
         let other = failure.other.as_ref().map(|other| other.site);
         (failure.kind, failure.site, other)
@@ -124,14 +124,14 @@ pub(super) fn same_bug(one: &Failure, other: &Failure) -> bool {
 }
 
 /// How an execution ended.
-pub(super) enum End {
+pub(crate) enum End {
     Complete,
     Blocked,
     Stuck(Failure, Vec<Waiting>),
 }
 
 /// Tells how the execution ended that `machine` and `graph` are at the end of.
-pub(super) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
+pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
     let mut waiting = Vec::new();
     let (mut blocked, mut over, mut spinning) = (false, false, false);
     for thread in (0..machine.threads() as u32).map(ThreadId) {
