@@ -115,6 +115,7 @@ impl Runtime {
         let view = View {
             run: self.run,
             clock: &self.threads[self.running].clock,
+            ends: &self.ends,
         };
         match self.shadow.access(cell, record, view) {
             None => Step::Go,
@@ -169,6 +170,7 @@ impl Runtime {
             let view = View {
                 run: self.run,
                 clock: &self.threads[self.running].clock,
+                ends: &self.ends,
             };
             if let Some(other) = self.shadow.access(cell, record, view) {
                 return Err(match self.settings.plain {
@@ -236,6 +238,7 @@ impl Runtime {
                 let view = View {
                     run: self.run,
                     clock: &self.threads[self.running].clock,
+                    ends: &self.ends,
                 };
                 if let Some(other) = self.shadow.check(cell, record, view) {
                     return Err(FreeProblem::InUse(other));

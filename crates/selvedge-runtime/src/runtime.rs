@@ -31,7 +31,7 @@ use crate::layout::Layout;
 use crate::loader::Image;
 use crate::locations::Locations;
 use crate::settings::Settings;
-use crate::shadow::Shadow;
+use crate::shadow::{Ended, Shadow};
 use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
 use crate::thread::Thread;
@@ -67,6 +67,8 @@ pub(crate) struct Runtime {
     pub(crate) threads: Vec<Thread>,
     /// The threads of this execution in the order of their creation.
     pub(crate) started: Vec<u32>,
+    /// How the threads of this execution ended, by number.
+    pub(crate) ends: Vec<Ended>,
     pub(crate) layout: Layout,
     /// Bytes of address space for heaps.
     pub(crate) heaps: usize,
@@ -143,6 +145,7 @@ impl Runtime {
             host: Context::NONE,
             threads,
             started: Vec::new(),
+            ends: vec![Ended::NOT],
             layout,
             heaps,
             heap_used: 0,
@@ -177,6 +180,7 @@ impl Runtime {
     /// Makes thread `index` exist in this execution; its fiber is up to the caller.
     pub(crate) fn begin_thread(&mut self, index: usize) {
         self.threads[index].begin(self.run);
+        self.ends[index] = Ended::NOT;
         self.started.push(index as u32);
         if self.placed {
             self.initialise_locals(index);
@@ -224,6 +228,19 @@ impl Runtime {
         self.run = 0;
     }
 
+    /// What the running thread, which has just waited for `child`, knows of its end.
+    pub(crate) fn joined(&mut self, child: usize) {
+        if self.exists(child) && self.ends[child].events == u32::MAX {
+            let at = self.threads[self.running].clock[self.running].wrapping_sub(1);
+            let events = self.threads[child].clock[child];
+            self.ends[child] = Ended {
+                events,
+                by: self.running as u32,
+                at,
+            };
+        }
+    }
+
     /// Two different threads at once.
     pub(crate) fn pair(&mut self, one: usize, other: usize) -> (&mut Thread, &mut Thread) {
         match self.threads.get_disjoint_mut([one, other]) {
@@ -252,6 +269,7 @@ impl Runtime {
             .open()
             .map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
         self.threads.push(thread);
+        self.ends.push(Ended::NOT);
         for thread in &mut self.threads {
             thread.clock.resize(child + 1, 0);
         }

@@ -105,7 +105,43 @@ pub(crate) struct Shadow {
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) run: u32,
+    /// How many events of each thread happen before.
     pub(crate) clock: &'a [u32],
+    /// How the threads ended.
+    pub(crate) ends: &'a [Ended],
+}
+
+/// The end of a thread that was waited for. What a thread does after its last event happens before
+/// whatever follows that wait, although no event of its own can tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    /// The number of its events.
+    pub(crate) events: u32,
+    /// Who waited.
+    pub(crate) by: u32,
+    /// The index of that event.
+    pub(crate) at: u32,
+}
+
+impl Ended {
+    /// A thread that nobody has waited for.
+    pub(crate) const NOT: Ended = Ended {
+        events: u32::MAX,
+        by: 0,
+        at: 0,
+    };
+}
+
+impl View<'_> {
+    /// Whether `old`, of another thread, happens before the present point.
+    #[inline(always)]
+    fn knows(&self, old: &Record) -> bool {
+        let thread = usize::from(old.thread);
+        self.clock[thread] > old.epoch || {
+            let end = &self.ends[thread];
+            end.events == old.epoch && self.clock[end.by as usize] > end.at
+        }
+    }
 }
 
 impl Shadow {
@@ -287,7 +323,7 @@ enum Judgement {
 
 #[inline(always)]
 fn judge(old: &Record, new: &Record, view: View<'_>) -> Judgement {
-    let before = old.thread == new.thread || view.clock[usize::from(old.thread)] > old.epoch;
+    let before = old.thread == new.thread || view.knows(old);
     if !before && old.conflicts(new) {
         Judgement::Race
     } else if before && new.covers(old) {

@@ -89,8 +89,17 @@ impl Runtime {
             Op::Load { at, order } => (at, order, None),
             Op::Store { at, value, order } => (at, order, Some(value)),
             Op::Update { at, order, .. } => (at, order, outcome.wrote),
-            Op::Fence { .. } | Op::JoinAll => return Ok(None),
-            Op::Create { .. } | Op::Join { .. } | Op::Choose { .. } => {
+            Op::Fence { .. } => return Ok(None),
+            Op::Join { child } => {
+                self.joined(child.index());
+                self.current().spin.effect();
+                return Ok(None);
+            }
+            Op::JoinAll => {
+                (0..self.threads.len()).for_each(|child| self.joined(child));
+                return Ok(None);
+            }
+            Op::Create { .. } | Op::Choose { .. } => {
                 self.current().spin.effect();
                 return Ok(None);
             }
@@ -144,6 +153,7 @@ impl Runtime {
             let view = View {
                 run: self.run,
                 clock: &thread.clock,
+                ends: &self.ends,
             };
             if let Some(other) = self.shadow.access(cell, record, view) {
                 return Err(match self.settings.plain {

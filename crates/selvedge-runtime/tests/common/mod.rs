@@ -1,10 +1,12 @@
 //! Builds small programs, loads them, and drives them one step at a time.
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
+pub mod check;
 pub mod driver;
 
 use std::env;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -101,30 +103,24 @@ impl Program {
         let cxx = name.ends_with(".cc");
         fs::write(at(name), source).expect("the source is written");
         fs::write(at("selvedge.h"), support::HEADER).expect("the header is written");
-        fs::write(at("stubs.s"), support::stub_assembly()).expect("the stubs are written");
-        fs::write(at("shim.c"), support::SHIM).expect("the shim is written");
-        fs::write(at("shim.cc"), support::SHIM_CXX).expect("the shim is written");
-        let shims = if cxx {
-            &["shim.c", "shim.cc"][..]
+        let driver = if build.compiler.starts_with("clang") {
+            "clang"
         } else {
-            &["shim.c"]
+            "gcc"
         };
-        let mut objects = vec![at("program.o"), at("stubs.s")];
-        for shim in shims {
-            // The C++ driver would compile shim.c as C++.
-            let driver = match build.compiler {
-                "g++" if *shim == "shim.c" => "gcc",
-                "clang++" if *shim == "shim.c" => "clang",
-                driver => driver,
-            };
-            let object = at(shim).with_extension(format!("{shim}.o"));
-            compiler(
-                Command::new(driver)
-                    .args(support::SHIM_FLAGS)
-                    .args(["-c", "-o"])
-                    .args([&object, &at(shim)]),
-            );
-            objects.push(object);
+        let mut objects = vec![
+            at("program.o"),
+            support_object(driver, "stubs.s", &support::stub_assembly(), &[]),
+            support_object(driver, "shim.c", support::SHIM, support::SHIM_FLAGS),
+        ];
+        if cxx {
+            let shim = support::SHIM_CXX;
+            objects.push(support_object(
+                build.compiler,
+                "shim.cc",
+                shim,
+                support::SHIM_FLAGS,
+            ));
         }
         let volatile = if build.compiler.starts_with("clang") {
             [
@@ -137,13 +133,20 @@ impl Program {
             [
                 "--param",
                 "tsan-distinguish-volatile=1",
-                "-fno-builtin-memset",
+                "-mtls-dialect=gnu",
                 "-Wno-tsan",
             ]
         };
         compiler(
             Command::new(build.compiler)
-                .args(["-g", build.level, "-fPIC", "-fsanitize=thread"])
+                .args([
+                    "-g",
+                    build.level,
+                    "-fPIC",
+                    "-fsanitize=thread",
+                    "-fno-builtin",
+                ])
+                .args(["-ftls-model=global-dynamic", "-fstack-clash-protection"])
                 .args(volatile)
                 .args(flags)
                 .args(["-c", "-o"])
@@ -171,6 +174,27 @@ impl Program {
     pub fn load(&self, settings: Settings) -> NativeMachine {
         NativeMachine::load(&self.library(), settings).expect("the program loads")
     }
+}
+
+/// The object of a support file, which many tests share.
+fn support_object(driver: &str, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let mut hasher = DefaultHasher::new();
+    (driver, source, flags).hash(&mut hasher);
+    let shared = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let object = shared.join(format!("{:016x}-{name}.o", hasher.finish()));
+    if !object.exists() {
+        let directory = tempfile::tempdir_in(shared).expect("a temporary directory");
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at(name), source).expect("the source is written");
+        compiler(
+            Command::new(driver)
+                .args(flags)
+                .args(["-c", "-o"])
+                .args([at("object.o"), at(name)]),
+        );
+        fs::rename(at("object.o"), &object).expect("the object is moved");
+    }
+    object
 }
 
 fn compiler(command: &mut Command) {
