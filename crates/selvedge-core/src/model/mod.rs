@@ -3,22 +3,61 @@
 //! The search asks a model two things: how far back a thread may look, and what happens before what.
 //! A model keeps whatever it needs to answer in step with the graph.
 
+mod ra;
 mod sc;
 
+pub use ra::ReleaseAcquire;
 pub use sc::SequentialConsistency;
 
-use crate::graph::{Graph, Slot};
-use crate::ids::Location;
+use crate::graph::{Graph, Kind, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::op::{MemoryOrder, Op};
+
+/// An access that is about to be added to a graph, or to be given a new source.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Who performs it.
+    pub thread: ThreadId,
+    /// What comes right before it: the last event of its thread, or the thread's creation.
+    pub predecessor: Option<Slot>,
+    /// What is read or written.
+    pub location: Location,
+    /// The operation it is part of.
+    pub op: Op,
+    /// What part of it.
+    pub kind: Kind,
+}
+
+impl Access {
+    /// The order it is performed with.
+    pub fn order(&self) -> MemoryOrder {
+        order(&self.op, self.kind)
+    }
+}
+
+/// The order that is written at an event.
+pub fn order(op: &Op, kind: Kind) -> MemoryOrder {
+    match *op {
+        Op::Load { order, .. } | Op::Store { order, .. } | Op::Fence { order } => order,
+        Op::Update { order, failure, .. } => match kind {
+            Kind::ReadHalf | Kind::WriteHalf => order,
+            _ => failure,
+        },
+        Op::Create { .. } | Op::Join { .. } | Op::JoinAll | Op::Choose { .. } => {
+            MemoryOrder::Relaxed
+        }
+    }
+}
 
 /// A memory model, kept in step with one graph.
 pub trait Model: Default {
     /// Forgets the graph.
     fn clear(&mut self);
 
-    /// The oldest position in the coherence order of `location` (0 is the initial write) that an
-    /// event right after `predecessor` may read, or may write directly after. Every later
-    /// position is possible too.
-    fn oldest(&self, graph: &Graph, predecessor: Option<Slot>, location: Location) -> usize;
+    /// The oldest position in the coherence order of its location (0 is the initial write) that
+    /// `access` may read, or may write directly after. Every later position is possible too: a
+    /// model for which that is not so does not fit this search.
+    fn oldest(&mut self, graph: &Graph, access: &Access) -> usize;
 
     /// The event in `slot`, the last one, was added.
     fn added(&mut self, graph: &Graph, slot: Slot);
@@ -34,8 +73,11 @@ pub trait Model: Default {
     fn bound(&mut self, graph: &Graph, slot: Slot);
 
     /// Of each thread, how many events come before the event in `slot`, itself included, in every
-    /// linearisation of the graph.
-    fn linear_order(&self, slot: Slot) -> &[u32];
+    /// linearisation of the graph. Causality for weak models: not all of their graphs have a
+    /// linearisation in which each read sees the newest write.
+    fn linear_order<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
+        graph.causality(slot)
+    }
 
     /// Of each thread, how many events happen before the event in `slot`, itself included.
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32];

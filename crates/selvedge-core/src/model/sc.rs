@@ -9,9 +9,9 @@
 //! * after adding such an event, exactly the events after the target of that edge gain what the
 //!   new event has, in one pass.
 
-use super::Model;
+use super::{Access, Model};
 use crate::graph::{Clocks, Graph, INIT, Slot};
-use crate::ids::{Location, ThreadId};
+use crate::ids::ThreadId;
 use crate::op::Op;
 
 /// The model `sc`.
@@ -38,12 +38,12 @@ impl Model for SequentialConsistency {
         self.saved.clear();
     }
 
-    fn oldest(&self, graph: &Graph, predecessor: Option<Slot>, location: Location) -> usize {
-        let Some(predecessor) = predecessor else {
+    fn oldest(&mut self, graph: &Graph, access: &Access) -> usize {
+        let Some(predecessor) = access.predecessor else {
             return 0;
         };
         let before = self.order.of(predecessor);
-        let coherence = graph.coherence(location);
+        let coherence = graph.coherence(access.location);
         let seen = coherence
             .iter()
             .rposition(|&write| graph.counted(before, write));
@@ -108,7 +108,7 @@ impl Model for SequentialConsistency {
         self.propagate(graph, slot);
     }
 
-    fn linear_order(&self, slot: Slot) -> &[u32] {
+    fn linear_order<'a>(&'a self, _graph: &'a Graph, slot: Slot) -> &'a [u32] {
         self.order.of(slot)
     }
 

@@ -247,7 +247,7 @@ impl<'a, C: Model> Linear<'a, C> {
     /// Whether everything that comes before the operation is done.
     fn ready(&self, done: &[u32], slot: Slot) -> bool {
         let thread = self.graph.event(slot).id.thread;
-        let before = self.model.linear_order(self.end(slot));
+        let before = self.model.linear_order(self.graph, self.end(slot));
         let others = before.iter().zip(done).zip(&self.scratch.ends).enumerate();
         others
             .filter(|&(other, _)| other != thread.index())

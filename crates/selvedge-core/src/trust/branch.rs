@@ -4,7 +4,7 @@ use super::Level;
 use super::maximal::{hopeless, is_mutex_lock, maximal, stable, wakes};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::model::Model;
+use crate::model::{Access, Model};
 use crate::op::{Effect, Op, Value};
 
 /// Alternatives that are still untried.
@@ -106,6 +106,47 @@ pub(super) struct ReadBranch {
     pub(super) location: Location,
     initial: Value,
     positions: Positions,
+    oldest: Oldest,
+}
+
+/// How far back a read may look. An update that writes may differ from one that does not, since
+/// each has an order of its own.
+#[derive(Clone, Copy)]
+struct Oldest {
+    writing: usize,
+    failing: usize,
+}
+
+impl Oldest {
+    fn new<C: Model>(level: &mut Level<C>, access: &Access) -> Oldest {
+        let mut of = |kind| {
+            level
+                .model
+                .oldest(&level.graph, &Access { kind, ..*access })
+        };
+        match access.op {
+            Op::Update { order, failure, .. } if order != failure => Oldest {
+                writing: of(Kind::ReadHalf),
+                failing: of(Kind::Read),
+            },
+            Op::Update { .. } => Oldest::both(of(Kind::ReadHalf)),
+            _ => Oldest::both(of(Kind::Read)),
+        }
+    }
+
+    fn both(oldest: usize) -> Oldest {
+        Oldest {
+            writing: oldest,
+            failing: oldest,
+        }
+    }
+
+    fn of(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::ReadHalf => self.writing,
+            _ => self.failing,
+        }
+    }
 }
 
 /// One way to add a read.
@@ -118,20 +159,28 @@ pub(super) struct NewRead {
 
 impl ReadBranch {
     pub(super) fn new<C: Model>(
-        level: &Level<C>,
+        level: &mut Level<C>,
         thread: ThreadId,
         op: Op,
         location: Location,
         initial: Value,
     ) -> ReadBranch {
-        let graph = &level.graph;
-        let oldest = level.model.oldest(graph, graph.last(thread), location);
+        let access = Access {
+            thread,
+            predecessor: level.graph.last(thread),
+            location,
+            op,
+            kind: Kind::Read,
+        };
+        let oldest = Oldest::new(level, &access);
+        let newest = level.graph.coherence(location).len();
         ReadBranch {
             thread,
             op,
             location,
             initial,
-            positions: Positions::new(graph.coherence(location).len(), oldest),
+            positions: Positions::new(newest, oldest.writing.min(oldest.failing)),
+            oldest,
         }
     }
 
@@ -150,7 +199,8 @@ impl ReadBranch {
             self.positions
                 .step((position, choice), reading.alternatives);
             let newest = position == graph.coherence(self.location).len();
-            if reading.kind != Kind::Parked || newest {
+            let consistent = position >= self.oldest.of(reading.kind);
+            if consistent && (reading.kind != Kind::Parked || newest) {
                 return Some(NewRead {
                     source,
                     value,
@@ -213,12 +263,12 @@ struct Revisit {
 
 impl WriteBranch {
     pub(super) fn new<C: Model>(
-        level: &Level<C>,
+        level: &mut Level<C>,
         event: Event,
         location: Location,
         place: Place,
     ) -> WriteBranch {
-        let graph = &level.graph;
+        let Level { graph, model, .. } = level;
         let previous = graph.last(event.id.thread);
         let positions = match place {
             Place::Anywhere
@@ -227,7 +277,7 @@ impl WriteBranch {
                 Positions::none()
             }
             Place::Anywhere => {
-                let oldest = level.model.oldest(graph, previous, location);
+                let oldest = model.oldest(graph, &access(&event, location, previous));
                 Positions::new(graph.coherence(location).len(), oldest)
             }
             Place::After(source) => {
@@ -311,13 +361,16 @@ impl WriteBranch {
     }
 
     /// The places at which both the write and the read that is to see it are consistent.
-    fn places_after_cut<C: Model>(&self, above: &Level<C>, read: Slot) -> Positions {
+    fn places_after_cut<C: Model>(&self, above: &mut Level<C>, read: Slot) -> Positions {
         let Level { graph, model, .. } = above;
         let before_write = graph.last(self.event.id.thread);
-        let before_read = graph.predecessor(graph.event(read).id);
+        let mut event = *graph.event(read);
+        event.kind = Reading::of(event.op, self.event.wrote, 0).kind;
+        let reader = access(&event, self.location, graph.predecessor(event.id));
+        let writer = access(&self.event, self.location, before_write);
         let oldest = model
-            .oldest(graph, before_write, self.location)
-            .max(model.oldest(graph, before_read, self.location));
+            .oldest(graph, &writer)
+            .max(model.oldest(graph, &reader));
         match (self.place, before_write) {
             (Place::After(_), Some(half)) => {
                 let position = graph.position(self.location, graph.event(half).source);
@@ -375,6 +428,16 @@ impl WriteBranch {
         above.model.bound(&above.graph, read);
         let owes = reading.kind == Kind::ReadHalf;
         owes.then_some(above.graph.event(read).id.thread)
+    }
+}
+
+fn access(event: &Event, location: Location, predecessor: Option<Slot>) -> Access {
+    Access {
+        thread: event.id.thread,
+        predecessor,
+        location,
+        op: event.op,
+        kind: event.kind,
     }
 }
 
