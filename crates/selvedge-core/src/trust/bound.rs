@@ -119,6 +119,7 @@ fn is_newest(graph: &Graph, slot: Slot, event: &Event) -> bool {
 #[derive(Default)]
 pub(super) struct Scratch {
     ends: Vec<u32>,
+    done: Vec<u32>,
     failed: FxHashMap<(u128, ThreadId), u32>,
 }
 
@@ -150,29 +151,37 @@ impl<'a, C: Model> Linear<'a, C> {
 
     /// The cost and the last thread of a linearisation within `budget`, if there is one.
     fn search(mut self, budget: u32) -> Option<(u32, ThreadId)> {
-        let mut done = vec![0; self.graph.threads()];
-        let (left, last) = self.from(&mut done, ThreadId::MAIN, budget)?;
+        let threads = self.graph.threads();
+        let mut done = std::mem::take(&mut self.scratch.done);
+        done.clear();
+        done.resize(threads, 0);
+        let found = self.complete(&mut done, ThreadId::MAIN, budget);
+        self.scratch.done = done;
+        let (left, last) = found?;
         Some((budget - left, last))
     }
 
-    /// Completes the linearisation from here on; returns the budget left and the last thread.
-    fn from(
+    /// Completes the linearisation from the state that ends `done`, a stack of states, and leaves the
+    /// stack as it was; returns the budget left and the last thread.
+    fn complete(
         &mut self,
-        done: &mut [u32],
+        done: &mut Vec<u32>,
         running: ThreadId,
         budget: u32,
     ) -> Option<(u32, ThreadId)> {
-        while let Some(slot) = self.next(done, running) {
-            let forced = self.ready(done, slot) && self.goes_first(slot);
+        let top = done.len() - self.graph.threads();
+        let now = &mut done[top..];
+        while let Some(slot) = self.next(now, running) {
+            let forced = self.goes_first(slot) && self.ready(now, slot);
             if !forced {
                 break;
             }
-            self.perform(done, slot);
+            self.perform(now, slot);
         }
-        if done == &self.scratch.ends[..] {
+        if now == &self.scratch.ends[..] {
             return Some((budget, running));
         }
-        let key = (self.key(done), running);
+        let key = (self.key(now), running);
         if self
             .scratch
             .failed
@@ -188,40 +197,47 @@ impl<'a, C: Model> Linear<'a, C> {
         found
     }
 
+    /// Tries every thread that can go on, the running one first.
     fn branch(
         &mut self,
-        done: &mut [u32],
+        done: &mut Vec<u32>,
         running: ThreadId,
         budget: u32,
     ) -> Option<(u32, ThreadId)> {
-        let own = self.next(done, running);
-        if let Some(slot) = own.filter(|&slot| self.ready(done, slot)) {
-            let mut after = done.to_vec();
-            self.perform(&mut after, slot);
-            let found = self.from(&mut after, running, budget);
-            if found.is_some() {
-                return found;
-            }
+        let threads = self.graph.threads();
+        let top = done.len() - threads;
+        let own = self.next(&done[top..], running);
+        let stays = own.is_some_and(|slot| self.ready(&done[top..], slot));
+        if stays && let Some(found) = self.attempt(done, running, budget) {
+            return Some(found);
         }
-        let price = u32::from(own.is_some_and(|slot| !self.waits(done, slot)));
+        let price = u32::from(own.is_some_and(|slot| !self.waits(&done[top..], slot)));
         let left = budget.checked_sub(price)?;
-        for thread in (0..done.len() as u32).map(ThreadId) {
-            if thread == running {
-                continue;
-            }
-            let Some(slot) = self.next(done, thread) else {
-                continue;
-            };
-            if self.ready(done, slot) {
-                let mut after = done.to_vec();
-                self.perform(&mut after, slot);
-                let found = self.from(&mut after, thread, left);
-                if found.is_some() {
-                    return found;
-                }
+        for thread in (0..threads as u32).map(ThreadId) {
+            let next = self.next(&done[top..], thread);
+            let can = thread != running && next.is_some_and(|slot| self.ready(&done[top..], slot));
+            if can && let Some(found) = self.attempt(done, thread, left) {
+                return Some(found);
             }
         }
         None
+    }
+
+    /// Lets `thread` take its next operation and goes on from there.
+    fn attempt(
+        &mut self,
+        done: &mut Vec<u32>,
+        thread: ThreadId,
+        budget: u32,
+    ) -> Option<(u32, ThreadId)> {
+        let top = done.len() - self.graph.threads();
+        let slot = self.next(&done[top..], thread)?;
+        done.extend_from_within(top..);
+        let after = done.len() - self.graph.threads();
+        self.perform(&mut done[after..], slot);
+        let found = self.complete(done, thread, budget);
+        done.truncate(after);
+        found
     }
 
     fn next(&self, done: &[u32], thread: ThreadId) -> Option<Slot> {
@@ -246,12 +262,11 @@ impl<'a, C: Model> Linear<'a, C> {
 
     /// Whether everything that comes before the operation is done.
     fn ready(&self, done: &[u32], slot: Slot) -> bool {
-        let thread = self.graph.event(slot).id.thread;
+        let thread = self.graph.event(slot).id.thread.index();
         let before = self.model.linear_order(self.graph, self.end(slot));
-        let others = before.iter().zip(done).zip(&self.scratch.ends).enumerate();
-        others
-            .filter(|&(other, _)| other != thread.index())
-            .all(|(_, ((&before, &done), &end))| done >= before.min(end))
+        let ends = &self.scratch.ends;
+        (0..done.len())
+            .all(|other| other == thread || done[other] >= before[other].min(ends[other]))
     }
 
     /// Whether the running thread loses nothing by taking this operation at once: it is not its
