@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::check::{End, ends, failure};
+use common::ends::{End, ends, failure};
 use common::{Build, CLANG, GCC, isolated};
 use selvedge_core::FailureKind::DataRace;
 use selvedge_core::ThreadId;
@@ -202,7 +202,7 @@ fn many_readers_are_remembered() {
         let program = common::Program::build(GCC, &source("", "x = 1;"));
         let mut machine = program.load(Settings::default());
         common::driver::Driver::first(&mut machine);
-        assert_eq!(common::check::end(&machine), End::Complete);
+        assert_eq!(common::ends::end(&machine), End::Complete);
     });
 }
 
