@@ -92,8 +92,10 @@ fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {
             let pending = machine.pending(failure.thread);
             matches!(pending, Pending::Op(_) | Pending::Stopped(_)).then_some(failure.kind)
         }
-        FailureKind::Leak => machine.leftover().map(|again| again.kind),
-        _ => machine.failure().map(|again| again.kind),
+        _ => {
+            let again = machine.failure().or_else(|| machine.leftover());
+            again.map(|again| again.kind)
+        }
     };
     match again {
         Some(kind) if kind == failure.kind => Ok(()),

@@ -295,6 +295,10 @@ impl Machine for NativeMachine {
         })
     }
 
+    fn leftover(&self) -> Option<Failure> {
+        crate::posix::leftover()
+    }
+
     fn refusal(&self) -> Option<String> {
         with(|runtime| {
             runtime

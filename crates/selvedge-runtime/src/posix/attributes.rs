@@ -6,7 +6,6 @@ use std::ffi::c_int;
 use libc::EINVAL;
 
 use super::program::{peek, poke, wipe};
-use super::state::Fate;
 
 entry_points![
     pthread_attr_init,
@@ -31,13 +30,9 @@ const GUARD_SIZE_OFFSET: usize = 16;
 const DEFAULT_STACK_SIZE: usize = 8 << 20;
 const SMALLEST_STACK: usize = 16 << 10;
 
-/// What the attributes at `address` (or null) say about joining.
-pub(crate) fn fate(address: usize) -> Fate {
-    if address == 0 || peek::<c_int>(address + DETACH_OFFSET) != libc::PTHREAD_CREATE_DETACHED {
-        Fate::Joinable
-    } else {
-        Fate::Detached
-    }
+/// Whether the attributes at `address` (or null) ask for a thread that nobody joins.
+pub(crate) fn detached(address: usize) -> bool {
+    address != 0 && peek::<c_int>(address + DETACH_OFFSET) == libc::PTHREAD_CREATE_DETACHED
 }
 
 extern "C" fn pthread_attr_init(attributes: usize) -> c_int {

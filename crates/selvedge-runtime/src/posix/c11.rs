@@ -5,7 +5,6 @@ use std::ffi::{c_int, c_uint};
 use libc::{EBUSY, ENOMEM, ETIMEDOUT};
 
 use super::program::{check_not_null, store_int};
-use super::state::Fate;
 use super::{clock, condition, key, mutex, thread};
 use crate::current;
 
@@ -53,7 +52,7 @@ fn status(number: c_int) -> c_int {
 }
 
 extern "C" fn thrd_create(result: usize, start: usize, argument: usize) -> c_int {
-    thread::create(result, start, argument, Fate::Joinable, current::site());
+    thread::create(result, start, argument, false, current::site());
     SUCCESS
 }
 

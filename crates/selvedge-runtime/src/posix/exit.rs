@@ -106,12 +106,14 @@ fn run_thread_destructors() {
 
 /// What a thread does when its start routine has returned.
 pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
+    current::settle_now();
     run_thread_destructors();
     current::finish(result)
 }
 
 /// What main does when it has returned.
 pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
+    current::settle_now();
     run_thread_destructors();
     run_handlers(false, Site::default());
     current::finish(status)

@@ -47,6 +47,7 @@ mod wide;
 
 pub(crate) use exit::{after_main, after_start};
 pub(crate) use state::{begin, booted, reset};
+pub(crate) use thread::leftover;
 
 /// The functions that the stubs inside the program's shared object jump to: name and address.
 pub(crate) fn entries() -> Vec<(&'static str, usize)> {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 
-use selvedge_core::ThreadId;
+use selvedge_core::{Site, ThreadId};
 
 use super::exit::{ForcedUnwind, Handler};
 use super::key::{Key, Specific};
@@ -25,16 +25,15 @@ pub(crate) struct Held {
     pub(crate) shared: bool,
 }
 
-/// Who may still join a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// Anybody, once.
-    #[default]
-    Joinable,
-    /// Nobody: it was joined.
-    Joined,
-    /// Nobody: it was detached.
-    Detached,
+/// How a thread was joined or detached, which may happen once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Who did it.
+    pub(crate) by: ThreadId,
+    /// Where.
+    pub(crate) site: Site,
+    /// Whether it was detached.
+    pub(crate) detached: bool,
 }
 
 /// A destructor of a thread-local object.
@@ -63,8 +62,10 @@ pub(crate) struct Local {
     pub(crate) nanoseconds: u64,
     /// Its random numbers.
     pub(crate) random: Generator,
-    /// Who may join it.
-    pub(crate) fate: Fate,
+    /// Who joined or detached it first.
+    pub(crate) claim: Option<Claim>,
+    /// Another thread that did so as well, which is a bug.
+    pub(crate) second_claim: Option<Claim>,
     /// Whether it has woken up without a signal.
     pub(crate) woke_spuriously: bool,
     /// The static initialisations it is in the middle of.
@@ -86,7 +87,8 @@ impl Local {
         keys: 0,
         nanoseconds: 0,
         random: Generator::NEW,
-        fate: Fate::Joinable,
+        claim: None,
+        second_claim: None,
         woke_spuriously: false,
         initialising: Vec::new(),
         cleanups: Vec::new(),
@@ -145,6 +147,8 @@ pub(crate) struct Process {
     pub(crate) handlers: Vec<Handler>,
     /// How many handlers were ever registered.
     pub(crate) registered: u64,
+    /// Whether a thread was joined or detached by several others.
+    pub(crate) contended: bool,
     /// Once controls whose routine ran in a constructor: done for good.
     pub(crate) settled: Vec<usize>,
     /// Main, the keys and the handlers as the constructors left them.
@@ -160,6 +164,11 @@ impl Process {
         &mut self.locals[thread.index()]
     }
 
+    /// How many threads something is known about.
+    pub(crate) fn threads(&self) -> usize {
+        self.locals.len()
+    }
+
     fn reset(&mut self) {
         let (main, keys, handlers) = &self.initial;
         let mut first = Some(main);
@@ -169,6 +178,7 @@ impl Process {
                 None => local.clear(),
             }
         }
+        self.contended = false;
         self.keys.clone_from(keys);
         self.handlers.clone_from(handlers);
     }
@@ -202,6 +212,7 @@ static PROCESS: Shared = Shared(RefCell::new(Process {
     keys: Vec::new(),
     handlers: Vec::new(),
     registered: 0,
+    contended: false,
     settled: Vec::new(),
     initial: (Local::NEW, Vec::new(), Vec::new()),
 }));

@@ -4,11 +4,12 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
 use libc::{EDEADLK, EINVAL};
-use selvedge_core::{FailureKind, Op, Site, ThreadId};
+use selvedge_core::failure::Other;
+use selvedge_core::{Failure, FailureKind, Op, Site, ThreadId};
 
 use super::attributes;
 use super::program;
-use super::state::{Fate, process};
+use super::state::{Claim, process};
 use crate::current;
 
 entry_points![
@@ -57,7 +58,7 @@ fn misuse(what: String, site: Site) -> ! {
 }
 
 /// Starts a thread at the function `start`. Its handle is stored before it can run.
-pub(crate) fn create(result: usize, start: usize, argument: usize, fate: Fate, site: Site) {
+pub(crate) fn create(result: usize, start: usize, argument: usize, detached: bool, site: Site) {
     if current::booting() {
         current::refuse(
             String::from("a thread that is created in a constructor"),
@@ -66,7 +67,14 @@ pub(crate) fn create(result: usize, start: usize, argument: usize, fate: Fate, s
     }
     program::check_not_null(start, site);
     let thread = current::next_thread();
-    process(|process| process.thread(thread).fate = fate);
+    if detached {
+        let claim = Claim {
+            by: current::thread(),
+            site,
+            detached,
+        };
+        process(|process| process.thread(thread).claim = Some(claim));
+    }
     program::store_word(result, handle(thread), site);
     // SAFETY: the program says that this is a thread's start routine; a function that returns an
     // `int` differs only in the unused half of the register.
@@ -80,32 +88,89 @@ pub(crate) fn join(handle: usize, site: Site) -> Result<usize, c_int> {
     if thread == current::thread() {
         return Err(EDEADLK);
     }
-    check_joinable(thread, "join", site);
+    check_claim(thread, false, site);
     current::perform(Op::Join { child: thread }, site);
-    check_joinable(thread, "join", site);
-    process(|process| process.thread(thread).fate = Fate::Joined);
+    claim(thread, false, site);
     Ok(current::result(thread).expose_provenance())
 }
 
 /// Gives up the right to join a thread.
 pub(crate) fn detach(handle: usize, site: Site) {
     let thread = thread_of(handle, "detach", site);
-    check_joinable(thread, "detach", site);
-    process(|process| process.thread(thread).fate = Fate::Detached);
+    check_claim(thread, true, site);
+    claim(thread, true, site);
 }
 
-fn check_joinable(thread: ThreadId, what: &str, site: Site) {
-    match process(|process| process.thread(thread).fate) {
-        Fate::Joinable => {}
-        Fate::Joined => misuse(
-            format!("{what} of thread {thread}, which was joined before"),
-            site,
-        ),
-        Fate::Detached => misuse(
-            format!("{what} of thread {thread}, which is detached"),
-            site,
-        ),
+/// Reports what the running thread should know better. What another thread did may come earlier
+/// or later in other runs of the same execution, so it has to wait for [`leftover`].
+fn check_claim(thread: ThreadId, detached: bool, site: Site) {
+    let by = current::thread();
+    let Some(earlier) = process(|process| process.thread(thread).claim) else {
+        return;
+    };
+    if earlier.by == by {
+        let now = Claim { by, site, detached };
+        misuse(contention(thread, earlier, now), site);
     }
+}
+
+fn claim(thread: ThreadId, detached: bool, site: Site) {
+    let now = Claim {
+        by: current::thread(),
+        site,
+        detached,
+    };
+    process(|process| {
+        let target = process.thread(thread);
+        if target.claim.is_none() {
+            target.claim = Some(now);
+        } else {
+            target.second_claim = Some(now);
+            process.contended = true;
+        }
+    });
+}
+
+fn contention(thread: ThreadId, one: Claim, other: Claim) -> String {
+    let what = |claim: Claim| if claim.detached { "detached" } else { "joined" };
+    format!(
+        "{thread} was {} by {} and then {} by {}",
+        what(one),
+        one.by,
+        what(other),
+        other.by
+    )
+}
+
+/// A thread that several others have joined or detached, at the end of an execution.
+pub(crate) fn leftover() -> Option<Failure> {
+    process(|process| {
+        if !process.contended {
+            return None;
+        }
+        (0..process.threads() as u32)
+            .map(ThreadId)
+            .find_map(|thread| {
+                let local = process.thread(thread);
+                let (one, other) = (local.claim?, local.second_claim?);
+                let (one, other) = if one.by < other.by {
+                    (one, other)
+                } else {
+                    (other, one)
+                };
+                Some(Failure {
+                    kind: FailureKind::ObjectMisuse,
+                    message: contention(thread, one, other).replace(" then ", " "),
+                    thread: other.by,
+                    site: other.site,
+                    other: Some(Other {
+                        thread: one.by,
+                        site: one.site,
+                        what: String::from(if one.detached { "detach" } else { "join" }),
+                    }),
+                })
+            })
+    })
 }
 
 extern "C" fn pthread_create(
@@ -118,7 +183,7 @@ extern "C" fn pthread_create(
         result,
         start,
         argument,
-        attributes::fate(attributes),
+        attributes::detached(attributes),
         current::site(),
     );
     0

@@ -3,6 +3,8 @@
 
 pub mod driver;
 pub mod ends;
+pub mod programs;
+pub mod search;
 
 use std::env;
 use std::fs;
