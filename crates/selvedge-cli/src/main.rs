@@ -1,2 +1,42 @@
-//! The `selvedge` command.
-fn main() {}
+//! The `selvedge` command: a model checker for concurrent C and C++ programs.
+#![forbid(unsafe_code)]
+
+mod args;
+mod compile;
+mod describe;
+mod interrupt;
+mod place;
+mod problem;
+mod replay;
+mod report;
+mod scan;
+mod trace;
+mod verify;
+mod worker;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::args::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Worker(worker) => return worker::child::run(&worker),
+        Command::Verify(verify) => {
+            interrupt::install();
+            verify::run(&verify)
+        }
+        Command::Replay(replay) => {
+            interrupt::install();
+            replay::run(&replay)
+        }
+    };
+    match result {
+        Ok(status) => status.into(),
+        Err(problem) => {
+            problem.print();
+            problem.status.into()
+        }
+    }
+}

@@ -93,6 +93,12 @@ impl NativeMachine {
         with(|runtime| runtime.block_near(address as usize))
     }
 
+    /// The thread whose stack or thread-local variables `address` belongs to.
+    pub fn stack_owner(&self, address: u64) -> Option<ThreadId> {
+        let owner = with(|runtime| runtime.layout.stack_owner(address as usize))?;
+        Some(ThreadId(owner as u32))
+    }
+
     /// The address the program was loaded at: sites minus this are addresses in its file.
     pub fn load_base(&self) -> u64 {
         with(|runtime| runtime.image.base as u64)

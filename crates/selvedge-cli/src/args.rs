@@ -1,0 +1,303 @@
+//! The command line. Every option is defined here and nowhere else; help comes from it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  verified: no execution fails
+  1  a bug was found
+  2  the request was wrong (usage, no such file, compile error, a program that cannot be checked)
+  3  incomplete: a limit was reached before the search ended
+  4  an internal error";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  selvedge verify queue.c                      every interleaving of one file
+  selvedge verify main.c queue.c -- -O2 -DN=3  several files, with flags for the compiler
+  selvedge verify queue.cpp --cc clang++       with another compiler
+  selvedge verify old.c --plain sc             plain variables as if they were atomic
+  selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
+  selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
+  selvedge replay bug.json                     and run it again";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  selvedge replay bug.json                             the failing run, with the program's output
+  gdb --args selvedge replay --in-process bug.json     the same under a debugger";
+
+/// A model checker for concurrent C and C++.
+///
+/// Runs a program under every thread schedule that matters, natively, and either shows that none
+/// of them fails or hands back one that does, with as few context switches as possible.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, after_help = EXIT_STATUS, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check a program under every thread schedule that matters
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(Box<Verify>),
+    /// Run the failing schedule of a trace file again
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(Replay),
+    /// Runs the program under test on behalf of the other subcommands.
+    #[command(hide = true)]
+    Worker(Worker),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Verify {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
+    #[arg(value_name = "COMPILER-FLAGS", last = true)]
+    pub(crate) flags: Vec<String>,
+
+    #[command(flatten, next_help_heading = "Search")]
+    pub(crate) search: Search,
+
+    #[command(flatten, next_help_heading = "Program under test")]
+    pub(crate) machine: Machine,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
+    pub(crate) cc: Option<String>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
+    pub(crate) format: Format,
+
+    /// Write the failing schedule to FILE, for `selvedge replay`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace_out: Option<PathBuf>,
+}
+
+/// What is searched, and how far.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Search {
+    /// Memory model
+    #[arg(long, value_enum, default_value_t = Model::Sc)]
+    pub(crate) model: Model,
+
+    /// Which executions count as the same
+    #[arg(long, value_enum, default_value_t = Equivalence::Mazurkiewicz)]
+    pub(crate) equivalence: Equivalence,
+
+    /// Explorer [default: the best one for model and bound]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) algorithm: Option<String>,
+
+    /// Only executions with at most K preemptions
+    #[arg(long, value_name = "K", conflicts_with = "iterative")]
+    pub(crate) preemptions: Option<u32>,
+
+    /// K = 0, 1, 2, … preemptions until complete or out of budget
+    #[arg(long)]
+    pub(crate) iterative: bool,
+
+    /// Stop after N executions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_executions: Option<u64>,
+
+    /// Stop after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Worker processes
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: u32,
+
+    /// Explore everything and report every distinct bug, not just the first
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+}
+
+/// How the program under test behaves.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    /// Plain accesses: check them for data races, or make each one a step of its own
+    #[arg(long, value_enum, default_value_t = Plain::Race)]
+    pub(crate) plain: Plain,
+
+    /// Cut a loop after N rounds with a visible operation; the verdict then names the bound
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) unroll: Option<u32>,
+
+    /// Condition variables may wake up without a signal
+    #[arg(long)]
+    pub(crate) spurious_wakeups: bool,
+
+    /// Report memory that is still allocated at the end
+    #[arg(long)]
+    pub(crate) leaks: bool,
+
+    /// Threads one execution may have
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_threads: u32,
+
+    /// Stack of each thread, in bytes (K, M and G work)
+    #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = bytes)]
+    pub(crate) stack_size: usize,
+
+    /// Memory one execution may allocate, in bytes (K, M and G work)
+    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
+    pub(crate) heap_limit: usize,
+
+    /// Time a thread may run without a visible operation before that counts as an endless loop
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) watchdog: Duration,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// Trace written by `selvedge verify --trace-out`
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Run the program inside this process, so that a debugger started on it sees the program
+    #[arg(long)]
+    pub(crate) in_process: bool,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Worker {
+    /// Set once the process has been prepared and executed anew.
+    #[arg(long)]
+    pub(crate) prepared: bool,
+
+    /// The process that the worker works for.
+    #[arg(long)]
+    pub(crate) parent: i32,
+}
+
+/// A memory model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Model {
+    /// Sequential consistency
+    Sc,
+    /// Total store order
+    Tso,
+    /// Release-acquire
+    Ra,
+    /// The repaired C/C++11 model
+    Rc11,
+}
+
+/// Which executions count as the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Equivalence {
+    /// Same program order, reads-from and coherence
+    Mazurkiewicz,
+    /// Same program order and reads-from
+    ReadsFrom,
+}
+
+/// What a plain access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Plain {
+    /// No step of its own; two that conflict and are not ordered are a data race, which is a bug
+    Race,
+    /// A step like an atomic access; no data races
+    Sc,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// One JSON object on standard output
+    Json,
+}
+
+/// The name of an option's value as the user writes it.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|v| v.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text
+        .parse()
+        .map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("must be more than zero and not absurdly long".to_owned()),
+    }
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    let (digits, shift) = match text.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => (&text[..text.len() - 1], 10),
+        Some('M') => (&text[..text.len() - 1], 20),
+        Some('G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "not a number of bytes".to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(0) => Err("must be more than zero".to_owned()),
+        Some(bytes) if bytes <= 1 << 46 => Ok(bytes),
+        _ => Err("more than a process can have".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes_take_a_suffix() {
+        assert_eq!(bytes("256K"), Ok(256 << 10));
+        assert_eq!(bytes("1g"), Ok(1 << 30));
+        assert_eq!(bytes("4096"), Ok(4096));
+        for wrong in ["", "K", "0", "-1", "99999999999999G", "1T"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_positive() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "NaN", "1e300", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn compiler_flags_follow_the_dashes() {
+        let cli = Cli::parse_from(["selvedge", "verify", "a.c", "b.c", "--", "-O2", "-DX=1"]);
+        let Command::Verify(verify) = cli.command else {
+            panic!("not verify")
+        };
+        assert_eq!(verify.files.len(), 2);
+        assert_eq!(verify.flags, ["-O2", "-DX=1"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Finds the user's compiler and tells gcc from clang.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::cache;
+use crate::problem::Problem;
+
+/// What a source file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Language {
+    /// C, by whatever standard the flags say.
+    C,
+    /// C++.
+    Cxx,
+}
+
+/// Who made a compiler; their ThreadSanitizer instrumentation differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Family {
+    /// The GNU compilers.
+    Gcc,
+    /// clang and what is built from it.
+    Clang,
+}
+
+/// A compiler that can be run.
+#[derive(Clone, Debug)]
+pub(crate) struct Compiler {
+    program: PathBuf,
+    /// What the user wrote after the program's name in `--cc` or `$CC`.
+    arguments: Vec<OsString>,
+    /// Whose it is.
+    pub(crate) family: Family,
+    /// Its major version.
+    pub(crate) version: u32,
+    /// What it says of itself.
+    banner: String,
+}
+
+impl Compiler {
+    /// The compiler for `language`: `chosen` on the command line, else the environment's, else the
+    /// system's.
+    pub(crate) fn find(language: Language, chosen: Option<&str>) -> Result<Compiler, Problem> {
+        let (variable, defaults): (_, &[&str]) = match language {
+            Language::C => ("CC", &["cc", "gcc", "clang"]),
+            Language::Cxx => ("CXX", &["c++", "g++", "clang++"]),
+        };
+        if let Some(chosen) = chosen {
+            return Compiler::named("--cc", chosen, language);
+        }
+        match env::var(variable) {
+            Ok(value) if !value.trim().is_empty() => {
+                Compiler::named(&format!("${variable}"), &value, language)
+            }
+            _ => match defaults.iter().find_map(|name| search(OsStr::new(name))) {
+                Some(program) => Compiler::probe(program, Vec::new()),
+                None => Err(no_compiler(language)),
+            },
+        }
+    }
+
+    fn named(origin: &str, command: &str, language: Language) -> Result<Compiler, Problem> {
+        let mut words: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+        if words.is_empty() {
+            return Err(Problem::request(format!("{origin} is empty")));
+        }
+        // `ccache gcc` runs a compiler too: the name that tells the language is the last word
+        // that is not a flag.
+        let name = words
+            .iter()
+            .rposition(|w| !w.to_string_lossy().starts_with('-'))
+            .unwrap_or(0);
+        if let Some(counterpart) = counterpart(&words[name].to_string_lossy(), language) {
+            words[name] = counterpart.into();
+        }
+        let program = words.remove(0);
+        match search(&program) {
+            Some(found) => Compiler::probe(found, words),
+            None => Err(Problem::request(format!(
+                "{origin} names a compiler that is not there: {}",
+                program.to_string_lossy()
+            ))
+            .help("name another one with --cc, or leave it out to use the system's")),
+        }
+    }
+
+    fn probe(program: PathBuf, arguments: Vec<OsString>) -> Result<Compiler, Problem> {
+        let banner = banner(&program, &arguments)?;
+        let name = program.display();
+        let family = if banner.contains("clang") {
+            Family::Clang
+        } else if banner.contains("Free Software Foundation") {
+            Family::Gcc
+        } else {
+            return Err(Problem::request(format!("{name} is neither gcc nor clang"))
+                .note(format!(
+                    "it says: {}",
+                    banner.lines().next().unwrap_or_default()
+                ))
+                .help("Selvedge needs a compiler with -fsanitize=thread: name one with --cc"));
+        };
+        let version = major_version(&banner, family).unwrap_or(0);
+        Ok(Compiler {
+            program,
+            arguments,
+            family,
+            version,
+            banner,
+        })
+    }
+
+    /// A command that runs it, with the user's own leading arguments.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments);
+        command
+    }
+
+    /// How to name it in a message.
+    pub(crate) fn name(&self) -> String {
+        self.program.display().to_string()
+    }
+
+    /// What tells it from every other compiler, and from itself after an update.
+    pub(crate) fn fingerprint(&self, hasher: &mut impl Hasher) {
+        self.program.hash(hasher);
+        self.arguments.hash(hasher);
+        self.banner.hash(hasher);
+    }
+}
+
+/// What the compiler prints for `--version`, remembered because clang takes its time to say it.
+fn banner(program: &Path, arguments: &[OsString]) -> Result<String, Problem> {
+    let mut hasher = DefaultHasher::new();
+    (program, arguments).hash(&mut hasher);
+    if let Ok(metadata) = program.metadata() {
+        (
+            metadata.ino(),
+            metadata.mtime_nsec(),
+            metadata.mtime(),
+            metadata.len(),
+        )
+            .hash(&mut hasher);
+    }
+    let key = format!("compiler-{:016x}", hasher.finish());
+    if let Some(known) = cache::read(&key) {
+        return Ok(known);
+    }
+    let failed = |why: String| {
+        Problem::request(format!("{} does not run: {why}", program.display()))
+            .help("name another compiler with --cc")
+    };
+    let output = Command::new(program)
+        .args(arguments)
+        .arg("--version")
+        .env("LC_ALL", "C")
+        .output()
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(format!(
+            "{} --version ended with {}",
+            program.display(),
+            output.status
+        )));
+    }
+    let banner = String::from_utf8_lossy(&output.stdout).into_owned();
+    cache::write(&key, &banner);
+    Ok(banner)
+}
+
+fn major_version(banner: &str, family: Family) -> Option<u32> {
+    let first = banner
+        .lines()
+        .find(|line| family == Family::Gcc || line.contains("version"))?;
+    let number = match family {
+        // gcc (Debian 12.2.0-14) 12.2.0
+        Family::Gcc => first.split_whitespace().next_back()?,
+        // Debian clang version 14.0.6
+        Family::Clang => first.split("version").nth(1)?.trim_start(),
+    };
+    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}
+
+/// The compiler of the same make for the other language, if `name` is not for `language` already.
+fn counterpart(name: &str, language: Language) -> Option<String> {
+    const PAIRS: [(&str, &str); 3] = [("clang", "clang++"), ("gcc", "g++"), ("cc", "c++")];
+    let (directory, file) = match name.rfind('/') {
+        Some(slash) => name.split_at(slash + 1),
+        None => ("", name),
+    };
+    for (c, cxx) in PAIRS {
+        let (from, to) = match language {
+            Language::C => (cxx, c),
+            Language::Cxx => (c, cxx),
+        };
+        let is_cxx = file.contains("++");
+        if is_cxx == (language == Language::Cxx) {
+            return None;
+        }
+        if let Some(at) = file.rfind(from) {
+            let end = at + from.len();
+            return Some(format!("{directory}{}{to}{}", &file[..at], &file[end..]));
+        }
+    }
+    None
+}
+
+/// The executable file that a shell would run for `name`.
+fn search(name: &OsStr) -> Option<PathBuf> {
+    let executable = |path: &Path| {
+        path.metadata()
+            .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+    };
+    if Path::new(name).components().count() > 1 {
+        return executable(Path::new(name)).then(|| std::path::absolute(name).ok())?;
+    }
+    env::split_paths(&env::var_os("PATH")?)
+        .map(|d| d.join(name))
+        .find(|path| executable(path))
+}
+
+fn no_compiler(language: Language) -> Problem {
+    let (what, names, packages) = match language {
+        Language::C => ("C", "cc, gcc or clang", ["gcc", "gcc", "gcc"]),
+        Language::Cxx => ("C++", "c++, g++ or clang++", ["g++", "gcc-c++", "gcc"]),
+    };
+    let [debian, fedora, arch] = packages;
+    Problem::request(format!(
+        "no {what} compiler: neither of {names} is on the PATH"
+    ))
+    .help(format!(
+        "install one: `apt install {debian}` (Debian, Ubuntu), `dnf install {fedora}` (Fedora),\n\
+         `pacman -S {arch}` (Arch), or name one with --cc"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_banners() {
+        let gcc = "gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) Free Software Foundation";
+        assert_eq!(major_version(gcc, Family::Gcc), Some(12));
+        let clang = "Ubuntu clang version 18.1.3 (1ubuntu1)\nTarget: x86_64-pc-linux-gnu";
+        assert_eq!(major_version(clang, Family::Clang), Some(18));
+    }
+
+    #[test]
+    fn a_compiler_has_a_counterpart_for_the_other_language() {
+        let cxx = |name| counterpart(name, Language::Cxx);
+        assert_eq!(cxx("gcc").as_deref(), Some("g++"));
+        assert_eq!(
+            cxx("/opt/gcc/bin/x86_64-linux-gnu-gcc-12").as_deref(),
+            Some("/opt/gcc/bin/x86_64-linux-gnu-g++-12")
+        );
+        assert_eq!(cxx("clang-19").as_deref(), Some("clang++-19"));
+        assert_eq!(cxx("cc").as_deref(), Some("c++"));
+        assert_eq!(cxx("g++"), None);
+        assert_eq!(
+            counterpart("clang++", Language::C).as_deref(),
+            Some("clang")
+        );
+        assert_eq!(counterpart("gcc", Language::C), None);
+    }
+}

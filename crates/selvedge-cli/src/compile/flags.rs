@@ -1,0 +1,229 @@
+//! Which flags the user's files are compiled with, and which of the user's flags cannot be honoured.
+
+use super::compiler::{Compiler, Family, Language};
+use crate::problem::Problem;
+
+/// Libraries whose functions Selvedge knows one by one; naming them changes nothing.
+const KNOWN_LIBRARIES: [&str; 7] = ["c", "m", "pthread", "rt", "dl", "stdc++", "atomic"];
+
+/// Flags that take the next argument as their value.
+const WITH_VALUE: [&str; 25] = [
+    "-D",
+    "-U",
+    "-I",
+    "-L",
+    "-include",
+    "-imacros",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-iprefix",
+    "-iwithprefix",
+    "-iwithprefixbefore",
+    "-isysroot",
+    "--sysroot",
+    "--param",
+    "-mllvm",
+    "-Xclang",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-target",
+    "-arch",
+    "-aux-info",
+];
+
+/// Before the user's flags, which therefore win: debug information, and code that does what the
+/// source says. From `-O1` on, compilers merge and move plain accesses.
+pub(super) const DEFAULTS: [&str; 2] = ["-g", "-O0"];
+
+/// After the user's flags, because without them the program cannot be checked.
+pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static str> {
+    let mut flags = vec![
+        "-fPIC",
+        "-fsanitize=thread",
+        // Every thread-local access must ask the runtime where the running thread's copy is.
+        "-ftls-model=global-dynamic",
+        // Library calls stay calls: expanded in place, they would touch memory unannounced.
+        "-fno-builtin",
+        "-U_FORTIFY_SOURCE",
+        "-fno-lto",
+    ];
+    match compiler.family {
+        Family::Gcc => {
+            flags.extend(["--param", "tsan-distinguish-volatile=1"]);
+            flags.extend(["-mtls-dialect=gnu", "-Wno-tsan"]);
+            if language == Language::C {
+                flags.extend(["-include", "selvedge-builtins.h"]);
+            }
+        }
+        Family::Clang => {
+            flags.extend(["-mllvm", "-tsan-distinguish-volatile"]);
+            flags.extend(["-mllvm", "-tsan-instrument-read-before-write"]);
+            flags.push("-Wno-unused-command-line-argument");
+            if compiler.version >= 19 {
+                flags.push("-mtls-dialect=gnu");
+            }
+        }
+    }
+    flags
+}
+
+/// For linking the program into a shared object.
+pub(super) const LINK: [&str; 4] = [
+    // The program's own definitions win over those of the process it is loaded into.
+    "-Wl,-Bsymbolic",
+    // What is missing is missed now.
+    "-Wl,-z,defs",
+    "-static-libstdc++",
+    "-lm",
+];
+
+/// The user's flags as they are given to the compiler, or which of them is in the way.
+pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
+    let mut accepted = Vec::with_capacity(flags.len());
+    let mut rest = flags.iter().map(String::as_str);
+    while let Some(flag) = rest.next() {
+        if let Some(problem) = refused(flag, &mut rest) {
+            return Err(problem);
+        }
+        if flag == "-l" || flag == "-L" {
+            rest.next();
+        } else if !flag.starts_with("-l") && !flag.starts_with("-L") {
+            accepted.push(flag);
+            if WITH_VALUE.contains(&flag) {
+                accepted.extend(rest.next());
+            }
+        }
+    }
+    Ok(accepted)
+}
+
+fn refused<'a>(flag: &str, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<Problem> {
+    let refuse = |why: &str, help: &str| {
+        Some(Problem::request(format!("the flag {flag} cannot be used: {why}")).help(help))
+    };
+    if let Some(library) = flag.strip_prefix("-l") {
+        let library = if library.is_empty() {
+            rest.clone().next()?
+        } else {
+            library
+        };
+        if KNOWN_LIBRARIES.contains(&library) {
+            return None;
+        }
+        return Some(
+            Problem::request(format!("the library {library} cannot be checked"))
+                .note(
+                    "it was compiled without instrumentation: Selvedge would not see what it does",
+                )
+                .help("give its source files to selvedge verify instead"),
+        );
+    }
+    match flag {
+        "-c" | "-S" | "-E" | "-M" | "-MM" | "-r" | "-shared" | "-static" | "-static-pie"
+        | "-nostdlib" | "-nodefaultlibs" | "-nostartfiles" | "-nolibc" => {
+            refuse("Selvedge decides what is built", "leave it out")
+        }
+        "-m32" | "-mx32" | "-m16" => refuse("only 64-bit programs can be checked", "leave it out"),
+        "-" => refuse(
+            "a program cannot be read from standard input",
+            "write it to a file",
+        ),
+        _ if flag.starts_with("-o") => refuse("Selvedge decides what is built", "leave it out"),
+        _ if flag.starts_with("-x") => refuse(
+            "the language is told by the file's name",
+            "name C files .c and C++ files .cc, .cpp, .cxx or .C",
+        ),
+        _ if flag.starts_with("-fsanitize") || flag.starts_with("-fno-sanitize") => refuse(
+            "the program is built with -fsanitize=thread, which goes with no other sanitizer",
+            "leave it out",
+        ),
+        _ if flag.starts_with("-stdlib=") && flag != "-stdlib=libstdc++" => refuse(
+            "libstdc++ is the only C++ library that is modelled",
+            "leave it out",
+        ),
+        _ if ["-Wl,", "-Xlinker", "-T", "-z", "-u", "-B", "-fplugin"]
+            .iter()
+            .any(|prefix| flag.starts_with(prefix)) =>
+        {
+            refuse(
+                "it can bring in code that Selvedge would not see",
+                "leave it out",
+            )
+        }
+        _ if flag.starts_with('@') => refuse(
+            "flags are not read from files",
+            "write them on the command line",
+        ),
+        _ if !flag.starts_with('-') => Some(not_a_flag(flag)),
+        _ => None,
+    }
+}
+
+fn not_a_flag(argument: &str) -> Problem {
+    let prebuilt = [".o", ".a", ".so", ".lo"]
+        .iter()
+        .any(|end| argument.ends_with(end))
+        || argument.contains(".so.");
+    if prebuilt {
+        super::prebuilt(argument)
+    } else {
+        Problem::request(format!("{argument} is not a flag for the compiler"))
+            .help("files of the program come before the dashes: selvedge verify FILE… -- FLAGS…")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(flags: &[&str]) -> Result<Vec<String>, String> {
+        let flags: Vec<String> = flags.iter().map(|f| f.to_string()).collect();
+        match accepted(&flags) {
+            Ok(list) => Ok(list.into_iter().map(str::to_owned).collect()),
+            Err(problem) => Err(problem.to_string()),
+        }
+    }
+
+    #[test]
+    fn ordinary_flags_pass_in_order() {
+        let flags = [
+            "-O2", "-I", "include", "-DX=1", "-std=c11", "-Wall", "-Werror", "-pthread",
+        ];
+        assert_eq!(accept(&flags).unwrap(), flags);
+    }
+
+    #[test]
+    fn known_libraries_are_dropped_and_others_refused() {
+        assert_eq!(accept(&["-lpthread", "-l", "m", "-O1"]).unwrap(), ["-O1"]);
+        assert!(
+            accept(&["-lssl"])
+                .unwrap_err()
+                .contains("the library ssl cannot be checked")
+        );
+        assert!(
+            accept(&["-l", "z"])
+                .unwrap_err()
+                .contains("the library z cannot be checked")
+        );
+    }
+
+    #[test]
+    fn flags_that_would_hide_code_are_refused_by_name() {
+        for flag in [
+            "-fsanitize=address",
+            "-Wl,x.a",
+            "-o",
+            "-c",
+            "-m32",
+            "foo.o",
+            "foo.c",
+            "@f",
+        ] {
+            assert!(accept(&[flag]).unwrap_err().contains(flag), "{flag}");
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The program's file: symbols, source lines, variables.
+
+use std::cell::OnceCell;
+use std::fs;
+use std::path::Path;
+use std::rc::Rc;
+
+use addr2line::Context;
+use gimli::{Dwarf, EndianRcSlice, LittleEndian, SectionId};
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+
+use super::variables::Variables;
+use crate::place;
+use crate::report::Place;
+
+pub(super) type Slice = EndianRcSlice<LittleEndian>;
+
+/// A function or a variable of the symbol table.
+#[derive(Clone, Debug)]
+struct Symbol {
+    start: u64,
+    size: u64,
+    name: String,
+    code: bool,
+}
+
+/// What the program's file tells about its addresses. All addresses are those of the file.
+pub(crate) struct Binary {
+    symbols: Vec<Symbol>,
+    sections: Vec<(&'static str, Rc<[u8]>)>,
+    context: OnceCell<Option<Context<Slice>>>,
+    variables: OnceCell<Variables>,
+}
+
+impl Binary {
+    /// Reads the file. Nothing is missing that the reports could not do without, so a file that
+    /// cannot be read is like one without symbols.
+    pub(crate) fn read(path: &Path) -> Binary {
+        let bytes = fs::read(path).unwrap_or_default();
+        let (mut symbols, mut sections) = (Vec::new(), Vec::new());
+        if let Ok(file) = File::parse(&*bytes) {
+            symbols = read_symbols(&file);
+            for id in SECTIONS {
+                let section = file.section_by_name(id.name());
+                if let Some(data) = section.and_then(|s| s.uncompressed_data().ok()) {
+                    sections.push((id.name(), Rc::from(&*data)));
+                }
+            }
+        }
+        let (context, variables) = (OnceCell::new(), OnceCell::new());
+        Binary {
+            symbols,
+            sections,
+            context,
+            variables,
+        }
+    }
+
+    fn dwarf(&self) -> Option<Dwarf<Slice>> {
+        let load = |id: SectionId| -> Result<Slice, gimli::Error> {
+            let found = self.sections.iter().find(|(name, _)| *name == id.name());
+            let bytes = found.map_or_else(|| Rc::from([]), |(_, bytes)| Rc::clone(bytes));
+            Ok(EndianRcSlice::new(bytes, LittleEndian))
+        };
+        Dwarf::load(load).ok()
+    }
+
+    /// Where the instruction at `address` comes from, innermost inlined function first.
+    pub(crate) fn frames(&self, address: u64) -> Vec<Place> {
+        let context = self
+            .context
+            .get_or_init(|| Context::from_dwarf(self.dwarf()?).ok());
+        let mut places = Vec::new();
+        if let Some(context) = context
+            && let Ok(mut frames) = context.find_frames(address).skip_all_loads()
+        {
+            while let Ok(Some(frame)) = frames.next() {
+                let location = frame.location.as_ref();
+                let name = frame.function.as_ref().and_then(|f| f.demangle().ok());
+                places.push(Place {
+                    file: location
+                        .and_then(|l| l.file)
+                        .map(|f| place::shorten(Path::new(f))),
+                    line: location.and_then(|l| l.line),
+                    function: name.map(|name| name.into_owned()),
+                });
+            }
+        }
+        places.retain(|place| *place != Place::default());
+        if places.is_empty() {
+            let function = self
+                .symbol(address, true)
+                .map(|symbol| readable(&symbol.name));
+            places.push(Place {
+                function,
+                ..Place::default()
+            });
+        }
+        places
+    }
+
+    /// The variable at `address`: its name in the debug information, else in the symbol table.
+    pub(super) fn variable(&self, address: u64, width: u64) -> Option<super::variables::Found> {
+        let variables = self.variables.get_or_init(|| match self.dwarf() {
+            Some(dwarf) => Variables::read(&dwarf),
+            None => Variables::default(),
+        });
+        if let Some(found) = variables.find(address, width) {
+            return Some(found);
+        }
+        let symbol = self.symbol(address, false)?;
+        let name = match address - symbol.start {
+            0 => readable(&symbol.name),
+            offset => format!("{} +{offset}", readable(&symbol.name)),
+        };
+        Some(super::variables::Found {
+            name,
+            encoding: Default::default(),
+        })
+    }
+
+    /// The function that starts at `address`.
+    pub(super) fn function(&self, address: u64) -> Option<String> {
+        let symbol = self
+            .symbol(address, true)
+            .filter(|symbol| symbol.start == address)?;
+        Some(readable(&symbol.name))
+    }
+
+    fn symbol(&self, address: u64, code: bool) -> Option<&Symbol> {
+        let after = self
+            .symbols
+            .partition_point(|symbol| symbol.start <= address);
+        let candidates = self.symbols[..after].iter().rev().take(16);
+        let mut covering = candidates
+            .filter(|symbol| symbol.code == code && address < symbol.start + symbol.size.max(1));
+        covering.next()
+    }
+}
+
+const SECTIONS: [SectionId; 12] = [
+    SectionId::DebugAbbrev,
+    SectionId::DebugAddr,
+    SectionId::DebugAranges,
+    SectionId::DebugInfo,
+    SectionId::DebugLine,
+    SectionId::DebugLineStr,
+    SectionId::DebugLoc,
+    SectionId::DebugLocLists,
+    SectionId::DebugRanges,
+    SectionId::DebugRngLists,
+    SectionId::DebugStr,
+    SectionId::DebugStrOffsets,
+];
+
+fn read_symbols(file: &File<'_>) -> Vec<Symbol> {
+    let mut symbols: Vec<Symbol> = file
+        .symbols()
+        .filter(|s| s.is_definition() && matches!(s.kind(), SymbolKind::Text | SymbolKind::Data))
+        .filter_map(|s| {
+            let (name, code) = (s.name().ok()?.to_owned(), s.kind() == SymbolKind::Text);
+            Some(Symbol {
+                start: s.address(),
+                size: s.size(),
+                name,
+                code,
+            })
+        })
+        .collect();
+    symbols.sort_by_key(|symbol| (symbol.start, symbol.size));
+    symbols
+}
+
+/// A C++ name as it is written in the source.
+fn readable(name: &str) -> String {
+    addr2line::demangle(name, gimli::DW_LANG_C_plus_plus).unwrap_or_else(|| name.to_owned())
+}

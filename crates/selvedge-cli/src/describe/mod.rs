@@ -1,0 +1,236 @@
+//! Turns what a search found, addresses and numbers, into names, places and words.
+
+mod binary;
+mod names;
+mod variables;
+mod words;
+
+use std::collections::{BTreeSet, HashMap};
+
+use selvedge_core::trust::{self, Waiting};
+use selvedge_core::witness::{self, Origin};
+use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
+use selvedge_runtime::NativeMachine;
+
+pub(crate) use self::binary::Binary;
+use self::names::Names;
+use self::words::Kind;
+use crate::report::{Bug, Party, Place, ReadsFrom, Stack, Step, Wait, schedule};
+
+/// Describes `bug`, in whose failing state `machine` must be.
+pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &trust::Bug) -> Bug {
+    let names = Names::new(binary, machine);
+    let steps = &bug.witness.steps;
+    let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
+    let kinds = words::kinds(steps.iter().map(|step| &step.op).chain(pending));
+    let describer = Describer {
+        names: &names,
+        machine,
+        kinds,
+    };
+    let failure = &bug.failure;
+    let other = failure.other.as_ref().map(|other| Party {
+        thread: other.thread.0,
+        what: names.in_words(&other.what),
+        place: names.place(other.site),
+    });
+    let trace: Vec<Step> = steps
+        .iter()
+        .enumerate()
+        .map(|(n, step)| describer.step(n, step))
+        .collect();
+    let waiting: Vec<Wait> = bug
+        .waiting
+        .iter()
+        .map(|waiting| describer.wait(waiting, &bug.witness))
+        .collect();
+    let involved: BTreeSet<u32> = [failure.thread.0]
+        .into_iter()
+        .chain(other.iter().map(|other| other.thread))
+        .chain(waiting.iter().map(|waiting| waiting.thread))
+        .collect();
+    let message = names.in_words(&failure.message);
+    Bug {
+        kind: failure.kind,
+        message: if message.is_empty() {
+            title(failure.kind).to_owned()
+        } else {
+            message
+        },
+        preemptions: bug.witness.preemptions,
+        context_switches: bug.witness.switches,
+        thread: failure.thread.0,
+        place: describer.site_of(failure.thread, failure.site),
+        other,
+        waiting,
+        stacks: involved
+            .into_iter()
+            .map(|thread| describer.stack(ThreadId(thread)))
+            .collect(),
+        schedule: schedule::line(steps.iter().map(|step| (step.thread.0, step.switch))),
+        trace,
+        blocks: names.blocks(),
+    }
+}
+
+/// Describes a single step that `machine` is about to take. `kinds` remembers what is known of the
+/// locations from one step to the next.
+pub(crate) fn step(
+    binary: &Binary,
+    machine: &NativeMachine,
+    kinds: &mut Kinds,
+    step: &witness::Step,
+) -> Step {
+    kinds.0.extend(words::kinds([&step.op]));
+    let names = Names::new(binary, machine);
+    Describer {
+        names: &names,
+        machine,
+        kinds: kinds.0.clone(),
+    }
+    .step(0, step)
+}
+
+/// The source of `site`.
+pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site) -> Place {
+    Names::new(binary, machine).place(site)
+}
+
+/// What kinds of objects the locations met so far are.
+#[derive(Default)]
+pub(crate) struct Kinds(HashMap<Location, Kind>);
+
+/// A kind of bug as a heading.
+pub(crate) fn title(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::Assertion => "assertion failed",
+        FailureKind::Abort => "the program aborts",
+        FailureKind::Deadlock => "deadlock",
+        FailureKind::Livelock => "endless spinning",
+        FailureKind::DataRace => "data race",
+        FailureKind::UseAfterFree => "use after free",
+        FailureKind::DoubleFree => "double free",
+        FailureKind::BadFree => "free of something that is not a heap block",
+        FailureKind::HeapOverflow => "access outside of a heap block",
+        FailureKind::NullDereference => "access through a null pointer",
+        FailureKind::WildAccess => "access to memory that does not exist",
+        FailureKind::StackOverflow => "stack overflow",
+        FailureKind::UncaughtException => "uncaught exception",
+        FailureKind::EndlessLoop => "endless loop",
+        FailureKind::ObjectMisuse => "misuse of a synchronisation object",
+        FailureKind::Leak => "memory leak",
+        FailureKind::Signal => "fatal signal",
+        FailureKind::OutOfMemory => "out of memory",
+    }
+}
+
+struct Describer<'a> {
+    names: &'a Names<'a>,
+    machine: &'a NativeMachine,
+    kinds: HashMap<Location, Kind>,
+}
+
+impl Describer<'_> {
+    fn kind(&self, op: &Op) -> Kind {
+        let kind = op.location().and_then(|location| self.kinds.get(&location));
+        kind.copied().unwrap_or(Kind::Memory)
+    }
+
+    fn object(&self, op: &Op) -> Option<String> {
+        match op {
+            Op::Create { child } | Op::Join { child } => Some(child.to_string()),
+            _ => Some(self.names.location(op.location()?).name),
+        }
+    }
+
+    fn step(&self, n: usize, step: &witness::Step) -> Step {
+        let op = &step.op;
+        let on = self.kind(op);
+        let datum = |value| match on {
+            Kind::Memory => {
+                let encoding = op.location().map(|at| self.names.location(at).encoding);
+                let width = self.names.width(op);
+                Some(
+                    self.names
+                        .value(value, width, &encoding.unwrap_or_default()),
+                )
+            }
+            on => words::state(on, value),
+        };
+        Step {
+            step: n as u32 + 1,
+            thread: step.thread.0,
+            switch: step.switch,
+            place: self.names.place(step.site),
+            operation: words::operation(op, on).to_owned(),
+            object: self.object(op),
+            read: step.read.and_then(datum),
+            wrote: step.wrote.and_then(datum),
+            reads_from: step.origin.map(|origin| match origin {
+                Origin::Initial => ReadsFrom::Initial,
+                Origin::Step(step) => ReadsFrom::Step(step + 1),
+            }),
+            order: words::order(op, on),
+        }
+    }
+
+    fn wait(&self, waiting: &Waiting, witness: &witness::Witness) -> Wait {
+        let what = match &waiting.op {
+            Some(op) => words::waits_for(op, self.kind(op), self.object(op).as_deref()),
+            None => "for a value that nobody will write".to_owned(),
+        };
+        // Whoever wrote the object last is the one that holds it.
+        let location = waiting.op.as_ref().and_then(Op::location);
+        let since = location.and_then(|location| {
+            let writes =
+                |step: &witness::Step| step.op.location() == Some(location) && step.wrote.is_some();
+            witness.steps.iter().rposition(writes)
+        });
+        Wait {
+            thread: waiting.thread.0,
+            place: self.site_of(waiting.thread, waiting.site),
+            what,
+            on: waiting.on.map(|thread| thread.0),
+            since: since.map(|step| step as u32 + 1),
+        }
+    }
+
+    /// The source of `site`; where that is not the program's own code, its nearest caller.
+    fn site_of(&self, thread: ThreadId, site: Site) -> Place {
+        let place = self.names.place(site);
+        if place.file.is_some() {
+            return place;
+        }
+        let stack = self.names.stack(thread);
+        stack
+            .into_iter()
+            .find(|frame| frame.file.is_some())
+            .unwrap_or(place)
+    }
+
+    fn stack(&self, thread: ThreadId) -> Stack {
+        let state = match self.machine.pending(thread) {
+            Pending::Absent => "has not been created".to_owned(),
+            Pending::Op(op) => {
+                let object = self.object(&op);
+                let operation = words::operation(&op, self.kind(&op));
+                match object {
+                    Some(object) => format!("is about to {operation} {object}"),
+                    None => format!("is about to {operation}"),
+                }
+            }
+            Pending::Stopped(Stop::Finished) => "has ended".to_owned(),
+            Pending::Stopped(Stop::Exited) => "has ended the process".to_owned(),
+            Pending::Stopped(Stop::Spinning { .. }) => "spins".to_owned(),
+            Pending::Stopped(Stop::Failed) => "fails".to_owned(),
+            Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => {
+                "has stopped".to_owned()
+            }
+        };
+        Stack {
+            thread: thread.0,
+            state,
+            frames: self.names.stack(thread),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Addresses by name: `count`, `queue.head`, `block #2 +8`, `stack of T1`.
+
+use std::cell::RefCell;
+
+use selvedge_core::{Location, Op, Site, ThreadId, Value};
+use selvedge_runtime::{HeapBlock, NativeMachine};
+
+use super::binary::Binary;
+use super::variables::{Encoding, Found};
+use crate::report::{Block, Datum, Party, Place};
+
+/// Names what a loaded program's addresses stand for, in the state it is in.
+pub(super) struct Names<'a> {
+    binary: &'a Binary,
+    machine: &'a NativeMachine,
+    /// The heap blocks named so far, numbered in that order.
+    blocks: RefCell<Vec<HeapBlock>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(binary: &'a Binary, machine: &'a NativeMachine) -> Names<'a> {
+        Names {
+            binary,
+            machine,
+            blocks: RefCell::default(),
+        }
+    }
+
+    /// The calls that `site`, a return address, lies in; more than one where functions are inlined.
+    pub(super) fn frames(&self, site: Site) -> Vec<Place> {
+        match site.0.checked_sub(self.machine.load_base()) {
+            Some(address) => self.binary.frames(address.saturating_sub(1)),
+            None => vec![Place::default()],
+        }
+    }
+
+    /// The innermost of them.
+    pub(super) fn place(&self, site: Site) -> Place {
+        self.frames(site).into_iter().next().unwrap_or_default()
+    }
+
+    /// The name of a location, and how its contents are written.
+    pub(super) fn location(&self, location: Location) -> Found {
+        let (address, width) = self.machine.range_of(location);
+        self.memory(address, u64::from(width))
+            .unwrap_or_else(|| Found {
+                name: format!("{address:#x}"),
+                encoding: Encoding::Unknown,
+            })
+    }
+
+    /// The name of `width` bytes at `address`, if they are the program's.
+    pub(super) fn memory(&self, address: u64, width: u64) -> Option<Found> {
+        let unknown = |name: String| {
+            Some(Found {
+                name,
+                encoding: Encoding::Unknown,
+            })
+        };
+        if let Some(block) = self.machine.heap_block(address) {
+            let number = self.number(block);
+            return match address.checked_sub(block.start) {
+                Some(0) => unknown(format!("block #{number}")),
+                Some(offset) => unknown(format!("block #{number} +{offset}")),
+                None => unknown(format!("block #{number} -{}", block.start - address)),
+            };
+        }
+        if let Some(thread) = self.machine.stack_owner(address) {
+            return unknown(format!("stack of {thread}"));
+        }
+        let offset = address.checked_sub(self.machine.load_base())?;
+        self.binary.variable(offset, width)
+    }
+
+    fn number(&self, block: HeapBlock) -> usize {
+        let mut blocks = self.blocks.borrow_mut();
+        match blocks.iter().position(|known| known.start == block.start) {
+            Some(known) => known + 1,
+            None => {
+                blocks.push(block);
+                blocks.len()
+            }
+        }
+    }
+
+    /// The heap blocks that names given so far refer to.
+    pub(super) fn blocks(&self) -> Vec<Block> {
+        let blocks = self.blocks.borrow();
+        let describe = |(n, block): (usize, &HeapBlock)| Block {
+            number: n as u32 + 1,
+            size: block.size,
+            thread: block.thread.0,
+            place: self.place(block.site),
+            freed: block.freed.map(|(thread, site)| Party {
+                thread: thread.0,
+                what: "free".to_owned(),
+                place: self.place(site),
+            }),
+        };
+        blocks.iter().enumerate().map(describe).collect()
+    }
+
+    /// `value` of a location as the source would write it.
+    pub(super) fn value(&self, value: Value, width: u8, encoding: &Encoding) -> Datum {
+        let signed = selvedge_core::Width(width).sign_extend(value);
+        match encoding {
+            Encoding::Boolean => Datum::Text((value != 0).to_string()),
+            Encoding::Pointer => self.pointer(value),
+            Encoding::Enumeration(names) => {
+                match i64::try_from(signed).ok().and_then(|n| names.get(&n)) {
+                    Some(name) => Datum::Text(name.clone()),
+                    None => number(signed),
+                }
+            }
+            Encoding::Signed => number(signed),
+            Encoding::Unsigned => unsigned(value),
+            // A pointer that a plain word holds is still best written as what it points to; a
+            // small negative number is likelier than a huge one.
+            Encoding::Unknown if width == 8 && self.points(value).is_some() => self.pointer(value),
+            Encoding::Unknown if (-4096..0).contains(&signed) => number(signed),
+            Encoding::Unknown => unsigned(value),
+        }
+    }
+
+    fn pointer(&self, value: Value) -> Datum {
+        if value == 0 {
+            return Datum::Text("NULL".to_owned());
+        }
+        Datum::Text(self.points(value).unwrap_or_else(|| format!("{value:#x}")))
+    }
+
+    fn points(&self, value: Value) -> Option<String> {
+        let address = u64::try_from(value)
+            .ok()
+            .filter(|&address| address >= 4096)?;
+        let function = address
+            .checked_sub(self.machine.load_base())
+            .and_then(|address| self.binary.function(address));
+        if function.is_some() {
+            return function;
+        }
+        Some(format!("&{}", self.memory(address, 0)?.name))
+    }
+
+    /// Replaces raw addresses in a message by what they are called.
+    pub(super) fn in_words(&self, message: &str) -> String {
+        let mut words = String::with_capacity(message.len());
+        let mut rest = message;
+        while let Some(at) = rest.find("0x") {
+            let digits = rest[at + 2..].find(|c: char| !c.is_ascii_hexdigit());
+            let end = digits.map_or(rest.len(), |n| at + 2 + n);
+            words.push_str(&rest[..at]);
+            let address = u64::from_str_radix(&rest[at + 2..end], 16).ok();
+            match address
+                .filter(|&a| a >= 4096)
+                .and_then(|a| self.memory(a, 0))
+            {
+                Some(found) => words.push_str(&found.name),
+                None => words.push_str(&rest[at..end]),
+            }
+            rest = &rest[end..];
+        }
+        words + rest
+    }
+
+    /// The calls that `thread` is in.
+    pub(super) fn stack(&self, thread: ThreadId) -> Vec<Place> {
+        let sites = self.machine.backtrace(thread);
+        sites
+            .into_iter()
+            .flat_map(|site| self.frames(Site(site)))
+            // Below `main` and below a thread's start is the runtime, which is nobody's business.
+            .filter(|frame| *frame != Place::default())
+            .collect()
+    }
+
+    /// The width of the location that an operation touches.
+    pub(super) fn width(&self, op: &Op) -> u8 {
+        op.location()
+            .map_or(8, |location| self.machine.range_of(location).1)
+    }
+}
+
+fn number(value: i128) -> Datum {
+    match i64::try_from(value) {
+        Ok(small) => Datum::Signed(small),
+        Err(_) => Datum::Text(value.to_string()),
+    }
+}
+
+fn unsigned(value: Value) -> Datum {
+    match (i64::try_from(value), u64::try_from(value)) {
+        (Ok(small), _) => Datum::Signed(small),
+        (_, Ok(large)) => Datum::Unsigned(large),
+        _ => Datum::Text(format!("{value:#x}")),
+    }
+}

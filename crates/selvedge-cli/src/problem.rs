@@ -1,0 +1,124 @@
+//! What keeps a check from reaching a verdict, as a value: what is wrong, and what to do next.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+
+/// How the command ends. The numbers are part of its contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    /// No execution fails.
+    Verified = 0,
+    /// At least one does.
+    Bug = 1,
+    /// The request was wrong: usage, no such file, a program that does not compile or that cannot
+    /// be checked.
+    Request = 2,
+    /// A limit was reached before the search ended.
+    Incomplete = 3,
+    /// A fault of Selvedge itself, or of the machine it runs on.
+    Internal = 4,
+}
+
+impl From<Status> for ExitCode {
+    fn from(status: Status) -> ExitCode {
+        ExitCode::from(status as u8)
+    }
+}
+
+/// Why there is no verdict.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// How the command ends because of it.
+    pub(crate) status: Status,
+    /// Somebody else's words, such as a compiler's, shown unchanged before anything else.
+    words: String,
+    message: String,
+    notes: Vec<String>,
+    help: Vec<String>,
+}
+
+impl Problem {
+    /// A request that cannot be served.
+    pub(crate) fn request(message: impl Into<String>) -> Problem {
+        Problem::new(Status::Request, message.into())
+    }
+
+    /// A fault of Selvedge or of the machine it runs on.
+    pub(crate) fn internal(message: impl Into<String>) -> Problem {
+        Problem::new(Status::Internal, message.into())
+    }
+
+    /// The user stopped the command before there was anything to tell.
+    pub(crate) fn interrupted(message: impl Into<String>) -> Problem {
+        Problem::new(Status::Incomplete, message.into())
+    }
+
+    fn new(status: Status, message: String) -> Problem {
+        let (words, notes, help) = Default::default();
+        Problem {
+            status,
+            words,
+            message,
+            notes,
+            help,
+        }
+    }
+
+    /// Adds a line of detail.
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Problem {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds what the user can do about it.
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Problem {
+        self.help.push(help.into());
+        self
+    }
+
+    /// Adds somebody else's words, shown unchanged and first.
+    pub(crate) fn words(mut self, words: impl Into<String>) -> Problem {
+        self.words = words.into();
+        self
+    }
+
+    /// Shows it on standard error, in colour where that is a terminal.
+    pub(crate) fn print(&self) {
+        anstream::eprint!("{self}");
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.words.is_empty() {
+            writeln!(f, "{}", self.words.trim_end())?;
+        }
+        labelled(f, "error", AnsiColor::Red, &self.message)?;
+        for note in &self.notes {
+            labelled(f, "note", AnsiColor::Blue, note)?;
+        }
+        for help in &self.help {
+            labelled(f, "help", AnsiColor::Green, help)?;
+        }
+        Ok(())
+    }
+}
+
+/// A warning on standard error that does not change how the command ends.
+pub(crate) fn warn(message: &str) {
+    struct Warning<'a>(&'a str);
+    impl fmt::Display for Warning<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            labelled(f, "warning", AnsiColor::Yellow, self.0)
+        }
+    }
+    anstream::eprint!("{}", Warning(message));
+}
+
+fn labelled(f: &mut fmt::Formatter<'_>, label: &str, colour: AnsiColor, text: &str) -> fmt::Result {
+    let style = Style::new().bold().fg_color(Some(colour.into()));
+    let indented = text.replace('\n', &format!("\n{:1$}", "", label.len() + 2));
+    writeln!(f, "{style}{label}{style:#}: {indented}")
+}

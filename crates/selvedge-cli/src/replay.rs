@@ -1,0 +1,125 @@
+//! `selvedge replay`: the failing schedule once more, with the program's own output.
+
+use std::cell::RefCell;
+
+use selvedge_core::FailureKind;
+use selvedge_runtime::process::SharedCounters;
+
+use crate::args::{self, Format};
+use crate::compile::{self, Build};
+use crate::interrupt;
+use crate::problem::{Problem, Status, warn};
+use crate::report::{Bug, human, json};
+use crate::trace::Trace;
+use crate::worker;
+use crate::worker::progress::Limits;
+use crate::worker::protocol::{Counters, Replayed, Reply, Request, Task, Unloadable};
+use crate::worker::supervise::{self, End, Output};
+
+/// Runs the schedule of a trace and tells how it ends.
+pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
+    let trace = Trace::read(&replay.trace)?;
+    let changed = trace.changed();
+    for file in &changed {
+        warn(&format!(
+            "{} has changed since the trace was written",
+            file.display()
+        ));
+    }
+    let build = compile::build(&trace.program)?;
+    let ending = perform(replay, &trace, &build)?;
+    let bug = match ending {
+        Ending::Failed(bug) => bug,
+        Ending::Died if trace.bug.kind == FailureKind::Signal => Box::new(trace.bug.clone()),
+        Ending::Died => {
+            return Err(
+                Problem::internal("the program destroyed the process that ran it")
+                    .help("run selvedge verify again"),
+            );
+        }
+        Ending::Passed => return Err(differs("the schedule was followed, and nothing fails")),
+        Ending::Diverged(what) => return Err(differs(&what)),
+    };
+    if !same(&bug, &trace.bug) {
+        let was = format!("{} at {}", trace.bug.message, trace.bug.place);
+        warn(&format!("this is not the failure that was recorded: {was}"));
+    }
+    match replay.format {
+        Format::Json => json::print(&bug)?,
+        Format::Human => human::print_replayed(&bug, &replay.trace, replay.in_process),
+    }
+    Ok(Status::Bug)
+}
+
+/// How the program ended this time.
+enum Ending {
+    Failed(Box<Bug>),
+    Diverged(String),
+    Passed,
+    Died,
+}
+
+fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending, Problem> {
+    let request = Request {
+        library: build.library.clone(),
+        counters: build.scratch().join("counters"),
+        machine: trace.machine.clone(),
+        show_output: true,
+        task: Task::Replay {
+            bug: Box::new(trace.decisions.clone()),
+        },
+    };
+    let last = RefCell::new(None);
+    let listen = |reply| *last.borrow_mut() = Some(reply);
+    let mut interrupted = false;
+    if replay.in_process {
+        let counters = SharedCounters::create(&request.counters)
+            .map_err(|error| Problem::internal(format!("cannot create counters: {error}")))?;
+        worker::perform(&request, &Counters(counters), &listen);
+    } else {
+        let output = match replay.format {
+            Format::Human => Output::Shown,
+            Format::Json => Output::Diverted,
+        };
+        let watch = supervise::run(&request, Limits::default(), output, listen)?;
+        if let End::Died(_) = watch.end {
+            return Ok(Ending::Died);
+        }
+        interrupted = interrupt::requests() > 0;
+    }
+    match last.into_inner() {
+        Some(Reply::Replayed(Replayed::Failed(bug))) => Ok(Ending::Failed(bug)),
+        Some(Reply::Replayed(Replayed::Diverged(what))) => Ok(Ending::Diverged(what)),
+        Some(Reply::Replayed(Replayed::Passed)) => Ok(Ending::Passed),
+        Some(Reply::Unloadable(Unloadable::Fails(failure))) => Ok(Ending::Diverged(format!(
+            "it fails before main: {}",
+            failure.message
+        ))),
+        Some(Reply::Unloadable(Unloadable::Refused(why))) => {
+            Err(Problem::request(format!("cannot run this program: {why}")))
+        }
+        Some(Reply::Unloadable(Unloadable::System(why))) => Err(Problem::internal(why)),
+        _ if interrupted => Err(Problem::interrupted("interrupted during the replay")),
+        _ => Err(Problem::internal("the replay ended without a result")),
+    }
+}
+
+/// Whether two failures are one bug; the directory may be another one.
+fn same(one: &Bug, other: &Bug) -> bool {
+    let key = |bug: &Bug| {
+        (
+            bug.kind,
+            bug.thread,
+            bug.place.line,
+            bug.place.function.clone(),
+        )
+    };
+    key(one) == key(other)
+}
+
+fn differs(what: &str) -> Problem {
+    Problem::request(format!(
+        "the program is not the one that the trace was written for: {what}"
+    ))
+    .help("write the trace again with selvedge verify --trace-out FILE")
+}

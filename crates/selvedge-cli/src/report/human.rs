@@ -1,0 +1,309 @@
+//! The result for people: the verdict in one line first, then the evidence, then what to run next.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::HumanCount;
+use selvedge_core::FailureKind;
+
+use super::snippet::{self, Remark};
+use super::table;
+use super::{Bug, Report, Verdict, thread_name};
+use crate::args::{self, name_of};
+use crate::describe::title;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+const YELLOW: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+
+/// What the user may want to run next.
+pub(crate) struct Next {
+    /// The command that was run, for the shell.
+    command: String,
+    /// Where the trace was written.
+    trace: Option<String>,
+}
+
+impl Next {
+    /// Takes it from the command that was run.
+    pub(crate) fn new(verify: &args::Verify) -> Next {
+        let trace = verify
+            .trace_out
+            .as_ref()
+            .map(|path| quoted(&path.to_string_lossy()));
+        Next {
+            command: command(std::env::args(), &[]),
+            trace,
+        }
+    }
+
+    fn with(&self, option: &str) -> String {
+        match self.command.split_once(" -- ") {
+            Some((options, flags)) => format!("{options} {option} -- {flags}"),
+            None => format!("{} {option}", self.command),
+        }
+    }
+}
+
+fn command(arguments: impl Iterator<Item = String>, more: &[&str]) -> String {
+    let mut words: Vec<String> = arguments.skip(1).map(|word| quoted(&word)).collect();
+    words.insert(0, "selvedge".to_owned());
+    words.extend(more.iter().map(|&word| word.to_owned()));
+    words.join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Prints the result of a check.
+pub(crate) fn print(report: &Report, next: &Next) {
+    anstream::print!("{}", text(report, next));
+}
+
+/// Prints the failure that a replay ended in.
+pub(crate) fn print_replayed(bug: &Bug, trace: &Path, in_process: bool) {
+    let mut text = evidence(bug);
+    if !in_process {
+        let trace = quoted(&trace.to_string_lossy());
+        let _ = writeln!(
+            text,
+            "\n{BOLD}next:{BOLD:#} gdb --args selvedge replay --in-process {trace}\n\
+             {DIM}      (then `break FUNCTION` or `break FILE:LINE`, and `run`){DIM:#}"
+        );
+    }
+    anstream::print!("{text}");
+}
+
+fn text(report: &Report, next: &Next) -> String {
+    match report.verdict {
+        Verdict::Verified => verified(report),
+        Verdict::Incomplete => incomplete(report, next),
+        Verdict::Bug => bugs(report, next),
+    }
+}
+
+fn verified(report: &Report) -> String {
+    let mut text = format!("{GREEN}verified{GREEN:#}");
+    if let Some(rounds) = report.unroll {
+        let _ = write!(text, " with loops cut after {rounds} rounds (--unroll)");
+    }
+    let _ = write!(
+        text,
+        ": no execution fails ({} under {})\n{}",
+        executions(report.executions),
+        name_of(report.model),
+        statistics(report)
+    );
+    text
+}
+
+fn incomplete(report: &Report, next: &Next) -> String {
+    let reason = report.reason.as_deref().unwrap_or("the search did not end");
+    let mut text = format!(
+        "{YELLOW}incomplete{YELLOW:#}: {reason}; no bug so far ({} under {})\n{}",
+        executions(report.executions),
+        name_of(report.model),
+        statistics(report)
+    );
+    if reason.contains("--timeout") || reason.contains("--max-executions") {
+        let _ = writeln!(
+            text,
+            "\n{BOLD}next:{BOLD:#} raise that limit, or make the program smaller"
+        );
+    } else if reason == "interrupted" {
+        let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} {}", next.command);
+    }
+    text
+}
+
+fn bugs(report: &Report, next: &Next) -> String {
+    let mut text = String::new();
+    let all: Vec<&Bug> = match &report.bugs {
+        Some(bugs) => bugs.iter().collect(),
+        None => report.bug.iter().collect(),
+    };
+    if all.len() > 1 {
+        let _ = writeln!(text, "{BOLD}{} distinct bugs{BOLD:#}\n", all.len());
+    }
+    for (n, bug) in all.iter().enumerate() {
+        if n > 0 {
+            text.push('\n');
+        }
+        text.push_str(&evidence(bug));
+    }
+    let _ = write!(text, "\n{}", statistics(report));
+    if let Some(reason) = &report.reason {
+        let _ = writeln!(text, "the search did not end: {reason}");
+    }
+    let _ = match &next.trace {
+        Some(trace) => writeln!(text, "\n{BOLD}next:{BOLD:#} selvedge replay {trace}"),
+        None => writeln!(
+            text,
+            "\n{BOLD}next:{BOLD:#} {}\n      selvedge replay trace.json",
+            next.with("--trace-out trace.json")
+        ),
+    };
+    text
+}
+
+/// Everything there is to say of one bug.
+fn evidence(bug: &Bug) -> String {
+    let heading = heading(bug);
+    let here = match bug.kind {
+        FailureKind::Deadlock => format!("{} waits here", thread_name(bug.thread)),
+        FailureKind::Livelock => format!("{} spins here", thread_name(bug.thread)),
+        FailureKind::DataRace => format!("{} is here", thread_name(bug.thread)),
+        _ => format!("in {}", thread_name(bug.thread)),
+    };
+    let mut remarks = vec![Remark {
+        label: "bug",
+        message: &heading,
+        place: &bug.place,
+        here: &here,
+    }];
+    let other = bug.other.as_ref().map(|other| {
+        let thread = thread_name(other.thread);
+        let message = match bug.kind {
+            FailureKind::DataRace => format!("it conflicts with the {} in {thread}", other.what),
+            _ => format!("{} in {thread}", other.what),
+        };
+        (message, format!("{thread} was here"), &other.place)
+    });
+    if let Some((message, here, place)) = &other {
+        remarks.push(Remark {
+            label: "note",
+            message,
+            place,
+            here,
+        });
+    }
+    let mut text = snippet::render(&remarks);
+    text.push_str("\n\n");
+    text.push_str(&explanation(bug));
+    if !bug.trace.is_empty() {
+        let _ = writeln!(
+            text,
+            "\n{BOLD}schedule:{BOLD:#} {}\n{DIM}          {}, {}; S: a switch because the thread before \
+             ended or had to wait, P: a preemption, -: a step{DIM:#}\n",
+            bug.schedule,
+            counted(u64::from(bug.preemptions), "preemption"),
+            counted(u64::from(bug.context_switches), "context switch"),
+        );
+        text.push_str(&table::render(bug, title(bug.kind)));
+    }
+    text
+}
+
+fn heading(bug: &Bug) -> String {
+    let title = title(bug.kind);
+    let said = bug.message.to_lowercase();
+    if said.starts_with(title) || title.starts_with(&said) {
+        return bug.message.clone();
+    }
+    format!("{title}: {}", bug.message)
+}
+
+/// What the places alone do not tell: who waits for whom, which memory, the threads' stacks.
+fn explanation(bug: &Bug) -> String {
+    let mut text = String::new();
+    if let (FailureKind::DataRace, Some(other)) = (bug.kind, &bug.other) {
+        let _ = writeln!(
+            text,
+            "Nothing orders the two: no lock, no atomic, no creating or joining of a thread makes \
+             what\n{} does at {} happen before or after what {} did at {}.",
+            thread_name(bug.thread),
+            bug.place,
+            thread_name(other.thread),
+            other.place
+        );
+    }
+    for wait in &bug.waiting {
+        let _ = write!(
+            text,
+            "{} waits {} ({})",
+            thread_name(wait.thread),
+            wait.what,
+            wait.place
+        );
+        if let Some(on) = wait.on {
+            let _ = match wait.since.and_then(|step| bug.trace.get(step as usize - 1)) {
+                Some(step) => write!(
+                    text,
+                    ", which {} has had since step {} ({})",
+                    thread_name(on),
+                    step.step,
+                    step.place
+                ),
+                None => Ok(()),
+            };
+        }
+        text.push('\n');
+    }
+    for block in &bug.blocks {
+        let _ = write!(
+            text,
+            "block #{}: {}, allocated by {} at {}",
+            block.number,
+            counted(block.size, "byte"),
+            thread_name(block.thread),
+            block.place
+        );
+        if let Some(freed) = &block.freed {
+            let _ = write!(
+                text,
+                ", freed by {} at {}",
+                thread_name(freed.thread),
+                freed.place
+            );
+        }
+        text.push('\n');
+    }
+    for stack in &bug.stacks {
+        let _ = writeln!(text, "{} {}", thread_name(stack.thread), stack.state);
+        for frame in &stack.frames {
+            let function = frame.function.as_deref().unwrap_or("?");
+            let _ = match &frame.file {
+                Some(_) => writeln!(text, "    {function} ({frame})"),
+                None => writeln!(text, "    {function}"),
+            };
+        }
+    }
+    text
+}
+
+fn statistics(report: &Report) -> String {
+    let rate = (report.executions + report.blocked) as f64 / report.seconds.max(1e-6);
+    format!(
+        "{DIM}{}, {} blocked, {:.2} s, {} per second{DIM:#}\n",
+        executions(report.executions),
+        HumanCount(report.blocked),
+        report.seconds,
+        HumanCount(rate as u64)
+    )
+}
+
+fn executions(number: u64) -> String {
+    counted(number, "execution")
+}
+
+fn counted(number: u64, what: &str) -> String {
+    let plural = match what {
+        "context switch" => "context switches".to_owned(),
+        _ => format!("{what}s"),
+    };
+    match number {
+        1 => format!("1 {what}"),
+        _ => format!("{} {plural}", HumanCount(number)),
+    }
+}

@@ -1,0 +1,260 @@
+//! What a check has to tell, independent of how it is shown.
+//!
+//! The names and shapes here are what `--format json` prints, so they are part of the contract.
+
+pub(crate) mod human;
+pub(crate) mod json;
+pub(crate) mod schedule;
+mod snippet;
+mod table;
+
+use std::fmt;
+
+use selvedge_core::FailureKind;
+use selvedge_core::witness::Switch;
+use serde::{Deserialize, Serialize};
+
+use crate::args::Model;
+use crate::problem::Status;
+
+/// The version of the JSON that is printed.
+pub(crate) const SCHEMA: u32 = 1;
+
+/// What a check came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Verdict {
+    /// Every execution was explored and none fails.
+    Verified,
+    /// One fails.
+    Bug,
+    /// Not every execution was explored, and none of those that were fails.
+    Incomplete,
+}
+
+impl From<Verdict> for Status {
+    fn from(verdict: Verdict) -> Status {
+        match verdict {
+            Verdict::Verified => Status::Verified,
+            Verdict::Bug => Status::Bug,
+            Verdict::Incomplete => Status::Incomplete,
+        }
+    }
+}
+
+/// The result of a check.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    /// [`SCHEMA`].
+    pub(crate) schema: u32,
+    /// The verdict.
+    pub(crate) verdict: Verdict,
+    /// The memory model.
+    pub(crate) model: Model,
+    /// The explorer.
+    pub(crate) algorithm: String,
+    /// Complete executions within the bound.
+    pub(crate) executions: u64,
+    /// Complete executions beyond the bound.
+    pub(crate) over_bound: u64,
+    /// Executions that ended blocked.
+    pub(crate) blocked: u64,
+    /// Those of them that the bound blocked.
+    pub(crate) bound_blocked: u64,
+    /// The bound on preemptions, if there was one.
+    pub(crate) bound: Option<u32>,
+    /// How long the search took.
+    pub(crate) seconds: f64,
+    /// The first bug.
+    pub(crate) bug: Option<Bug>,
+    /// Every distinct bug, with `--keep-going`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bugs: Option<Vec<Bug>>,
+    /// After how many rounds loops were cut, if any was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) unroll: Option<u32>,
+    /// Why the search is incomplete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) reason: Option<String>,
+    /// What the user should know besides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) warnings: Vec<String>,
+}
+
+/// A place in the source, as far as it is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// The file, relative to the current directory where it lies below it.
+    pub(crate) file: Option<String>,
+    /// The line.
+    pub(crate) line: Option<u32>,
+    /// The function, as it is written in the source.
+    pub(crate) function: Option<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.file, self.line, &self.function) {
+            (Some(file), Some(line), _) => write!(f, "{file}:{line}"),
+            (Some(file), None, _) => write!(f, "{file}"),
+            (None, _, Some(function)) => write!(f, "{function}"),
+            (None, _, None) => write!(f, "?"),
+        }
+    }
+}
+
+/// A bug with the schedule that leads to it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Bug {
+    /// What it is.
+    pub(crate) kind: FailureKind,
+    /// The same for people.
+    pub(crate) message: String,
+    /// Switches away from a thread that could have gone on.
+    pub(crate) preemptions: u32,
+    /// Switches between threads.
+    pub(crate) context_switches: u32,
+    /// The thread it happens in.
+    pub(crate) thread: u32,
+    /// Where it happens.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    /// The other access of a race, the `free` before a use, ….
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) other: Option<Party>,
+    /// Who waits for whom in a deadlock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) waiting: Vec<Wait>,
+    /// The heap blocks that names in this bug refer to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) blocks: Vec<Block>,
+    /// Where every thread involved stands when it happens.
+    pub(crate) stacks: Vec<Stack>,
+    /// The schedule in one line, see [`schedule`].
+    pub(crate) schedule: String,
+    /// The schedule step by step.
+    pub(crate) trace: Vec<Step>,
+}
+
+/// The second party of a bug.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Party {
+    /// Its thread.
+    pub(crate) thread: u32,
+    /// What it did.
+    pub(crate) what: String,
+    /// Where.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+}
+
+/// A thread that waits in vain.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Wait {
+    /// The thread.
+    pub(crate) thread: u32,
+    /// Where it waits.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    /// What it waits for, such as `to lock m`.
+    pub(crate) what: String,
+    /// The thread that could help.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on: Option<u32>,
+    /// The step in which that thread took what is waited for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) since: Option<u32>,
+}
+
+/// A heap block that a name refers to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Block {
+    /// The number in the names.
+    pub(crate) number: u32,
+    /// Its size in bytes.
+    pub(crate) size: u64,
+    /// The thread that allocated it.
+    pub(crate) thread: u32,
+    /// Where it did.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    /// Who freed it where.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) freed: Option<Party>,
+}
+
+/// The calls a thread is in, innermost first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Stack {
+    /// The thread.
+    pub(crate) thread: u32,
+    /// What it is doing, such as `waits` or `finished`.
+    pub(crate) state: String,
+    /// The calls.
+    pub(crate) frames: Vec<Place>,
+}
+
+/// Who wrote the value that a step reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReadsFrom {
+    /// Nobody: it is what the location held before.
+    Initial,
+    /// The step with this number.
+    #[serde(untagged)]
+    Step(u32),
+}
+
+/// A step of a schedule.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// Its number, from one.
+    pub(crate) step: u32,
+    /// Who takes it.
+    pub(crate) thread: u32,
+    /// How its thread came to run.
+    pub(crate) switch: Switch,
+    /// Where in the source.
+    #[serde(flatten)]
+    pub(crate) place: Place,
+    /// What kind of step it is, such as `load`, `lock` or `create`.
+    pub(crate) operation: String,
+    /// What it works on.
+    pub(crate) object: Option<String>,
+    /// The value read or chosen.
+    pub(crate) read: Option<Datum>,
+    /// The value written.
+    pub(crate) wrote: Option<Datum>,
+    /// Who wrote the value read.
+    pub(crate) reads_from: Option<ReadsFrom>,
+    /// The order written in the source, for atomics.
+    pub(crate) order: Option<String>,
+}
+
+/// A value as the source would write it: a number, or a name (of a pointer's target, of an
+/// enumerator, of a lock's owner).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Datum {
+    /// A number.
+    Signed(i64),
+    /// A number that is too large for the other.
+    Unsigned(u64),
+    /// Anything else.
+    Text(String),
+}
+
+impl fmt::Display for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Datum::Signed(number) => write!(f, "{number}"),
+            Datum::Unsigned(number) => write!(f, "{number}"),
+            Datum::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// The name of a thread.
+pub(crate) fn thread_name(thread: u32) -> String {
+    format!("T{thread}")
+}

@@ -1,0 +1,105 @@
+//! The steps of a schedule as an aligned table.
+
+use selvedge_core::witness::Switch;
+
+use super::{Bug, ReadsFrom, Step, thread_name};
+
+/// So many steps are shown; the last ones matter most.
+const SHOWN: usize = 200;
+
+const HEADINGS: [&str; 6] = ["", "step", "thread", "where", "what", "reads from"];
+
+/// Writes the table, ending with the failure.
+pub(super) fn render(bug: &Bug, failure: &str) -> String {
+    let hidden = bug.trace.len().saturating_sub(SHOWN);
+    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    rows.extend(bug.trace[hidden..].iter().map(|step| row(step, &bug.trace)));
+    rows.push([
+        String::new(),
+        String::new(),
+        thread_name(bug.thread),
+        bug.place.to_string(),
+        failure.to_owned(),
+        String::new(),
+    ]);
+    let mut widths = [0; HEADINGS.len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in &rows {
+        let mut line = String::from(" ");
+        for (n, (cell, width)) in row.iter().zip(widths).enumerate() {
+            // The number of the step is aligned to the right.
+            match n {
+                1 => line.push_str(&format!(" {cell:>width$} ")),
+                _ => line.push_str(&format!(" {cell:width$} ")),
+            }
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if hidden > 0 {
+        text.push_str(&format!(
+            "  (the first {hidden} steps are left out; --format json has all)\n"
+        ));
+    }
+    text
+}
+
+fn row(step: &Step, trace: &[Step]) -> [String; 6] {
+    let mark = match step.switch {
+        Switch::Preemption => "P",
+        Switch::Free => "S",
+        Switch::Same if step.step == 1 => "S",
+        Switch::Same => "",
+    };
+    [
+        mark.to_owned(),
+        step.step.to_string(),
+        thread_name(step.thread),
+        step.place.to_string(),
+        what(step),
+        reads_from(step, trace),
+    ]
+}
+
+/// The step in a few words: `store x = 1`, `fetch-add n: 2 → 3`, `lock m`.
+fn what(step: &Step) -> String {
+    let mut words = step.operation.clone();
+    if let Some(object) = &step.object {
+        words.push(' ');
+        words.push_str(object);
+    }
+    let values = match (step.operation.as_str(), &step.read, &step.wrote) {
+        ("lock" | "unlock" | "read-lock" | "write-lock" | "initialise" | "once-end", ..) => None,
+        ("try-lock" | "try-read-lock" | "try-write-lock", _, Some(_)) => None,
+        ("try-lock" | "try-read-lock" | "try-write-lock", Some(held), None) => {
+            Some(format!(" fails: {held}"))
+        }
+        ("compare-exchange", Some(read), None) => Some(format!(" fails: it is {read}")),
+        ("choose", Some(picked), _) => Some(format!(" {picked}")),
+        ("load", Some(read), _) => Some(format!(" = {read}")),
+        ("store", _, Some(wrote)) => Some(format!(" = {wrote}")),
+        (_, Some(read), Some(wrote)) if read != wrote => Some(format!(": {read} → {wrote}")),
+        (_, Some(read), _) => Some(format!(": {read}")),
+        _ => None,
+    };
+    if let Some(values) = values {
+        words.push_str(&values);
+    }
+    words
+}
+
+fn reads_from(step: &Step, trace: &[Step]) -> String {
+    match step.reads_from {
+        Some(ReadsFrom::Initial) => "the initial value".to_owned(),
+        Some(ReadsFrom::Step(number)) => match trace.get(number as usize - 1) {
+            Some(writer) => format!("step {number} ({})", thread_name(writer.thread)),
+            None => format!("step {number}"),
+        },
+        None => String::new(),
+    }
+}

@@ -1,0 +1,368 @@
+//! `selvedge verify`: from a request to a report.
+
+use selvedge_core::trust::{self, Ending};
+use selvedge_core::witness::{self, Switch, Witness};
+use selvedge_core::{Failure, FailureKind, Site, ThreadId};
+
+use crate::args::{self, Equivalence, Format, Model, name_of};
+use crate::compile::{self, Build, Program};
+use crate::problem::{Problem, Status, warn};
+use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
+use crate::trace::Trace;
+use crate::worker::progress::Limits;
+use crate::worker::protocol::{FoundBug, Reply, Request, Searched, Task, Unloadable};
+use crate::worker::supervise::{self, Cause, End, Output, Watch};
+
+/// The one explorer there is.
+const ALGORITHM: &str = "trust";
+
+/// Checks a program and tells how that went.
+pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
+    available(&verify.search)?;
+    let program = Program {
+        directory: None,
+        files: verify.files.clone(),
+        flags: verify.flags.clone(),
+        compiler: verify.cc.clone(),
+    };
+    let build = compile::build(&program)?;
+    let search = Search {
+        verify,
+        build: &build,
+    };
+    let found = search.run()?;
+    let report = found.report(&verify.search, &verify.machine);
+    if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
+        Trace::new(&program, verify, bug)?.write(path)?;
+    }
+    for warning in &report.warnings {
+        warn(warning);
+    }
+    match verify.format {
+        Format::Json => json::print(&report)?,
+        Format::Human => human::print(&report, &human::Next::new(verify)),
+    }
+    Ok(report.verdict.into())
+}
+
+/// Refuses what no explorer can do yet.
+fn available(search: &args::Search) -> Result<(), Problem> {
+    let refuse = |what: String, available: &str| {
+        Err(Problem::request(format!("{what} is not available yet")).help(available))
+    };
+    if search.model != Model::Sc {
+        let what = format!("--model {}", name_of(search.model));
+        return refuse(what, "available now: --model sc, which is the default");
+    }
+    if search.equivalence != Equivalence::Mazurkiewicz {
+        let what = format!("--equivalence {}", name_of(search.equivalence));
+        return refuse(
+            what,
+            "available now: --equivalence mazurkiewicz, which is the default",
+        );
+    }
+    if let Some(name) = search
+        .algorithm
+        .as_deref()
+        .filter(|&name| name != ALGORITHM)
+    {
+        let what = format!("--algorithm {name}");
+        return refuse(
+            what,
+            "available now: --algorithm trust, which is the default",
+        );
+    }
+    if search.preemptions.is_some() {
+        return refuse(
+            "--preemptions".to_owned(),
+            "available now: no bound, which finds every bug; --max-executions and --timeout limit \
+             the search",
+        );
+    }
+    if search.iterative {
+        return refuse(
+            "--iterative".to_owned(),
+            "available now: no bound, which finds every bug",
+        );
+    }
+    if search.jobs > 1 {
+        let what = format!("--jobs {}", search.jobs);
+        return refuse(what, "available now: one worker, which is the default");
+    }
+    Ok(())
+}
+
+struct Search<'a> {
+    verify: &'a args::Verify,
+    build: &'a Build,
+}
+
+/// What a search came to.
+struct Found {
+    bugs: Vec<FoundBug>,
+    searched: Option<Searched>,
+    watch: Watch,
+}
+
+impl Search<'_> {
+    fn run(&self) -> Result<Found, Problem> {
+        let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
+        let watch = self.worker(None, |reply| match reply {
+            Reply::Bug(bug) => bugs.push(*bug),
+            Reply::Searched(end) => searched = Some(end),
+            Reply::Unloadable(why) => unloadable = Some(why),
+            _ => {}
+        })?;
+        match unloadable {
+            Some(Unloadable::Fails(failure)) => bugs.push(before_main(failure)),
+            Some(Unloadable::Refused(why)) => {
+                return Err(Problem::request(format!(
+                    "cannot check this program: {why}"
+                )));
+            }
+            Some(Unloadable::System(why)) => return Err(Problem::internal(why)),
+            None => {}
+        }
+        if let End::Died(status) = watch.end {
+            let death = Death::of(status)?;
+            bugs.push(self.last_steps(&watch, death)?);
+        }
+        if let End::Stopped(Cause::Hung) = watch.end {
+            return Err(
+                Problem::internal("the worker made no progress for a long time")
+                    .help("run it again; if it happens again, please report it with the program"),
+            );
+        }
+        Ok(Found {
+            bugs,
+            searched,
+            watch,
+        })
+    }
+
+    fn worker(
+        &self,
+        journal_from: Option<u64>,
+        listen: impl FnMut(Reply),
+    ) -> Result<Watch, Problem> {
+        let search = &self.verify.search;
+        let request = Request {
+            library: self.build.library.clone(),
+            counters: self.build.scratch().join("counters"),
+            machine: self.verify.machine.clone(),
+            show_output: false,
+            task: Task::Search {
+                keep_going: search.keep_going,
+                max_executions: search.max_executions,
+                journal_from,
+            },
+        };
+        let limits = Limits {
+            timeout: search.timeout,
+            executions: search.max_executions,
+        };
+        supervise::run(&request, limits, Output::Diverted, listen)
+    }
+
+    /// The schedule that made the worker die: the search is deterministic, so it is run once more,
+    /// and this time the last run of the program is told step by step.
+    fn last_steps(&self, watch: &Watch, death: Death) -> Result<FoundBug, Problem> {
+        let mut steps: Vec<(report::Step, witness::Step)> = Vec::new();
+        let again = self.worker(Some(watch.runs), |reply| match reply {
+            Reply::Begin => steps.clear(),
+            Reply::Step(step) => steps.push(*step),
+            _ => {}
+        })?;
+        let same = matches!(again.end, End::Died(status) if Death::of(status).ok() == Some(death));
+        if !same || again.runs != watch.runs {
+            return Err(death.unexplained());
+        }
+        Ok(death.bug(steps))
+    }
+}
+
+impl Found {
+    fn report(&self, search: &args::Search, machine: &args::Machine) -> Report {
+        let described = || self.bugs.iter().map(|bug| bug.described.clone());
+        let counts = self
+            .searched
+            .as_ref()
+            .map_or(self.watch.counts, |end| end.counts);
+        let unrolled = self.searched.as_ref().is_some_and(|end| end.unrolled);
+        let reason = self.reason(search);
+        let verdict = match (&self.bugs[..], &reason) {
+            ([_, ..], _) => Verdict::Bug,
+            ([], None) => Verdict::Verified,
+            ([], Some(_)) => Verdict::Incomplete,
+        };
+        Report {
+            schema: SCHEMA,
+            verdict,
+            model: search.model,
+            algorithm: ALGORITHM.to_owned(),
+            executions: counts.executions,
+            over_bound: 0,
+            blocked: counts.blocked,
+            bound_blocked: 0,
+            bound: None,
+            seconds: self.watch.elapsed.as_secs_f64(),
+            bug: described().next(),
+            bugs: search.keep_going.then(|| described().collect()),
+            unroll: machine.unroll.filter(|_| unrolled),
+            reason,
+            warnings: self.warnings(machine),
+        }
+    }
+
+    /// Why not every execution was explored. A first bug is reason enough to stop.
+    fn reason(&self, search: &args::Search) -> Option<String> {
+        let seconds = search.timeout.unwrap_or_default().as_secs_f64();
+        match (&self.searched, &self.watch.cause) {
+            (
+                Some(Searched {
+                    ending, limited, ..
+                }),
+                cause,
+            ) => match ending {
+                Ending::Complete | Ending::FirstBug => None,
+                Ending::Stopped if *limited && cause.is_none() => Some(format!(
+                    "stopped after {} executions (--max-executions)",
+                    search.max_executions.unwrap_or_default()
+                )),
+                Ending::Stopped => Some(stopped(cause.as_ref(), seconds)),
+                Ending::Refused(what) => Some(what.clone()),
+                Ending::Nondeterministic(what) => Some(format!(
+                    "the program did not behave the same under the same schedule: {what}"
+                )),
+            },
+            (None, Some(cause)) => Some(stopped(Some(cause), seconds)),
+            (None, None) => None,
+        }
+    }
+
+    fn warnings(&self, machine: &args::Machine) -> Vec<String> {
+        let hot = self.searched.as_ref().and_then(|end| end.hot_loop.as_ref());
+        let warning = |(place, rounds): &(report::Place, u32)| {
+            format!(
+                "the loop at {place} went round {rounds} times in one execution; --unroll N cuts \
+                 loops that have no bound of their own"
+            )
+        };
+        hot.filter(|_| machine.unroll.is_none())
+            .map(warning)
+            .into_iter()
+            .collect()
+    }
+}
+
+fn stopped(cause: Option<&Cause>, seconds: f64) -> String {
+    match cause {
+        Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
+        Some(Cause::Memory(limit)) => {
+            format!(
+                "stopped because the program took more than {} MiB of memory",
+                limit >> 20
+            )
+        }
+        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
+        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
+    }
+}
+
+/// A failure of the program before any thread could be scheduled.
+fn before_main(failure: Failure) -> FoundBug {
+    let witness = Witness {
+        steps: Vec::new(),
+        preemptions: 0,
+        switches: 0,
+    };
+    let message = format!("before main: {}", failure.message);
+    let raw = trust::Bug {
+        failure,
+        witness,
+        waiting: Vec::new(),
+    };
+    FoundBug {
+        described: bare(&raw, message, Vec::new()),
+        raw,
+    }
+}
+
+/// A bug of which nothing is known but its steps.
+fn bare(raw: &trust::Bug, message: String, trace: Vec<report::Step>) -> report::Bug {
+    report::Bug {
+        kind: raw.failure.kind,
+        message,
+        preemptions: raw.witness.preemptions,
+        context_switches: raw.witness.switches,
+        thread: raw.failure.thread.0,
+        place: trace
+            .last()
+            .map(|step| step.place.clone())
+            .unwrap_or_default(),
+        other: None,
+        waiting: Vec::new(),
+        blocks: Vec::new(),
+        stacks: Vec::new(),
+        schedule: schedule::line(trace.iter().map(|step| (step.thread, step.switch))),
+        trace,
+    }
+}
+
+/// How a worker died without a word: by a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Death(nix::sys::signal::Signal);
+
+impl Death {
+    fn of(status: std::process::ExitStatus) -> Result<Death, Problem> {
+        use std::os::unix::process::ExitStatusExt as _;
+        let signal = status
+            .signal()
+            .and_then(|n| nix::sys::signal::Signal::try_from(n).ok());
+        signal.map(Death).ok_or_else(|| {
+            Problem::internal(format!("the worker ended without a result ({status})"))
+                .help("this is a fault of Selvedge: please report it with the program")
+        })
+    }
+
+    fn unexplained(self) -> Problem {
+        Problem::internal(format!(
+            "the worker was killed by {} and not again when repeated",
+            self.0
+        ))
+        .help("if memory is short, run fewer things at a time, or lower --heap-limit")
+    }
+
+    fn bug(self, steps: Vec<(report::Step, witness::Step)>) -> FoundBug {
+        let (mut trace, steps): (Vec<_>, Vec<_>) = steps.into_iter().unzip();
+        for (n, step) in trace.iter_mut().enumerate() {
+            step.step = n as u32 + 1;
+        }
+        let switches = steps
+            .iter()
+            .filter(|step| step.switch != Switch::Same)
+            .count() as u32;
+        let message = format!("the program destroyed the process that ran it ({})", self.0);
+        let failure = Failure {
+            kind: FailureKind::Signal,
+            message: message.clone(),
+            thread: steps.last().map_or(ThreadId::MAIN, |step| step.thread),
+            site: steps.last().map_or(Site(0), |step| step.site),
+            other: None,
+        };
+        let witness = Witness {
+            steps,
+            preemptions: 0,
+            switches,
+        };
+        let raw = trust::Bug {
+            failure,
+            witness,
+            waiting: Vec::new(),
+        };
+        FoundBug {
+            described: bare(&raw, message, trace),
+            raw,
+        }
+    }
+}

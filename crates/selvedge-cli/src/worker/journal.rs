@@ -1,0 +1,131 @@
+//! A machine that is watched: counts what happens, and reports steps where asked to.
+
+use std::sync::atomic::Ordering;
+
+use selvedge_core::witness::{self, Switch};
+use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_runtime::NativeMachine;
+
+use super::protocol::Counters;
+
+/// Told of every step before it is taken, and of every new start with `None`.
+pub(super) type Listener<'a> = dyn FnMut(&NativeMachine, Option<&witness::Step>) + 'a;
+
+/// A program whose steps are counted where another process can see it.
+pub(super) struct Watched<'a> {
+    machine: NativeMachine,
+    counters: &'a Counters,
+    runs: u64,
+    steps: u64,
+    /// From which run on the listener is told.
+    journal_from: u64,
+    listener: Option<Box<Listener<'a>>>,
+    last: ThreadId,
+}
+
+impl<'a> Watched<'a> {
+    pub(super) fn new(machine: NativeMachine, counters: &'a Counters) -> Watched<'a> {
+        let (listener, journal_from) = (None, u64::MAX);
+        let last = ThreadId::MAIN;
+        Watched {
+            machine,
+            counters,
+            runs: 0,
+            steps: 0,
+            journal_from,
+            listener,
+            last,
+        }
+    }
+
+    /// Tells `listener` of every step from the run with number `from` on.
+    pub(super) fn journal(&mut self, from: u64, listener: Box<Listener<'a>>) {
+        (self.journal_from, self.listener) = (from, Some(listener));
+    }
+
+    /// The program itself.
+    pub(super) fn inner(&self) -> &NativeMachine {
+        &self.machine
+    }
+
+    fn note(&mut self, thread: ThreadId, outcome: Outcome) {
+        let Some(listener) = &mut self.listener else {
+            return;
+        };
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            return;
+        };
+        let reads = matches!(op, Op::Load { .. } | Op::Update { .. } | Op::Choose { .. });
+        let wrote = match op {
+            Op::Store { value, .. } => Some(value),
+            _ => outcome.wrote,
+        };
+        let step = witness::Step {
+            thread,
+            switch: if thread == self.last {
+                Switch::Same
+            } else {
+                Switch::Free
+            },
+            op,
+            site: self.machine.site(thread),
+            read: reads.then_some(outcome.read),
+            origin: None,
+            wrote,
+            choice: if matches!(op, Op::Choose { .. }) {
+                outcome.read as u32
+            } else {
+                0
+            },
+        };
+        self.last = thread;
+        listener(&self.machine, Some(&step));
+    }
+}
+
+impl Machine for Watched<'_> {
+    fn reset(&mut self) {
+        self.runs += 1;
+        self.counters.runs().store(self.runs, Ordering::Relaxed);
+        if self.runs >= self.journal_from
+            && let Some(listener) = &mut self.listener
+        {
+            self.last = ThreadId::MAIN;
+            listener(&self.machine, None);
+        }
+        self.machine.reset();
+    }
+
+    fn threads(&self) -> usize {
+        self.machine.threads()
+    }
+
+    fn pending(&self, thread: ThreadId) -> Pending {
+        self.machine.pending(thread)
+    }
+
+    fn initial(&self, location: Location) -> Value {
+        self.machine.initial(location)
+    }
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
+        self.steps += 1;
+        self.counters.steps().store(self.steps, Ordering::Relaxed);
+        if self.runs >= self.journal_from {
+            self.note(thread, outcome);
+        }
+        self.machine.resume(thread, outcome, clock);
+    }
+
+    fn site(&self, thread: ThreadId) -> Site {
+        self.machine.site(thread)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.machine.failure()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.machine.refusal()
+    }
+}

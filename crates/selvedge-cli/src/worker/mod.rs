@@ -1,0 +1,12 @@
+//! The program under test runs in a process of its own, so that nothing it does can take the
+//! command down: [`child`] is that process, [`supervise`] watches it, [`protocol`] is what they say
+//! to each other.
+
+pub(crate) mod child;
+mod journal;
+mod perform;
+pub(crate) mod progress;
+pub(crate) mod protocol;
+pub(crate) mod supervise;
+
+pub(crate) use perform::perform;

@@ -1,0 +1,139 @@
+//! What a search has done so far, on a terminal's standard error, once it takes a while.
+
+use std::io::{IsTerminal as _, stderr};
+use std::time::{Duration, Instant};
+
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use selvedge_core::trust::Counts;
+
+/// A check that is done by then needs no progress shown.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The limits that a search can run into.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Limits {
+    /// When it is stopped.
+    pub(crate) timeout: Option<Duration>,
+    /// After how many executions it is stopped.
+    pub(crate) executions: Option<u64>,
+}
+
+/// The line that shows progress.
+pub(crate) struct Progress {
+    start: Instant,
+    limits: Limits,
+    bar: Option<ProgressBar>,
+    enabled: bool,
+}
+
+impl Progress {
+    /// Nothing is shown before it has taken a while, or where nobody looks.
+    pub(crate) fn new(limits: Limits) -> Progress {
+        Progress {
+            start: Instant::now(),
+            limits,
+            bar: None,
+            enabled: stderr().is_terminal(),
+        }
+    }
+
+    /// Shows `counts`.
+    pub(crate) fn update(&mut self, counts: Counts) {
+        let elapsed = self.start.elapsed();
+        if !self.enabled || elapsed < PATIENCE {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        bar.set_message(line(counts, elapsed, self.limits));
+        bar.tick();
+    }
+
+    /// Takes the line away.
+    pub(crate) fn finish(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn line(counts: Counts, elapsed: Duration, limits: Limits) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let all = counts.executions + counts.blocked;
+    let rate = all as f64 / seconds;
+    let mut line = format!(
+        "{} executions, {} blocked, {} per second, {}",
+        HumanCount(counts.executions),
+        HumanCount(counts.blocked),
+        HumanCount(rate as u64),
+        clock(elapsed),
+    );
+    let by_count = limits.executions.filter(|_| rate > 0.0).map(|limit| {
+        let left = limit.saturating_sub(all) as f64 / rate;
+        (left, format!("stops at {} executions", HumanCount(limit)))
+    });
+    let by_time = limits.timeout.map(|limit| {
+        (
+            limit.as_secs_f64() - seconds,
+            format!("stops at {}", clock(limit)),
+        )
+    });
+    let first = by_count
+        .into_iter()
+        .chain(by_time)
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, limit)) = first {
+        line.push_str(", ");
+        line.push_str(&limit);
+    }
+    line
+}
+
+fn clock(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds / 3600 {
+        0 => format!("{}:{:02}", seconds / 60, seconds % 60),
+        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COUNTS: Counts = Counts {
+        executions: 1_000_000,
+        blocked: 0,
+    };
+
+    fn at_ten_seconds(timeout: Option<u64>, executions: Option<u64>) -> String {
+        let limits = Limits {
+            timeout: timeout.map(Duration::from_secs),
+            executions,
+        };
+        line(COUNTS, Duration::from_secs(10), limits)
+    }
+
+    #[test]
+    fn the_line_names_the_limit_that_comes_first() {
+        let plain = "1,000,000 executions, 0 blocked, 100,000 per second, 0:10";
+        assert_eq!(at_ten_seconds(None, None), plain);
+        assert_eq!(
+            at_ten_seconds(Some(3600), None),
+            format!("{plain}, stops at 1:00:00")
+        );
+        assert_eq!(
+            at_ten_seconds(Some(3600), Some(2_000_000)),
+            format!("{plain}, stops at 2,000,000 executions")
+        );
+        assert_eq!(
+            at_ten_seconds(Some(15), Some(2_000_000)),
+            format!("{plain}, stops at 0:15")
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! What the command and its worker say to each other: length-prefixed JSON over a socket, and
+//! counters in shared memory.
+
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use selvedge_core::trust::{self, Counts};
+use selvedge_core::witness;
+use selvedge_runtime::process::SharedCounters;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::args;
+use crate::report;
+
+/// No message is anywhere near this large; a length beyond it is garbage.
+const LONGEST: u32 = 1 << 30;
+
+/// What a worker is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Request {
+    /// The program.
+    pub(crate) library: PathBuf,
+    /// The shared counters.
+    pub(crate) counters: PathBuf,
+    /// How the program behaves.
+    pub(crate) machine: args::Machine,
+    /// Whether the program's output is shown.
+    pub(crate) show_output: bool,
+    /// The work.
+    pub(crate) task: Task,
+}
+
+/// The work itself.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Explore every execution.
+    Search {
+        /// Also after a bug.
+        keep_going: bool,
+        /// No more executions than that.
+        max_executions: Option<u64>,
+        /// Report every step from this run of the program on.
+        journal_from: Option<u64>,
+    },
+    /// Run one schedule and see whether it ends as it did before.
+    Replay {
+        /// The bug it led to.
+        bug: Box<trust::Bug>,
+    },
+}
+
+/// What a worker says.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// The program is loaded; the work begins.
+    Loaded,
+    /// The program cannot be loaded.
+    Unloadable(Unloadable),
+    /// A bug was found.
+    Bug(Box<FoundBug>),
+    /// The program starts from the beginning (only with a journal).
+    Begin,
+    /// The program is about to take this step (only with a journal).
+    Step(Box<(report::Step, witness::Step)>),
+    /// The search has ended.
+    Searched(Searched),
+    /// The schedule has been run again.
+    Replayed(Replayed),
+}
+
+/// Why a program cannot be loaded.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Unloadable {
+    /// It fails before `main`.
+    Fails(selvedge_core::Failure),
+    /// It does something that is not modelled, or is built in a way that is not.
+    Refused(String),
+    /// The system is to blame.
+    System(String),
+}
+
+/// A bug in both forms.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct FoundBug {
+    /// For people.
+    pub(crate) described: report::Bug,
+    /// For a replay.
+    pub(crate) raw: trust::Bug,
+}
+
+/// How a search ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Searched {
+    /// Why.
+    pub(crate) ending: trust::Ending,
+    /// What it counted.
+    pub(crate) counts: Counts,
+    /// Whether a loop was cut.
+    pub(crate) unrolled: bool,
+    /// Whether the limit on executions ended it.
+    pub(crate) limited: bool,
+    /// The loop that went round most often, if that was often: where, and how often.
+    pub(crate) hot_loop: Option<(report::Place, u32)>,
+}
+
+/// How a replay ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Replayed {
+    /// In a failure, as it is now.
+    Failed(Box<report::Bug>),
+    /// The program did something else than the schedule says.
+    Diverged(String),
+    /// The schedule was followed to its end and nothing failed.
+    Passed,
+}
+
+/// Writes one message.
+pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(&body)?;
+    to.flush()
+}
+
+/// Reads one message; `None` at the end of the stream.
+pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
+    let mut length = [0; 4];
+    match from.read_exact(&mut length) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) => return Err(error),
+    }
+    let length = u32::from_le_bytes(length);
+    if length > LONGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "a message of absurd length",
+        ));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body)?;
+    Ok(Some(serde_json::from_slice(&body)?))
+}
+
+/// The shared counters by name.
+pub(crate) struct Counters(pub(crate) SharedCounters);
+
+impl Counters {
+    fn slot(&self, index: usize) -> &AtomicU64 {
+        &self.0.counters()[index]
+    }
+
+    /// Complete executions.
+    pub(crate) fn executions(&self) -> &AtomicU64 {
+        self.slot(0)
+    }
+
+    /// Blocked executions.
+    pub(crate) fn blocked(&self) -> &AtomicU64 {
+        self.slot(1)
+    }
+
+    /// How often the program was started from the beginning.
+    pub(crate) fn runs(&self) -> &AtomicU64 {
+        self.slot(2)
+    }
+
+    /// Steps of all runs: grows as long as the worker is alive.
+    pub(crate) fn steps(&self) -> &AtomicU64 {
+        self.slot(3)
+    }
+
+    /// Set by the command when the worker is to stop.
+    pub(crate) fn stop(&self) -> &AtomicU64 {
+        self.slot(4)
+    }
+
+    /// Executions so far.
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            executions: self.executions().load(Ordering::Relaxed),
+            blocked: self.blocked().load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_survive_the_way() {
+        let mut wire = Vec::new();
+        send(&mut wire, &Reply::Loaded).unwrap();
+        send(
+            &mut wire,
+            &Reply::Replayed(Replayed::Diverged("elsewhere".to_owned())),
+        )
+        .unwrap();
+        let mut wire = wire.as_slice();
+        assert!(matches!(receive(&mut wire).unwrap(), Some(Reply::Loaded)));
+        let second = receive(&mut wire).unwrap();
+        let Some(Reply::Replayed(Replayed::Diverged(what))) = second else {
+            panic!("{second:?}")
+        };
+        assert_eq!(what, "elsewhere");
+        assert!(receive::<Reply>(&mut wire).unwrap().is_none());
+    }
+
+    #[test]
+    fn garbage_is_an_error() {
+        assert!(receive::<Reply>(&mut [0xff, 0xff, 0xff, 0xff, 0].as_slice()).is_err());
+        assert!(receive::<Reply>(&mut [2, 0, 0, 0, b'{', b'x'].as_slice()).is_err());
+    }
+}

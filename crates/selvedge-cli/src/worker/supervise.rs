@@ -1,0 +1,284 @@
+//! Starts a worker and watches it: listens, keeps to the limits, and sees to it that it ends.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use selvedge_core::trust::Counts;
+use selvedge_runtime::process::SharedCounters;
+
+use super::child::OURSELVES;
+use super::progress::{Limits, Progress};
+use super::protocol::{self, Counters, Reply, Request};
+use crate::interrupt;
+use crate::problem::Problem;
+
+/// How often the worker is looked at.
+const TICK: Duration = Duration::from_millis(100);
+/// How long a worker that was told to stop may take before it is killed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long a worker may take no step at all, beyond the watchdog, before it counts as hung.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How a worker ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// It said all it had to say.
+    Finished,
+    /// It was stopped because of this.
+    Stopped(Cause),
+    /// It died.
+    Died(ExitStatus),
+}
+
+/// Why a worker was stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// The time is up.
+    Timeout,
+    /// The user said so.
+    Interrupted,
+    /// It takes too much memory: so many bytes are allowed.
+    Memory(u64),
+    /// It does not get on.
+    Hung,
+}
+
+/// What watching a worker came to.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    /// How it ended.
+    pub(crate) end: End,
+    /// Why it was told to stop, also if it ended by itself then.
+    pub(crate) cause: Option<Cause>,
+    /// The executions it counted.
+    pub(crate) counts: Counts,
+    /// How often it had started the program.
+    pub(crate) runs: u64,
+    /// How long it took.
+    pub(crate) elapsed: Duration,
+}
+
+/// Where the program's own standard output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// To the command's.
+    Shown,
+    /// To standard error, because standard output is for one object of JSON.
+    Diverted,
+}
+
+/// Has a worker do what `request` asks for, and hands on what it says.
+pub(crate) fn run(
+    request: &Request,
+    limits: Limits,
+    output: Output,
+    mut listen: impl FnMut(Reply),
+) -> Result<Watch, Problem> {
+    let failed = |error: io::Error| Problem::internal(format!("cannot run the worker: {error}"));
+    let _ = fs::remove_file(&request.counters);
+    let counters = Counters(SharedCounters::create(&request.counters).map_err(failed)?);
+    let worker = Worker::start(request, output).map_err(failed)?;
+    let start = Instant::now();
+    let mut progress = Progress::new(limits);
+    let patience = request
+        .machine
+        .watchdog
+        .saturating_mul(2)
+        .saturating_add(SILENCE);
+    let mut guard = Guard::new(limits, patience, worker.child.id());
+    let finished = loop {
+        match worker.replies.recv_timeout(TICK) {
+            Ok(reply) => {
+                let last = matches!(
+                    reply,
+                    Reply::Searched(_) | Reply::Replayed(_) | Reply::Unloadable(_)
+                );
+                listen(reply);
+                if last {
+                    break true;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => progress.update(counters.counts()),
+            Err(RecvTimeoutError::Disconnected) => break false,
+        }
+        if guard.look(&counters) == Verdict::Kill {
+            break false;
+        }
+    };
+    progress.finish();
+    let elapsed = start.elapsed();
+    let status = worker.end().map_err(failed)?;
+    let end = match (finished, guard.cause.clone()) {
+        (true, _) => End::Finished,
+        (false, Some(cause)) => End::Stopped(cause),
+        (false, None) => End::Died(status),
+    };
+    let runs = counters.runs().load(Ordering::Relaxed);
+    Ok(Watch {
+        end,
+        cause: guard.cause,
+        counts: counters.counts(),
+        runs,
+        elapsed,
+    })
+}
+
+/// A running worker. Dropping it kills it.
+struct Worker {
+    child: Child,
+    replies: Receiver<Reply>,
+}
+
+impl Worker {
+    fn start(request: &Request, output: Output) -> io::Result<Worker> {
+        let (mut ours, theirs) = UnixStream::pair()?;
+        let mut command = Command::new(OURSELVES);
+        command
+            .arg0("selvedge")
+            .args(["worker", "--parent"])
+            .arg(process::id().to_string());
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        if output == Output::Diverted {
+            command.stdout(Stdio::from(io::stderr()));
+        }
+        let child = command.spawn()?;
+        // Its end of the socket belongs to it alone now, so that its death closes it.
+        drop(command);
+        let (sender, replies) = mpsc::channel();
+        let worker = Worker { child, replies };
+        protocol::send(&mut ours, request)?;
+        thread::spawn(move || {
+            while let Ok(Some(reply)) = protocol::receive(&mut ours) {
+                if sender.send(reply).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(worker)
+    }
+
+    /// Sees it off, after giving one that is about to end by itself a moment to do so: how it
+    /// ended matters if it died.
+    fn end(mut self) -> io::Result<ExitStatus> {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let _ = self.child.kill();
+        self.child.wait()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[derive(PartialEq, Eq)]
+enum Verdict {
+    GoOn,
+    Kill,
+}
+
+/// Holds a worker to its limits.
+struct Guard {
+    start: Instant,
+    limits: Limits,
+    patience: Duration,
+    memory: u64,
+    pid: u32,
+    cause: Option<Cause>,
+    /// When it was told to stop.
+    told: Option<Instant>,
+    /// The newest count of steps, and since when.
+    steps: (u64, Instant),
+    next_look: Instant,
+}
+
+impl Guard {
+    fn new(limits: Limits, patience: Duration, pid: u32) -> Guard {
+        let start = Instant::now();
+        let (cause, told, memory) = (None, None, memory_limit());
+        Guard {
+            start,
+            limits,
+            patience,
+            memory,
+            pid,
+            cause,
+            told,
+            steps: (0, start),
+            next_look: start,
+        }
+    }
+
+    fn look(&mut self, counters: &Counters) -> Verdict {
+        let now = Instant::now();
+        if now < self.next_look {
+            return Verdict::GoOn;
+        }
+        self.next_look = now + TICK;
+        let steps = counters.steps().load(Ordering::Relaxed);
+        if steps != self.steps.0 {
+            self.steps = (steps, now);
+        }
+        let cause = if interrupt::requests() > 0 {
+            Some(Cause::Interrupted)
+        } else if self
+            .limits
+            .timeout
+            .is_some_and(|limit| now - self.start >= limit)
+        {
+            Some(Cause::Timeout)
+        } else if resident(self.pid).is_some_and(|bytes| bytes > self.memory) {
+            self.cause = Some(Cause::Memory(self.memory));
+            return Verdict::Kill;
+        } else if now - self.steps.1 > self.patience {
+            self.cause = Some(Cause::Hung);
+            return Verdict::Kill;
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            self.cause.get_or_insert(cause);
+            counters.stop().store(1, Ordering::Relaxed);
+            let told = *self.told.get_or_insert(now);
+            if now - told > GRACE || interrupt::requests() > 1 {
+                return Verdict::Kill;
+            }
+        }
+        Verdict::GoOn
+    }
+}
+
+/// Half of the machine's memory, so that a program that eats it does not take others along.
+fn memory_limit() -> u64 {
+    let total = || -> Option<u64> {
+        let text = fs::read_to_string("/proc/meminfo").ok()?;
+        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+        let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+        Some(kibibytes * 1024)
+    };
+    total().map_or(u64::MAX, |total| (total / 2).max(1 << 30))
+}
+
+/// The memory that a process really has.
+fn resident(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("statm")).ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * 4096)
+}
