@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::trust;
+use selvedge_core::report::Bug as RawBug;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{self, Model};
@@ -32,7 +32,7 @@ pub(crate) struct Trace {
     /// The bug as it was reported.
     pub(crate) bug: report::Bug,
     /// The decisions that lead to it.
-    pub(crate) decisions: trust::Bug,
+    pub(crate) decisions: RawBug,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! `selvedge verify`: from a request to a report.
 
-use selvedge_core::trust::{self, Ending};
+use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::witness::{self, Switch, Witness};
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
@@ -10,7 +10,7 @@ use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{FoundBug, Reply, Request, Searched, Task, Unloadable};
+use crate::worker::protocol::{self, Bound, FoundBug, Reply, Request, Searched, Task, Unloadable};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
 /// The one explorer there is.
@@ -70,19 +70,6 @@ fn available(search: &args::Search) -> Result<(), Problem> {
         return refuse(
             what,
             "available now: --algorithm trust, which is the default",
-        );
-    }
-    if search.preemptions.is_some() {
-        return refuse(
-            "--preemptions".to_owned(),
-            "available now: no bound, which finds every bug; --max-executions and --timeout limit \
-             the search",
-        );
-    }
-    if search.iterative {
-        return refuse(
-            "--iterative".to_owned(),
-            "available now: no bound, which finds every bug",
         );
     }
     if search.jobs > 1 {
@@ -151,11 +138,16 @@ impl Search<'_> {
             counters: self.build.scratch().join("counters"),
             machine: self.verify.machine.clone(),
             show_output: false,
-            task: Task::Search {
+            task: Task::Search(protocol::Search {
                 keep_going: search.keep_going,
+                bound: match (search.preemptions, search.iterative) {
+                    (Some(bound), _) => Bound::Preemptions(bound),
+                    (None, true) => Bound::Iterative,
+                    (None, false) => Bound::None,
+                },
                 max_executions: search.max_executions,
                 journal_from,
-            },
+            }),
         };
         let limits = Limits {
             timeout: search.timeout,
@@ -189,6 +181,7 @@ impl Found {
             .as_ref()
             .map_or(self.watch.counts, |end| end.counts);
         let unrolled = self.searched.as_ref().is_some_and(|end| end.unrolled);
+        let beyond = self.searched.as_ref().and_then(|end| end.bound);
         let reason = self.reason(search);
         let verdict = match (&self.bugs[..], &reason) {
             ([_, ..], _) => Verdict::Bug,
@@ -201,10 +194,11 @@ impl Found {
             model: search.model,
             algorithm: ALGORITHM.to_owned(),
             executions: counts.executions,
-            over_bound: 0,
+            over_bound: counts.over_bound,
             blocked: counts.blocked,
-            bound_blocked: 0,
-            bound: None,
+            bound_blocked: counts.bound_blocked,
+            bound: search.preemptions.or(beyond),
+            complete: beyond.is_none(),
             seconds: self.watch.elapsed.as_secs_f64(),
             bug: described().next(),
             bugs: search.keep_going.then(|| described().collect()),
@@ -277,7 +271,7 @@ fn before_main(failure: Failure) -> FoundBug {
         switches: 0,
     };
     let message = format!("before main: {}", failure.message);
-    let raw = trust::Bug {
+    let raw = RawBug {
         failure,
         witness,
         waiting: Vec::new(),
@@ -289,7 +283,7 @@ fn before_main(failure: Failure) -> FoundBug {
 }
 
 /// A bug of which nothing is known but its steps.
-fn bare(raw: &trust::Bug, message: String, trace: Vec<report::Step>) -> report::Bug {
+fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug {
     report::Bug {
         kind: raw.failure.kind,
         message,
@@ -355,7 +349,7 @@ impl Death {
             preemptions: 0,
             switches,
         };
-        let raw = trust::Bug {
+        let raw = RawBug {
             failure,
             witness,
             waiting: Vec::new(),

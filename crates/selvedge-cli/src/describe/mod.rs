@@ -7,7 +7,7 @@ mod words;
 
 use std::collections::{BTreeSet, HashMap};
 
-use selvedge_core::trust::{self, Waiting};
+use selvedge_core::report::{Bug as RawBug, Waiting};
 use selvedge_core::witness::{self, Origin};
 use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::NativeMachine;
@@ -18,7 +18,7 @@ use self::words::Kind;
 use crate::report::{Bug, Party, Place, ReadsFrom, Stack, Step, Wait, schedule};
 
 /// Describes `bug`, in whose failing state `machine` must be.
-pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &trust::Bug) -> Bug {
+pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug) -> Bug {
     let names = Names::new(binary, machine);
     let steps = &bug.witness.steps;
     let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());

@@ -63,6 +63,9 @@ pub(crate) struct Report {
     pub(crate) bound_blocked: u64,
     /// The bound on preemptions, if there was one.
     pub(crate) bound: Option<u32>,
+    /// Whether nothing lies beyond the bound.
+    #[serde(skip)]
+    pub(crate) complete: bool,
     /// How long the search took.
     pub(crate) seconds: f64,
     /// The first bug.

@@ -125,6 +125,10 @@ impl Machine for Watched<'_> {
         self.machine.failure()
     }
 
+    fn leftover(&self) -> Option<Failure> {
+        self.machine.leftover()
+    }
+
     fn refusal(&self) -> Option<String> {
         self.machine.refusal()
     }

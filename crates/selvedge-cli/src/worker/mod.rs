@@ -3,6 +3,8 @@
 //! to each other.
 
 pub(crate) mod child;
+mod explore;
+mod follow;
 mod journal;
 mod perform;
 pub(crate) mod progress;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use selvedge_core::trust::Counts;
+use selvedge_core::report::Counts;
 
 /// A check that is done by then needs no progress shown.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -108,7 +108,9 @@ mod tests {
 
     const COUNTS: Counts = Counts {
         executions: 1_000_000,
+        over_bound: 0,
         blocked: 0,
+        bound_blocked: 0,
     };
 
     fn at_ten_seconds(timeout: Option<u64>, executions: Option<u64>) -> String {

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use selvedge_core::trust::{self, Counts};
+use selvedge_core::report::{Bug as RawBug, Counts, Ending};
 use selvedge_core::witness;
 use selvedge_runtime::process::SharedCounters;
 use serde::de::DeserializeOwned;
@@ -36,19 +36,36 @@ pub(crate) struct Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Explore every execution.
-    Search {
-        /// Also after a bug.
-        keep_going: bool,
-        /// No more executions than that.
-        max_executions: Option<u64>,
-        /// Report every step from this run of the program on.
-        journal_from: Option<u64>,
-    },
+    Search(Search),
     /// Run one schedule and see whether it ends as it did before.
     Replay {
         /// The bug it led to.
-        bug: Box<trust::Bug>,
+        bug: Box<RawBug>,
     },
+}
+
+/// A search.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Search {
+    /// Whether it goes on after a bug.
+    pub(crate) keep_going: bool,
+    /// Which executions it explores.
+    pub(crate) bound: Bound,
+    /// No more executions than that.
+    pub(crate) max_executions: Option<u64>,
+    /// Every step is told from this run of the program on.
+    pub(crate) journal_from: Option<u64>,
+}
+
+/// Which executions are explored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Bound {
+    /// All of them.
+    None,
+    /// Those with at most so many preemptions.
+    Preemptions(u32),
+    /// Those with none, with at most one, … until that is all of them.
+    Iterative,
 }
 
 /// What a worker says.
@@ -87,16 +104,18 @@ pub(crate) struct FoundBug {
     /// For people.
     pub(crate) described: report::Bug,
     /// For a replay.
-    pub(crate) raw: trust::Bug,
+    pub(crate) raw: RawBug,
 }
 
 /// How a search ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Searched {
     /// Why.
-    pub(crate) ending: trust::Ending,
+    pub(crate) ending: Ending,
     /// What it counted.
     pub(crate) counts: Counts,
+    /// The bound on preemptions, if anything lies beyond it.
+    pub(crate) bound: Option<u32>,
     /// Whether a loop was cut.
     pub(crate) unrolled: bool,
     /// Whether the limit on executions ended it.
@@ -183,6 +202,7 @@ impl Counters {
         Counts {
             executions: self.executions().load(Ordering::Relaxed),
             blocked: self.blocked().load(Ordering::Relaxed),
+            ..Counts::default()
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use selvedge_core::trust::Counts;
+use selvedge_core::report::Counts;
 use selvedge_runtime::process::SharedCounters;
 
 use super::child::OURSELVES;

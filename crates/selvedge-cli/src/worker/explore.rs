@@ -1,0 +1,154 @@
+//! Running an explorer on the program, and telling what it finds.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use selvedge_core::model::SequentialConsistency;
+use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report};
+use selvedge_core::trust;
+use selvedge_core::witness;
+use selvedge_runtime::NativeMachine;
+
+use super::journal::Watched;
+use super::protocol::{Bound, Counters, FoundBug, Reply, Search, Searched};
+use crate::describe::{self, Binary};
+
+/// A loop that goes round more often than this is worth a warning.
+const HOT_LOOP: u32 = 1000;
+
+/// A search and everything it needs besides the program.
+pub(super) struct Exploration<'a> {
+    pub(super) search: &'a Search,
+    pub(super) binary: &'a Binary,
+    pub(super) counters: &'a Counters,
+    pub(super) reply: &'a dyn Fn(Reply),
+}
+
+impl<'a> Exploration<'a> {
+    /// Explores the program, once or bound by bound.
+    pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
+        if let Some(from) = self.search.journal_from {
+            self.journal(machine, from);
+        }
+        let known = RefCell::new(Vec::new());
+        let mut bound = match self.search.bound {
+            Bound::None => None,
+            Bound::Preemptions(bound) => Some(bound),
+            Bound::Iterative => Some(0),
+        };
+        let (report, limited) = loop {
+            let mut observer = Watcher {
+                exploration: self,
+                known: &known,
+                limited: false,
+            };
+            let settings = trust::Settings {
+                keep_going: self.search.keep_going,
+                preemptions: bound,
+            };
+            let report =
+                trust::search::<SequentialConsistency, _>(machine, settings, &mut observer);
+            let limited = observer.limited;
+            match bound {
+                Some(k) if self.search.bound == Bound::Iterative && goes_on(&report) => {
+                    bound = Some(k + 1);
+                }
+                _ => break (report, limited),
+            }
+        };
+        self.summarise(report, limited, bound, machine)
+    }
+
+    /// Has every step told before it is taken, from the run with number `from` on: what was told
+    /// last is how the program came to end this process.
+    fn journal(&self, machine: &mut Watched<'a>, from: u64) {
+        let (binary, reply) = (self.binary, self.reply);
+        let mut kinds = describe::Kinds::default();
+        let tell = move |machine: &NativeMachine, step: Option<&witness::Step>| match step {
+            None => reply(Reply::Begin),
+            Some(step) => {
+                let described = describe::step(binary, machine, &mut kinds, step);
+                reply(Reply::Step(Box::new((described, step.clone()))));
+            }
+        };
+        machine.journal(from, Box::new(tell));
+    }
+
+    fn summarise(
+        &self,
+        report: Report,
+        limited: bool,
+        bound: Option<u32>,
+        machine: &Watched<'_>,
+    ) -> Searched {
+        let mut counts = report.counts;
+        if let Some(limit) = self.search.max_executions.filter(|_| limited) {
+            // The one that went over the limit only showed that there are more.
+            counts.executions = counts.executions.min(limit);
+        }
+        let hot = machine
+            .inner()
+            .hottest_loop()
+            .filter(|&(_, rounds)| rounds > HOT_LOOP);
+        let place = |site| describe::place(self.binary, machine.inner(), site);
+        Searched {
+            ending: report.ending,
+            counts,
+            bound: bound.filter(|_| beyond(&counts)),
+            unrolled: report.unrolled,
+            limited,
+            hot_loop: hot.map(|(site, rounds)| (place(site), rounds)),
+        }
+    }
+}
+
+/// Whether a larger bound would show more.
+fn goes_on(report: &Report) -> bool {
+    report.ending == Ending::Complete && beyond(&report.counts)
+}
+
+fn beyond(counts: &Counts) -> bool {
+    counts.over_bound > 0 || counts.bound_blocked > 0
+}
+
+/// Counts executions, describes bugs, and stops the search when told to.
+struct Watcher<'a> {
+    exploration: &'a Exploration<'a>,
+    /// What was reported already, under a smaller bound.
+    known: &'a RefCell<Vec<(selvedge_core::FailureKind, selvedge_core::Site)>>,
+    /// Whether the limit on executions was passed.
+    limited: bool,
+}
+
+impl Observer<Watched<'_>> for Watcher<'_> {
+    fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
+        let key = (bug.failure.kind, bug.failure.site);
+        let iterative = self.exploration.search.bound == Bound::Iterative;
+        if iterative && self.known.borrow().contains(&key) {
+            return;
+        }
+        self.known.borrow_mut().push(key);
+        let described = describe::bug(self.exploration.binary, machine.inner(), bug);
+        (self.exploration.reply)(Reply::Bug(Box::new(FoundBug {
+            described,
+            raw: bug.clone(),
+        })));
+    }
+
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        let Exploration {
+            counters, search, ..
+        } = self.exploration;
+        counters
+            .executions()
+            .store(counts.executions, Ordering::Relaxed);
+        counters.blocked().store(counts.blocked, Ordering::Relaxed);
+        let all = counts.executions + counts.blocked + counts.over_bound + counts.bound_blocked;
+        self.limited = search.max_executions.is_some_and(|limit| all > limit);
+        if self.limited || counters.stop().load(Ordering::Relaxed) != 0 {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
