@@ -1,0 +1,118 @@
+//! Runs the commands that the documentation shows and compares what they print.
+//!
+//! In a block marked `console`, `$ selvedge …` is a command, `? N` its exit status (0 if absent), and the
+//! rest what it prints: a line `...` stands for any number of lines, `[..]` for any text.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+struct Example {
+    command: Vec<String>,
+    status: i32,
+    output: Vec<String>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn examples(text: &str) -> Vec<Example> {
+    let mut examples: Vec<Example> = Vec::new();
+    let mut inside = false;
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = line == "```console";
+        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
+            examples.push(Example {
+                command: command.split_whitespace().map(str::to_owned).collect(),
+                status: 0,
+                output: Vec::new(),
+            });
+        } else if let Some(example) = examples.last_mut().filter(|_| inside) {
+            match line.strip_prefix("? ") {
+                Some(status) => example.status = status.parse().expect("an exit status"),
+                None => example.output.push(line.to_owned()),
+            }
+        }
+    }
+    examples
+}
+
+fn line_matches(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split("[..]");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = line.strip_prefix(first) else {
+        return false;
+    };
+    let mut last = None;
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+        last = Some(part);
+    }
+    rest.is_empty() || last == Some("")
+}
+
+fn lines_match(pattern: &[String], lines: &[&str]) -> bool {
+    match (pattern.split_first(), lines.split_first()) {
+        (None, None) => true,
+        (None, Some(_)) => false,
+        (Some((first, rest)), _) if first == "..." => {
+            (0..=lines.len()).any(|skipped| lines_match(rest, &lines[skipped..]))
+        }
+        (Some(_), None) => false,
+        (Some((first, rest)), Some((line, lines))) => {
+            line_matches(first, line) && lines_match(rest, lines)
+        }
+    }
+}
+
+fn check(page: &Path) -> usize {
+    let text = fs::read_to_string(page).expect("the page can be read");
+    let examples = examples(&text);
+    for example in &examples {
+        let (name, arguments) = example.command.split_first().expect("a command");
+        assert_eq!(name, "selvedge", "{}", page.display());
+        let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+            .args(arguments)
+            .current_dir(root())
+            .output()
+            .expect("the command runs");
+        let printed = String::from_utf8_lossy(&output.stdout);
+        let lines: Vec<&str> = printed.lines().collect();
+        let shown = example.command.join(" ");
+        assert_eq!(output.status.code(), Some(example.status), "{shown}\n{printed}");
+        assert!(
+            lines_match(&example.output, &lines),
+            "{}: `{shown}` printed\n{printed}\ninstead of\n{}",
+            page.display(),
+            example.output.join("\n")
+        );
+    }
+    examples.len()
+}
+
+#[test]
+fn the_documentation_shows_what_the_commands_print() {
+    let mut commands = check(&root().join("README.md"));
+    for entry in fs::read_dir(root().join("docs")).expect("there is documentation") {
+        let page = entry.expect("a page").path();
+        if page.extension().is_some_and(|extension| extension == "md") {
+            commands += check(&page);
+        }
+    }
+    assert!(commands >= 4, "only {commands} commands were found");
+}
+
+#[test]
+fn patterns_tell_lines_apart() {
+    assert!(line_matches("a[..]c", "abbc"));
+    assert!(line_matches("a[..]", "abbc"));
+    assert!(!line_matches("a[..]c", "abbd"));
+    let pattern = ["x", "...", "y"].map(str::to_owned);
+    assert!(lines_match(&pattern, &["x", "1", "2", "y"]));
+    assert!(!lines_match(&pattern, &["x", "1", "2"]));
+}
