@@ -84,7 +84,11 @@ fn check(page: &Path) -> usize {
         let printed = String::from_utf8_lossy(&output.stdout);
         let lines: Vec<&str> = printed.lines().collect();
         let shown = example.command.join(" ");
-        assert_eq!(output.status.code(), Some(example.status), "{shown}\n{printed}");
+        assert_eq!(
+            output.status.code(),
+            Some(example.status),
+            "{shown}\n{printed}"
+        );
         assert!(
             lines_match(&example.output, &lines),
             "{}: `{shown}` printed\n{printed}\ninstead of\n{}",

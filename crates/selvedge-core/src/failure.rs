@@ -46,6 +46,24 @@ pub enum FailureKind {
     OutOfMemory,
 }
 
+impl FailureKind {
+    /// Whether nothing that the program does afterwards has a meaning. Which of two conflicting
+    /// accesses is blamed may then depend on the order in which unordered steps were run.
+    pub fn is_undefined_behaviour(self) -> bool {
+        matches!(
+            self,
+            FailureKind::DataRace
+                | FailureKind::UseAfterFree
+                | FailureKind::DoubleFree
+                | FailureKind::BadFree
+                | FailureKind::HeapOverflow
+                | FailureKind::NullDereference
+                | FailureKind::WildAccess
+                | FailureKind::StackOverflow
+        )
+    }
+}
+
 /// A bug as the machine sees it, in the thread it stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {

@@ -116,8 +116,10 @@ impl<M> Observer<M> for Silent {}
 /// Two reports of one bug.
 pub(crate) fn same_bug(one: &Failure, other: &Failure) -> bool {
     let place = |failure: &Failure| {
-        let other = failure.other.as_ref().map(|other| other.site);
-        (failure.kind, failure.site, other)
+        // Which side of a race is blamed is a matter of order.
+        let mut sites = [Some(failure.site), failure.other.as_ref().map(|o| o.site)];
+        sites.sort_unstable();
+        (failure.kind, sites)
     };
     let stuck = matches!(one.kind, FailureKind::Deadlock | FailureKind::Livelock);
     place(one) == place(other) && (!stuck || one.message == other.message)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, Site, ThreadId};
-use crate::machine::{Machine, Pending};
+use crate::machine::{Machine, Pending, Stop};
 use crate::model::Model;
 use crate::op::{Effect, Op, Value};
 use crate::trust::replay::{expect, outcome};
@@ -139,6 +139,10 @@ fn perform<M: Machine, C: Model>(
         });
         step_of.insert(last, steps.len() as u32 - 1);
         machine.resume(thread, outcome(end), model.happens_before(graph, last));
+        if machine.pending(thread) == Pending::Stopped(Stop::Failed) {
+            // In this order the failure may show earlier than where the search met it.
+            break;
+        }
     }
     let count = |wanted: Switch| steps.iter().filter(|step| step.switch == wanted).count() as u32;
     let preemptions = count(Switch::Preemption);

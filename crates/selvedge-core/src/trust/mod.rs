@@ -90,7 +90,8 @@ struct Search<'a, C, M, O> {
     counts: Counts,
     bugs: Vec<Bug>,
     unrolled: bool,
-    /// A thread spins on values that can no longer change: no complete execution lies ahead.
+    /// No complete execution lies ahead: a thread spins on values that can no longer change, or
+    /// something happened after which nothing has a meaning.
     hopeless: bool,
     /// How many threads the program was thought to have when a graph was first given up for its
     /// preemptions: the slack depends on it.
@@ -420,7 +421,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     .machine
                     .failure()
                     .expect("a failed thread has a failure");
-                self.bug(failure, Vec::new())
+                self.failed(failure)
             }
             Pending::Stopped(Stop::Refused) => {
                 let what = self.machine.refusal().unwrap_or_default();
@@ -439,15 +440,34 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Records a bug of the present graph, replays it to be sure, and goes on if asked to.
-    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending> {
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
+    fn failed(&mut self, failure: Failure) -> ControlFlow<Ending> {
+        let undefined = failure.kind.is_undefined_behaviour();
+        let recorded = match self.bug(failure, Vec::new()) {
+            ControlFlow::Continue(recorded) => recorded,
+            ControlFlow::Break(ending) => {
+                self.counts.executions += u64::from(ending == Ending::FirstBug);
+                return ControlFlow::Break(ending);
+            }
+        };
+        if undefined {
+            self.counts.executions += u64::from(!self.hopeless);
+            self.hopeless = true;
+        } else if recorded {
+            self.replay()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
+    /// the machine was moved by that; it stands where the bug is.
+    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending, bool> {
         let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
         if self.bugs.iter().any(known) {
-            return ControlFlow::Continue(());
+            return ControlFlow::Continue(false);
         }
         let level = &self.levels[self.depth];
-        let witness = witness::build(self.machine, &level.graph, &level.model, &failure);
-        match witness {
+        match witness::build(self.machine, &level.graph, &level.model, &failure) {
             Ok(witness) => {
                 let bug = Bug {
                     failure,
@@ -459,10 +479,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
         }
-        if !self.settings.keep_going {
-            return ControlFlow::Break(Ending::FirstBug);
+        if self.settings.keep_going {
+            ControlFlow::Continue(true)
+        } else {
+            ControlFlow::Break(Ending::FirstBug)
         }
-        self.replay()
     }
 
     fn finish(&mut self) -> ControlFlow<Ending> {

@@ -18,7 +18,7 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
         let (graph, model) = (&level.graph, &level.model);
         self.done.clear();
         self.done.resize(graph.threads(), 0);
-        loop {
+        let mismatch = 'replay: loop {
             let mut progress = false;
             let mut left = false;
             for thread in (0..graph.threads() as u32).map(ThreadId) {
@@ -29,7 +29,7 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
                         break;
                     };
                     if let Err(mismatch) = expect(self.machine, graph.event(slot)) {
-                        return ControlFlow::Break(Ending::Nondeterministic(mismatch));
+                        break 'replay Some(mismatch);
                     }
                     let clock = model.happens_before(graph, last);
                     self.machine
@@ -39,18 +39,23 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
                 }
             }
             if !left {
-                break;
+                break None;
             }
             if !progress {
-                let reason = "an execution could not be repeated".to_owned();
-                return ControlFlow::Break(Ending::Nondeterministic(reason));
+                break Some("an execution could not be repeated".to_owned());
             }
-        }
+        };
         // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
         for thread in (0..self.machine.threads() as u32).map(ThreadId) {
             self.check(thread)?;
         }
-        ControlFlow::Continue(())
+        // A race may have been blamed on a thread that had gone on before.
+        match mismatch {
+            Some(mismatch) if !self.hopeless => {
+                ControlFlow::Break(Ending::Nondeterministic(mismatch))
+            }
+            _ => ControlFlow::Continue(()),
+        }
     }
 }
 
