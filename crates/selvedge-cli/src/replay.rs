@@ -65,12 +65,13 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         counters: build.scratch().join("counters"),
         machine: trace.machine.clone(),
         show_output: true,
-        task: Task::Replay {
-            bug: Box::new(trace.decisions.clone()),
-        },
+        task: Task::Replay(vec![trace.decisions.clone()]),
     };
     let last = RefCell::new(None);
-    let listen = |reply| *last.borrow_mut() = Some(reply);
+    let listen = |reply| match reply {
+        Reply::Replayed(_) | Reply::Unloadable(_) => *last.borrow_mut() = Some(reply),
+        _ => {}
+    };
     let mut interrupted = false;
     if replay.in_process {
         let counters = SharedCounters::create(&request.counters)
@@ -88,7 +89,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         interrupted = interrupt::requests() > 0;
     }
     match last.into_inner() {
-        Some(Reply::Replayed(Replayed::Failed(bug))) => Ok(Ending::Failed(bug)),
+        Some(Reply::Replayed(Replayed::Failed(bug))) => Ok(Ending::Failed(Box::new(bug.described))),
         Some(Reply::Replayed(Replayed::Diverged(what))) => Ok(Ending::Diverged(what)),
         Some(Reply::Replayed(Replayed::Passed)) => Ok(Ending::Passed),
         Some(Reply::Unloadable(Unloadable::Fails(failure))) => Ok(Ending::Diverged(format!(

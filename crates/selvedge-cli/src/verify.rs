@@ -10,7 +10,9 @@ use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{self, Bound, FoundBug, Reply, Request, Searched, Task, Unloadable};
+use crate::worker::protocol::{
+    self, Bound, FoundBug, Replayed, Reply, Request, Searched, Task, Unloadable,
+};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
 /// The one explorer there is.
@@ -94,7 +96,7 @@ struct Found {
 impl Search<'_> {
     fn run(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
-        let watch = self.worker(None, |reply| match reply {
+        let watch = self.worker(self.search(None), |reply| match reply {
             Reply::Bug(bug) => bugs.push(*bug),
             Reply::Searched(end) => searched = Some(end),
             Reply::Unloadable(why) => unloadable = Some(why),
@@ -120,6 +122,7 @@ impl Search<'_> {
                     .help("run it again; if it happens again, please report it with the program"),
             );
         }
+        let bugs = self.retell(bugs)?;
         Ok(Found {
             bugs,
             searched,
@@ -127,27 +130,51 @@ impl Search<'_> {
         })
     }
 
-    fn worker(
-        &self,
-        journal_from: Option<u64>,
-        listen: impl FnMut(Reply),
-    ) -> Result<Watch, Problem> {
+    /// Runs every bug's schedule once more, in a fresh process: that confirms it, and shows the
+    /// calls that each step is made in.
+    fn retell(&self, mut bugs: Vec<FoundBug>) -> Result<Vec<FoundBug>, Problem> {
+        if bugs.is_empty() {
+            return Ok(bugs);
+        }
+        let schedules = bugs.iter().map(|bug| bug.raw.clone()).collect();
+        let mut replayed = Vec::new();
+        self.worker(Task::Replay(schedules), |reply| {
+            if let Reply::Replayed(how) = reply {
+                replayed.push(how);
+            }
+        })?;
+        for (bug, again) in bugs.iter_mut().zip(replayed) {
+            if let Replayed::Failed(again) = again
+                && again.raw.failure.kind == bug.raw.failure.kind
+            {
+                *bug = *again;
+            }
+        }
+        Ok(bugs)
+    }
+
+    fn search(&self, journal_from: Option<u64>) -> Task {
+        let search = &self.verify.search;
+        Task::Search(protocol::Search {
+            keep_going: search.keep_going,
+            bound: match (search.preemptions, search.iterative) {
+                (Some(bound), _) => Bound::Preemptions(bound),
+                (None, true) => Bound::Iterative,
+                (None, false) => Bound::None,
+            },
+            max_executions: search.max_executions,
+            journal_from,
+        })
+    }
+
+    fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
         let search = &self.verify.search;
         let request = Request {
             library: self.build.library.clone(),
             counters: self.build.scratch().join("counters"),
             machine: self.verify.machine.clone(),
             show_output: false,
-            task: Task::Search(protocol::Search {
-                keep_going: search.keep_going,
-                bound: match (search.preemptions, search.iterative) {
-                    (Some(bound), _) => Bound::Preemptions(bound),
-                    (None, true) => Bound::Iterative,
-                    (None, false) => Bound::None,
-                },
-                max_executions: search.max_executions,
-                journal_from,
-            }),
+            task,
         };
         let limits = Limits {
             timeout: search.timeout,
@@ -160,7 +187,7 @@ impl Search<'_> {
     /// and this time the last run of the program is told step by step.
     fn last_steps(&self, watch: &Watch, death: Death) -> Result<FoundBug, Problem> {
         let mut steps: Vec<(report::Step, witness::Step)> = Vec::new();
-        let again = self.worker(Some(watch.runs), |reply| match reply {
+        let again = self.worker(self.search(Some(watch.runs)), |reply| match reply {
             Reply::Begin => steps.clear(),
             Reply::Step(step) => steps.push(*step),
             _ => {}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, Site, ThreadId};
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::model::Model;
 use crate::op::{Effect, Op, Value};
 use crate::trust::replay::{expect, outcome};
@@ -54,6 +54,20 @@ pub struct Step {
     pub wrote: Option<Value>,
     /// Which alternative was taken where there were several.
     pub choice: u32,
+    /// Its happens-before clock, as [`Machine::resume`] takes it.
+    pub clock: Vec<u32>,
+}
+
+impl Step {
+    /// What the machine is told about it. With the clock, that is all it takes to repeat the step,
+    /// whatever the memory model.
+    pub fn outcome(&self) -> Outcome {
+        let update = matches!(self.op, Op::Update { .. });
+        Outcome {
+            read: self.read.unwrap_or_default(),
+            wrote: self.wrote.filter(|_| update),
+        }
+    }
 }
 
 /// A schedule that leads to a failure.
@@ -136,6 +150,7 @@ fn perform<M: Machine, C: Model>(
             origin,
             wrote: end.kind.writes().then_some(end.wrote),
             choice: begin.choice,
+            clock: model.happens_before(graph, last).to_vec(),
         });
         step_of.insert(last, steps.len() as u32 - 1);
         machine.resume(thread, outcome(end), model.happens_before(graph, last));

@@ -17,8 +17,12 @@ use self::names::Names;
 use self::words::Kind;
 use crate::report::{Bug, Party, Place, ReadsFrom, Stack, Step, Wait, schedule};
 
+/// The calls that each step of a schedule was taken in, innermost first, where they are known.
+#[derive(Default)]
+pub(crate) struct Calls(pub(crate) Vec<Vec<u64>>);
+
 /// Describes `bug`, in whose failing state `machine` must be.
-pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug) -> Bug {
+pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
     let names = Names::new(binary, machine);
     let steps = &bug.witness.steps;
     let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
@@ -31,13 +35,13 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug) -> Bug
     let failure = &bug.failure;
     let other = failure.other.as_ref().map(|other| Party {
         thread: other.thread.0,
-        what: names.in_words(&other.what),
-        place: names.place(other.site),
+        what: other.what.clone(),
+        place: names.place(other.site, &[]),
     });
     let trace: Vec<Step> = steps
         .iter()
         .enumerate()
-        .map(|(n, step)| describer.step(n, step))
+        .map(|(n, step)| describer.step(n, step, calls.0.get(n).map_or(&[], Vec::as_slice)))
         .collect();
     let waiting: Vec<Wait> = bug
         .waiting
@@ -49,7 +53,7 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug) -> Bug
         .chain(other.iter().map(|other| other.thread))
         .chain(waiting.iter().map(|waiting| waiting.thread))
         .collect();
-    let message = names.in_words(&failure.message);
+    let message = failure.message.clone();
     Bug {
         kind: failure.kind,
         message: if message.is_empty() {
@@ -88,12 +92,12 @@ pub(crate) fn step(
         machine,
         kinds: kinds.0.clone(),
     }
-    .step(0, step)
+    .step(0, step, &machine.backtrace(step.thread))
 }
 
 /// The source of `site`.
 pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site) -> Place {
-    Names::new(binary, machine).place(site)
+    Names::new(binary, machine).place(site, &[])
 }
 
 /// What kinds of objects the locations met so far are.
@@ -143,7 +147,7 @@ impl Describer<'_> {
         }
     }
 
-    fn step(&self, n: usize, step: &witness::Step) -> Step {
+    fn step(&self, n: usize, step: &witness::Step, calls: &[u64]) -> Step {
         let op = &step.op;
         let on = self.kind(op);
         let datum = |value| match on {
@@ -161,7 +165,7 @@ impl Describer<'_> {
             step: n as u32 + 1,
             thread: step.thread.0,
             switch: step.switch,
-            place: self.names.place(step.site),
+            place: self.names.place(step.site, calls),
             operation: words::operation(op, on).to_owned(),
             object: self.object(op),
             read: step.read.and_then(datum),
@@ -179,8 +183,14 @@ impl Describer<'_> {
             Some(op) => words::waits_for(op, self.kind(op), self.object(op).as_deref()),
             None => "for a value that nobody will write".to_owned(),
         };
-        // Whoever wrote the object last is the one that holds it.
-        let location = waiting.op.as_ref().and_then(Op::location);
+        // Whoever wrote a lock last is the one that holds it.
+        let lock = |op: &&Op| {
+            matches!(
+                self.kind(op),
+                Kind::Mutex | Kind::ReadWriteLock | Kind::Once
+            )
+        };
+        let location = waiting.op.as_ref().filter(lock).and_then(Op::location);
         let since = location.and_then(|location| {
             let writes =
                 |step: &witness::Step| step.op.location() == Some(location) && step.wrote.is_some();
@@ -195,17 +205,9 @@ impl Describer<'_> {
         }
     }
 
-    /// The source of `site`; where that is not the program's own code, its nearest caller.
+    /// The source of `site`, at which `thread` has stopped.
     fn site_of(&self, thread: ThreadId, site: Site) -> Place {
-        let place = self.names.place(site);
-        if place.file.is_some() {
-            return place;
-        }
-        let stack = self.names.stack(thread);
-        stack
-            .into_iter()
-            .find(|frame| frame.file.is_some())
-            .unwrap_or(place)
+        self.names.place(site, &self.machine.backtrace(thread))
     }
 
     fn stack(&self, thread: ThreadId) -> Stack {

@@ -34,9 +34,10 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The innermost of them.
-    pub(super) fn place(&self, site: Site) -> Place {
-        self.frames(site).into_iter().next().unwrap_or_default()
+    /// The source of `site`, which is reached through `calls`, if these are known.
+    pub(super) fn place(&self, site: Site, calls: &[u64]) -> Place {
+        let callers = calls.iter().flat_map(|&call| self.frames(Site(call)));
+        Place::nearest(self.frames(site).into_iter().chain(callers).collect())
     }
 
     /// The name of a location, and how its contents are written.
@@ -90,11 +91,11 @@ impl<'a> Names<'a> {
             number: n as u32 + 1,
             size: block.size,
             thread: block.thread.0,
-            place: self.place(block.site),
+            place: self.place(block.site, &[]),
             freed: block.freed.map(|(thread, site)| Party {
                 thread: thread.0,
                 what: "free".to_owned(),
-                place: self.place(site),
+                place: self.place(site, &[]),
             }),
         };
         blocks.iter().enumerate().map(describe).collect()
@@ -140,27 +141,6 @@ impl<'a> Names<'a> {
             return function;
         }
         Some(format!("&{}", self.memory(address, 0)?.name))
-    }
-
-    /// Replaces raw addresses in a message by what they are called.
-    pub(super) fn in_words(&self, message: &str) -> String {
-        let mut words = String::with_capacity(message.len());
-        let mut rest = message;
-        while let Some(at) = rest.find("0x") {
-            let digits = rest[at + 2..].find(|c: char| !c.is_ascii_hexdigit());
-            let end = digits.map_or(rest.len(), |n| at + 2 + n);
-            words.push_str(&rest[..at]);
-            let address = u64::from_str_radix(&rest[at + 2..end], 16).ok();
-            match address
-                .filter(|&a| a >= 4096)
-                .and_then(|a| self.memory(a, 0))
-            {
-                Some(found) => words.push_str(&found.name),
-                None => words.push_str(&rest[at..end]),
-            }
-            rest = &rest[end..];
-        }
-        words + rest
     }
 
     /// The calls that `thread` is in.

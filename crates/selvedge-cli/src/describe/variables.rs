@@ -100,7 +100,8 @@ impl Variables {
         found
     }
 
-    /// The variable that covers `address`, down to the part of `width` bytes there.
+    /// The variable that covers `address`, down to the part of `width` bytes there, or to what a
+    /// pointer would point to if that is zero.
     pub(super) fn find(&self, address: u64, width: u64) -> Option<Found> {
         let after = self
             .variables
@@ -159,6 +160,8 @@ impl Variables {
                 }
                 self.descend(*of, rest, width, found, depth);
             }
+            // A pointer to a structure is not one to its first member.
+            Some(Type::Structure { .. }) if width == 0 && offset == 0 => {}
             Some(Type::Structure { members, .. }) => {
                 let covering = members.iter().rev().find(|member| {
                     let size = self.size(member.type_, DEPTH).unwrap_or(0);

@@ -9,7 +9,7 @@ use selvedge_core::FailureKind;
 
 use super::snippet::{self, Remark};
 use super::table;
-use super::{Bug, Report, Verdict, thread_name};
+use super::{Bug, Place, Report, Verdict, thread_name};
 use crate::args::{self, name_of};
 use crate::describe::title;
 
@@ -232,26 +232,23 @@ fn explanation(bug: &Bug) -> String {
         );
     }
     for wait in &bug.waiting {
-        let _ = write!(
-            text,
-            "{} waits {} ({})",
-            thread_name(wait.thread),
-            wait.what,
-            wait.place
-        );
-        if let Some(on) = wait.on {
-            let _ = match wait.since.and_then(|step| bug.trace.get(step as usize - 1)) {
-                Some(step) => write!(
-                    text,
-                    ", which {} has had since step {} ({})",
-                    thread_name(on),
-                    step.step,
-                    step.place
-                ),
-                None => Ok(()),
-            };
+        let _ = write!(text, "{} waits {}", thread_name(wait.thread), wait.what);
+        let taken = wait.since.and_then(|step| bug.trace.get(step as usize - 1));
+        if let (Some(on), Some(step)) = (wait.on, taken) {
+            let (on, number) = (thread_name(on), step.step);
+            let _ = write!(
+                text,
+                ", which {on} has had since step {number} ({})",
+                step.place
+            );
         }
         text.push('\n');
+        match bug.stacks.iter().find(|stack| stack.thread == wait.thread) {
+            Some(stack) if stack.frames.iter().any(Place::is_users) => {
+                frames(&mut text, &stack.frames)
+            }
+            _ => frames(&mut text, std::slice::from_ref(&wait.place)),
+        }
     }
     for block in &bug.blocks {
         let _ = write!(
@@ -272,17 +269,35 @@ fn explanation(bug: &Bug) -> String {
         }
         text.push('\n');
     }
-    for stack in &bug.stacks {
+    let waits = |thread: u32| bug.waiting.iter().any(|wait| wait.thread == thread);
+    for stack in bug.stacks.iter().filter(|stack| !waits(stack.thread)) {
         let _ = writeln!(text, "{} {}", thread_name(stack.thread), stack.state);
-        for frame in &stack.frames {
-            let function = frame.function.as_deref().unwrap_or("?");
-            let _ = match &frame.file {
-                Some(_) => writeln!(text, "    {function} ({frame})"),
-                None => writeln!(text, "    {function}"),
-            };
-        }
+        frames(&mut text, &stack.frames);
     }
     text
+}
+
+/// A stack, without the insides of libraries: what the program calls of them says enough. A frame
+/// that repeats, as in a recursion, is written once.
+fn frames(text: &mut String, frames: &[Place]) {
+    let called_by_user = |n: usize| frames.get(n + 1).is_some_and(Place::is_users);
+    let shown: Vec<&Place> = frames
+        .iter()
+        .enumerate()
+        .filter(|&(n, frame)| frame.is_users() || called_by_user(n) || frames.len() == 1)
+        .map(|(_, frame)| frame)
+        .collect();
+    for group in shown.chunk_by(|one, other| one == other) {
+        let function = group[0].function.as_deref().unwrap_or("?");
+        let _ = write!(text, "    {function}");
+        if group[0].file.is_some() {
+            let _ = write!(text, " ({})", group[0]);
+        }
+        if group.len() > 1 {
+            let _ = write!(text, ", {} times", group.len());
+        }
+        text.push('\n');
+    }
 }
 
 fn statistics(report: &Report) -> String {

@@ -15,6 +15,7 @@ use selvedge_core::witness::Switch;
 use serde::{Deserialize, Serialize};
 
 use crate::args::Model;
+use crate::place;
 use crate::problem::Status;
 
 /// The version of the JSON that is printed.
@@ -93,6 +94,26 @@ pub(crate) struct Place {
     pub(crate) line: Option<u32>,
     /// The function, as it is written in the source.
     pub(crate) function: Option<String>,
+}
+
+impl Place {
+    /// Whether it lies in the program's own source.
+    pub(crate) fn is_users(&self) -> bool {
+        self.file
+            .as_ref()
+            .is_some_and(|file| !place::is_system(file))
+    }
+
+    /// The place a reader looks for in these calls, innermost first: the first one in the
+    /// program's own source.
+    pub(crate) fn nearest(calls: Vec<Place>) -> Place {
+        let users = calls.iter().position(Place::is_users);
+        let known = users.or_else(|| calls.iter().position(|place| place.file.is_some()));
+        calls
+            .into_iter()
+            .nth(known.unwrap_or(0))
+            .unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Place {

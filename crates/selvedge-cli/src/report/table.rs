@@ -74,7 +74,13 @@ fn what(step: &Step) -> String {
         words.push_str(object);
     }
     let values = match (step.operation.as_str(), &step.read, &step.wrote) {
-        ("lock" | "unlock" | "read-lock" | "write-lock" | "initialise" | "once-end", ..) => None,
+        (
+            "lock" | "unlock" | "read-lock" | "write-lock" | "initialise" | "once-end"
+            | "begin-wait" | "end-wait" | "wake-up" | "destroy",
+            ..,
+        ) => None,
+        ("signal" | "broadcast", _, Some(_)) => None,
+        ("signal" | "broadcast", ..) => Some(": nobody waits".to_owned()),
         ("try-lock" | "try-read-lock" | "try-write-lock", _, Some(_)) => None,
         ("try-lock" | "try-read-lock" | "try-write-lock", Some(held), None) => {
             Some(format!(" fails: {held}"))
@@ -95,6 +101,7 @@ fn what(step: &Step) -> String {
 
 fn reads_from(step: &Step, trace: &[Step]) -> String {
     match step.reads_from {
+        Some(ReadsFrom::Initial) if step.operation.ends_with("lock") => String::new(),
         Some(ReadsFrom::Initial) => "the initial value".to_owned(),
         Some(ReadsFrom::Step(number)) => match trace.get(number as usize - 1) {
             Some(writer) => format!("step {number} ({})", thread_name(writer.thread)),

@@ -339,7 +339,7 @@ impl Inspection<'_> {
     /// gcc does not announce.
     fn in_system_header(&mut self, section: SectionIndex, offset: u64) -> bool {
         let place = self.line(section, offset);
-        place.is_some_and(|(path, _)| path.starts_with("/usr/") || path.contains("/include/c++/"))
+        place.is_some_and(|(path, _)| place::is_system(&path))
     }
 
     /// `file:line: function`, as far as it is known.

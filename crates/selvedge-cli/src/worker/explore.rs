@@ -129,7 +129,12 @@ impl Observer<Watched<'_>> for Watcher<'_> {
             return;
         }
         self.known.borrow_mut().push(key);
-        let described = describe::bug(self.exploration.binary, machine.inner(), bug);
+        let described = describe::bug(
+            self.exploration.binary,
+            machine.inner(),
+            bug,
+            &describe::Calls::default(),
+        );
         (self.exploration.reply)(Reply::Bug(Box::new(FoundBug {
             described,
             raw: bug.clone(),

@@ -1,51 +1,226 @@
-//! Following a recorded schedule.
+//! Following a recorded schedule in a fresh process.
+//!
+//! Numbers of threads and locations are handed out as a search meets them, so they can be others
+//! here. What a schedule fixes is who goes on in what order, which step each read gets its value
+//! from, and which alternative is taken; numbers are translated and values computed anew.
 
+use std::collections::HashMap;
 use std::mem::discriminant;
 
-use selvedge_core::interleave::Run;
-use selvedge_core::report::Bug as RawBug;
-use selvedge_core::{FailureKind, Machine as _, Op, Pending, Stop, ThreadId};
+use selvedge_core::report::{Bug as RawBug, Waiting};
+use selvedge_core::witness::{self, Origin, Witness};
+use selvedge_core::{
+    Effect, FailureKind, Function, Location, Machine as _, Op, Outcome, Pending, ThreadId, Value,
+};
 
 use super::journal::Watched;
-use super::protocol::Replayed;
-use crate::describe::{self, Binary};
+use super::protocol::{FoundBug, Replayed};
+use crate::describe::{self, Binary, Calls};
 
 /// Runs the schedule of `bug`, step by step, and looks how it ends.
 pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary) -> Replayed {
-    let mut run = Run::new(machine);
-    for (n, step) in bug.witness.steps.iter().enumerate() {
-        let pending = run.machine().pending(step.thread);
-        let as_before = matches!(pending, Pending::Op(op) if same_sort(&op, &step.op));
-        if !as_before || run.alternatives(step.thread) <= step.choice {
-            let what = format!("{} does something else in step {}", step.thread, n + 1);
-            return Replayed::Diverged(what);
-        }
-        run.step(step.thread, step.choice);
-    }
-    let stopped = |thread: ThreadId| match run.machine().pending(thread) {
-        Pending::Stopped(Stop::Refused) => false,
-        _ => run.alternatives(thread) == 0,
+    machine.reset();
+    let mut follower = Follower {
+        machine,
+        threads: HashMap::from([(ThreadId::MAIN, ThreadId::MAIN)]),
+        locations: HashMap::new(),
+        steps: Vec::new(),
+        calls: Calls::default(),
     };
-    let stuck = (0..run.machine().threads() as u32)
-        .map(ThreadId)
-        .all(stopped);
-    let failure = run.machine().failure().or_else(|| run.machine().leftover());
-    let native = run.machine().inner();
-    let mut again = bug.clone();
-    match (failure, bug.failure.kind) {
-        (Some(failure), _) => again.failure = failure,
-        (None, FailureKind::Deadlock | FailureKind::Livelock) if stuck => {
-            again.failure.site = native.site(again.failure.thread);
-            for waiting in &mut again.waiting {
-                waiting.site = native.site(waiting.thread);
-            }
+    for (n, step) in bug.witness.steps.iter().enumerate() {
+        if let Err(what) = follower.step(step) {
+            return Replayed::Diverged(format!("in step {}, {what}", n + 1));
         }
-        _ => return Replayed::Passed,
     }
-    Replayed::Failed(Box::new(describe::bug(binary, native, &again)))
+    match follower.ending(bug) {
+        Some(raw) => {
+            let described = describe::bug(binary, follower.machine.inner(), &raw, &follower.calls);
+            Replayed::Failed(Box::new(FoundBug { described, raw }))
+        }
+        None => Replayed::Passed,
+    }
 }
 
-/// Whether two operations are the same apart from the values that they write.
-fn same_sort(one: &Op, other: &Op) -> bool {
-    discriminant(one) == discriminant(other) && one.location() == other.location()
+struct Follower<'a, 'm> {
+    machine: &'a mut Watched<'m>,
+    /// From recorded numbers to those of this process.
+    threads: HashMap<ThreadId, ThreadId>,
+    locations: HashMap<Location, Location>,
+    /// What was done so far, in numbers and values of this process.
+    steps: Vec<witness::Step>,
+    /// The calls that each step was taken in.
+    calls: Calls,
+}
+
+impl Follower<'_, '_> {
+    fn step(&mut self, recorded: &witness::Step) -> Result<(), String> {
+        let thread = self.thread(recorded.thread)?;
+        let op = match self.machine.pending(thread) {
+            Pending::Op(op) if self.corresponds(&recorded.op, &op) => op,
+            Pending::Op(_) => return Err(format!("{thread} does something else")),
+            Pending::Stopped(_) | Pending::Absent => return Err(format!("{thread} has stopped")),
+        };
+        let read = self.read(recorded, &op);
+        let wrote = match (op, read) {
+            (Op::Store { value, .. }, _) => Some(value),
+            (Op::Update { function, .. }, Some(read)) => match function.apply(read) {
+                Effect::Write(value) => Some(value),
+                Effect::Keep => None,
+                Effect::Choose(alternatives) if recorded.choice < alternatives => {
+                    Some(function.choose(read, recorded.choice))
+                }
+                Effect::Choose(_) => return Err(format!("{thread} has fewer alternatives")),
+                Effect::Block => return Err(format!("{thread} has to wait")),
+            },
+            _ => None,
+        };
+        let step = witness::Step {
+            thread,
+            switch: recorded.switch,
+            op,
+            site: self.machine.site(thread),
+            read,
+            origin: recorded.origin,
+            wrote,
+            choice: recorded.choice,
+            clock: self.clock(&recorded.clock),
+        };
+        self.calls.0.push(self.machine.inner().backtrace(thread));
+        let Outcome { read, wrote } = step.outcome();
+        self.machine
+            .resume(thread, Outcome { read, wrote }, &step.clock);
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn thread(&self, recorded: ThreadId) -> Result<ThreadId, String> {
+        let known = self.threads.get(&recorded).copied();
+        known.ok_or_else(|| format!("{recorded} has not been created"))
+    }
+
+    /// Whether two operations are the same but for their values; notes which numbers correspond.
+    fn corresponds(&mut self, recorded: &Op, op: &Op) -> bool {
+        if discriminant(recorded) != discriminant(op) {
+            return false;
+        }
+        match (recorded, op) {
+            (
+                Op::Update { function: one, .. },
+                Op::Update {
+                    function: other, ..
+                },
+            ) if !same_function(one, other) => return false,
+            (Op::Create { child: one }, Op::Create { child: other }) => {
+                return *self.threads.entry(*one).or_insert(*other) == *other;
+            }
+            (Op::Join { child: one }, Op::Join { child: other }) => {
+                return self.threads.get(one) == Some(other);
+            }
+            _ => {}
+        }
+        match (recorded.location(), op.location()) {
+            (Some(one), Some(other)) => *self.locations.entry(one).or_insert(other) == other,
+            (None, None) => true,
+            _ => false,
+        }
+    }
+
+    fn read(&self, recorded: &witness::Step, op: &Op) -> Option<Value> {
+        let location = op.location().filter(|_| !matches!(op, Op::Store { .. }));
+        match (recorded.origin, location) {
+            (Some(Origin::Step(step)), Some(_)) => {
+                let writer = self.steps.get(step as usize);
+                writer.and_then(|writer| writer.wrote).or(recorded.read)
+            }
+            (Some(Origin::Initial), Some(location)) => Some(self.machine.initial(location)),
+            _ => recorded.read,
+        }
+    }
+
+    fn clock(&self, recorded: &[u32]) -> Vec<u32> {
+        let mut clock = vec![0; self.machine.threads()];
+        for (thread, &events) in recorded.iter().enumerate() {
+            if let Some(thread) = self.threads.get(&ThreadId(thread as u32))
+                && let Some(place) = clock.get_mut(thread.index())
+            {
+                *place = events;
+            }
+        }
+        clock
+    }
+
+    /// The bug as it is now, if there is one.
+    fn ending(&self, bug: &RawBug) -> Option<RawBug> {
+        let machine = &*self.machine;
+        let mut failure = bug.failure.clone();
+        let mut waiting = Vec::new();
+        match machine.failure().or_else(|| machine.leftover()) {
+            Some(found) => failure = found,
+            None => {
+                if !matches!(failure.kind, FailureKind::Deadlock | FailureKind::Livelock) {
+                    return None;
+                }
+                for recorded in &bug.waiting {
+                    waiting.push(self.waiting(recorded)?);
+                }
+                failure.thread = self.thread(failure.thread).ok()?;
+                failure.site = machine.site(failure.thread);
+                let names: Vec<String> = waiting.iter().map(|w| w.thread.to_string()).collect();
+                if let Some(list) = failure.message.find('(') {
+                    failure.message.truncate(list);
+                    failure.message.push_str(&format!("({})", names.join(", ")));
+                }
+            }
+        }
+        let Witness {
+            preemptions,
+            switches,
+            ..
+        } = bug.witness;
+        let witness = Witness {
+            steps: self.steps.clone(),
+            preemptions,
+            switches,
+        };
+        Some(RawBug {
+            failure,
+            witness,
+            waiting,
+        })
+    }
+
+    fn waiting(&self, recorded: &Waiting) -> Option<Waiting> {
+        let thread = self.thread(recorded.thread).ok()?;
+        let on = match recorded.on {
+            Some(on) => Some(self.thread(on).ok()?),
+            None => None,
+        };
+        let op = match (self.machine.pending(thread), recorded.op) {
+            (Pending::Op(op), Some(_)) => Some(op),
+            (Pending::Stopped(_), None) => None,
+            _ => return None,
+        };
+        Some(Waiting {
+            thread,
+            op,
+            site: self.machine.site(thread),
+            on,
+        })
+    }
+}
+
+fn same_function(one: &Function, other: &Function) -> bool {
+    match (one, other) {
+        (
+            Function::Memory { width, rmw },
+            Function::Memory {
+                width: width_,
+                rmw: rmw_,
+            },
+        ) => width == width_ && discriminant(rmw) == discriminant(rmw_),
+        (Function::Object(one), Function::Object(other)) => {
+            discriminant(one) == discriminant(other)
+        }
+        _ => false,
+    }
 }

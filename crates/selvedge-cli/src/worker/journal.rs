@@ -48,7 +48,7 @@ impl<'a> Watched<'a> {
         &self.machine
     }
 
-    fn note(&mut self, thread: ThreadId, outcome: Outcome) {
+    fn note(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let Some(listener) = &mut self.listener else {
             return;
         };
@@ -77,6 +77,7 @@ impl<'a> Watched<'a> {
             } else {
                 0
             },
+            clock: clock.to_vec(),
         };
         self.last = thread;
         listener(&self.machine, Some(&step));
@@ -112,7 +113,7 @@ impl Machine for Watched<'_> {
         self.steps += 1;
         self.counters.steps().store(self.steps, Ordering::Relaxed);
         if self.runs >= self.journal_from {
-            self.note(thread, outcome);
+            self.note(thread, outcome, clock);
         }
         self.machine.resume(thread, outcome, clock);
     }

@@ -29,11 +29,17 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
             };
             reply(Reply::Searched(exploration.run(&mut machine)));
         }
-        Task::Replay { bug } => {
-            let replayed = follow::schedule(&mut machine, bug, &binary);
-            reply(Reply::Replayed(replayed));
+        Task::Replay(bugs) => {
+            for bug in bugs {
+                reply(Reply::Replayed(follow::schedule(
+                    &mut machine,
+                    bug,
+                    &binary,
+                )));
+            }
         }
     }
+    reply(Reply::Done);
 }
 
 fn settings(machine: &args::Machine, show_output: bool) -> Settings {

@@ -37,11 +37,8 @@ pub(crate) struct Request {
 pub(crate) enum Task {
     /// Explore every execution.
     Search(Search),
-    /// Run one schedule and see whether it ends as it did before.
-    Replay {
-        /// The bug it led to.
-        bug: Box<RawBug>,
-    },
+    /// Run the schedules of these bugs and see whether they end as they did before.
+    Replay(Vec<RawBug>),
 }
 
 /// A search.
@@ -83,8 +80,10 @@ pub(crate) enum Reply {
     Step(Box<(report::Step, witness::Step)>),
     /// The search has ended.
     Searched(Searched),
-    /// The schedule has been run again.
+    /// A schedule has been run again.
     Replayed(Replayed),
+    /// There is nothing more to say.
+    Done,
 }
 
 /// Why a program cannot be loaded.
@@ -128,7 +127,7 @@ pub(crate) struct Searched {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Replayed {
     /// In a failure, as it is now.
-    Failed(Box<report::Bug>),
+    Failed(Box<FoundBug>),
     /// The program did something else than the schedule says.
     Diverged(String),
     /// The schedule was followed to its end and nothing failed.

@@ -98,10 +98,7 @@ pub(crate) fn run(
     let finished = loop {
         match worker.replies.recv_timeout(TICK) {
             Ok(reply) => {
-                let last = matches!(
-                    reply,
-                    Reply::Searched(_) | Reply::Replayed(_) | Reply::Unloadable(_)
-                );
+                let last = matches!(reply, Reply::Done | Reply::Unloadable(_));
                 listen(reply);
                 if last {
                     break true;
