@@ -60,7 +60,7 @@ fn variable(library: &Path, address: u64) -> Option<String> {
         .find(|symbol| {
             let offset = address.wrapping_sub(symbol.address());
             symbol.is_definition()
-                && symbol.kind() == SymbolKind::Data
+                && matches!(symbol.kind(), SymbolKind::Data | SymbolKind::Text)
                 && offset < symbol.size().max(1)
         })?;
     let name = symbol.name().ok()?;

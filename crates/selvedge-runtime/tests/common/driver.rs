@@ -63,7 +63,7 @@ impl Driver {
         let mut clock = self.clocks.remove(&thread).unwrap_or_default();
         clock.resize(machine.threads().max(clock.len()), 0);
         let mut outcome = Outcome::default();
-        if let Some(at) = op.location() {
+        if let Op::Load { at, .. } | Op::Update { at, .. } = op {
             join(&mut clock, self.released.get(&at).map_or(&[][..], |c| c));
         }
         match op {

@@ -1,0 +1,294 @@
+//! Bad accesses to memory are failures of the thread that makes them.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::driver::{Driver, every_interleaving};
+use common::ends::{End, end, ends, failure, plain_sc};
+use common::{Build, CLANG, GCC, Program, isolated};
+use selvedge_core::FailureKind::{
+    BadFree, DoubleFree, HeapOverflow, NullDereference, UseAfterFree, WildAccess,
+};
+use selvedge_core::{FailureKind, Machine, Op};
+use selvedge_runtime::Settings;
+
+/// A program whose main does `body`.
+fn program(body: &str) -> String {
+    format!(
+        "#include <stdlib.h>
+         #include <string.h>
+         #include <stdatomic.h>
+         struct s {{ long a, b, c; }};
+         char *volatile sink;
+         int main(void) {{ {body}; return 0; }}"
+    )
+}
+
+fn fails(body: &str, kind: FailureKind, message: &str) {
+    for build in Build::installed(&[GCC, CLANG]) {
+        for settings in [Settings::default(), plain_sc()] {
+            let failure = failure(build, &program(body), settings);
+            assert_eq!(
+                (failure.kind, &*failure.message),
+                (kind, message),
+                "{build:?} {body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn null_pointers_are_found() {
+    isolated("null_pointers_are_found", || {
+        let read = "read of 4 bytes through a null pointer (address 0x0)";
+        fails("int *p = 0; return *p", NullDereference, read);
+        let write = "write of 8 bytes through a null pointer (address 0x10)";
+        fails("struct s *p = 0; p->c = 1", NullDereference, write);
+        let atomic = "atomic read of 4 bytes through a null pointer (address 0x0)";
+        fails("atomic_int *p = 0; atomic_load(p)", NullDereference, atomic);
+        let range = "write of 24 bytes through a null pointer (address 0x0)";
+        fails("memset((void *)0, 1, 24)", NullDereference, range);
+    });
+}
+
+#[test]
+fn freed_memory_stays_recognisable() {
+    isolated("freed_memory_stays_recognisable", || {
+        let read = "read of 1 byte in a heap block of 8 bytes, at offset 3, which has been freed";
+        fails(
+            "char *p = malloc(8); free(p); malloc(8); return p[3]",
+            UseAfterFree,
+            read,
+        );
+        let write = "write of 8 bytes in a heap block of 16 bytes, which has been freed";
+        fails("long *p = malloc(16); free(p); *p = 1", UseAfterFree, write);
+        let atomic = "atomic write of 4 bytes in a heap block of 4 bytes, which has been freed";
+        fails(
+            "atomic_int *p = malloc(4); free(p); atomic_store(p, 1)",
+            UseAfterFree,
+            atomic,
+        );
+        let twice = "a heap block of 5 bytes is freed twice";
+        fails("char *p = malloc(5); free(p); free(p)", DoubleFree, twice);
+    });
+}
+
+#[test]
+fn only_blocks_can_be_freed() {
+    isolated("only_blocks_can_be_freed", || {
+        let inside = "free of a heap block of 9 bytes, at offset 1, which is not the start of a \
+                      heap block";
+        fails("char *p = malloc(9); free(p + 1)", BadFree, inside);
+        let global = "free of `sink`, which was not allocated";
+        fails("free((void *)&sink)", BadFree, global);
+        let stack = "free of the stack of T0, which was not allocated";
+        fails("int x; void *p = &x; free(p)", BadFree, stack);
+        fails(
+            "free(main)",
+            BadFree,
+            "free of `main`, which was not allocated",
+        );
+    });
+}
+
+#[test]
+fn the_ends_of_blocks_are_exact() {
+    isolated("the_ends_of_blocks_are_exact", || {
+        let after = "write of 1 byte just past the end of a block of 5 bytes";
+        fails(
+            "char *p = malloc(5); p[4] = 1; p[5] = 1",
+            HeapOverflow,
+            after,
+        );
+        let across = "read of 4 bytes across the end of a block of 6 bytes";
+        fails(
+            "char *p = malloc(6); return *(int *)(p + 4)",
+            HeapOverflow,
+            across,
+        );
+        let far = "write of 4 bytes 12 bytes past the end of a block of 4 bytes";
+        fails("int *p = malloc(4); malloc(4); p[4] = 1", HeapOverflow, far);
+        let before = "read of 1 byte 15 bytes past the end of a block of 16 bytes";
+        fails(
+            "malloc(16); char *p = malloc(16); return p[-1]",
+            HeapOverflow,
+            before,
+        );
+        let range = "write of 17 bytes across the end of a block of 16 bytes";
+        fails(
+            "char *p = malloc(16); memset(p, 0, 16); memset(p, 0, 17)",
+            HeapOverflow,
+            range,
+        );
+        let none = "write of 1 byte just past the end of a block of 0 bytes";
+        fails("char *p = malloc(0); *p = 1", HeapOverflow, none);
+    });
+}
+
+#[test]
+fn memory_that_does_not_exist_is_found() {
+    isolated("memory_that_does_not_exist_is_found", || {
+        let read = "read of address 0x123450000, which may not be accessed";
+        fails("return *(int *)0x123450000", WildAccess, read);
+        fails("return *(volatile int *)0x123450000", WildAccess, read);
+        fails("atomic_load((atomic_int *)0x123450000)", WildAccess, read);
+        fails("memcpy(&sink, (void *)0x123450000, 8)", WildAccess, read);
+        let impossible = "access to an impossible address";
+        fails("return *(int *)0xdead000000000000", WildAccess, impossible);
+    });
+}
+
+#[test]
+fn constants_cannot_be_written() {
+    isolated("constants_cannot_be_written", || {
+        for build in Build::installed(&[GCC, CLANG]) {
+            for body in [
+                "char *p = \"abc\"; *p = 1",
+                "static const atomic_int x = 1; atomic_store((atomic_int *)&x, 2)",
+                "static const atomic_int x = 1; atomic_fetch_add((atomic_int *)&x, 2)",
+            ] {
+                let failure = failure(build, &program(body), Settings::default());
+                assert_eq!(failure.kind, WildAccess, "{body}");
+                assert!(
+                    failure.message.starts_with("write to address"),
+                    "{}",
+                    failure.message
+                );
+            }
+        }
+    });
+}
+
+/// The access and the `free` are not ordered: whichever comes first in a schedule, it is found.
+#[test]
+fn a_free_that_nothing_orders_after_an_access_is_found() {
+    isolated(
+        "a_free_that_nothing_orders_after_an_access_is_found",
+        || {
+            for access in [
+                "*(int *)p = 1",
+                "atomic_load((atomic_int *)p)",
+                "memset(p, 0, 3)",
+            ] {
+                let source = format!(
+                    "#include <pthread.h>
+                 #include <stdatomic.h>
+                 #include <stdlib.h>
+                 #include <string.h>
+                 atomic_int x;
+                 static void *worker(void *p) {{ {access}; atomic_store(&x, 1); return 0; }}
+                 int main(void) {{
+                     void *p = malloc(8);
+                     pthread_t a;
+                     pthread_create(&a, 0, worker, p);
+                     atomic_store(&x, 2);
+                     free(p);
+                     pthread_join(a, 0);
+                     return 0;
+                 }}"
+                );
+                for build in Build::installed(&[GCC, CLANG]) {
+                    for settings in [Settings::default(), plain_sc()] {
+                        let ends = ends(build, &source, settings);
+                        let found = BTreeSet::from([End::Failed(UseAfterFree)]);
+                        assert_eq!(ends, found, "{build:?} {access}");
+                    }
+                }
+            }
+        },
+    );
+}
+
+/// Two threads allocate, in any order; each always gets the same addresses, full of zeros.
+#[test]
+fn addresses_do_not_depend_on_the_interleaving() {
+    isolated("addresses_do_not_depend_on_the_interleaving", || {
+        let source = "
+            #include <pthread.h>
+            #include <stdatomic.h>
+            #include <stdlib.h>
+            #include <string.h>
+            _Atomic(char *) x, y;
+            static char *block(size_t size) {
+                char *p = malloc(size);
+                for (size_t i = 0; i < size; i++)
+                    if (p[i]) abort();
+                memset(p, 0xaa, size);
+                return p;
+            }
+            static void *worker(void *p) {
+                _Atomic(char *) *at = p;
+                free(block(24));
+                atomic_store(at, block(8));
+                atomic_store(at, block(40));
+                return 0;
+            }
+            int main(void) {
+                pthread_t a, b;
+                pthread_create(&a, 0, worker, &x);
+                pthread_create(&b, 0, worker, &y);
+                pthread_join(a, 0);
+                pthread_join(b, 0);
+                return 0;
+            }";
+        let program = Program::build(GCC, source);
+        let mut machine = program.load(Settings::default());
+        let mut seen = BTreeSet::new();
+        let count = every_interleaving(&mut machine, |machine, driver| {
+            assert_eq!(end(machine), End::Complete);
+            let mut stored: Vec<_> = driver
+                .steps
+                .iter()
+                .filter_map(|(thread, op, _)| match op {
+                    Op::Store { value, .. } => Some((*thread, *value)),
+                    _ => None,
+                })
+                .collect();
+            stored.sort_by_key(|(thread, _)| *thread);
+            seen.insert(stored);
+        });
+        assert!(count >= 6);
+        assert_eq!(seen.len(), 1, "{seen:?}");
+        let stored: BTreeSet<_> = seen.into_iter().flatten().map(|(_, value)| value).collect();
+        assert_eq!(stored.len(), 4, "different blocks have different addresses");
+    });
+}
+
+#[test]
+fn the_heap_has_a_limit() {
+    isolated("the_heap_has_a_limit", || {
+        let settings = Settings {
+            heap_limit: 1 << 20,
+            ..Settings::default()
+        };
+        let body = "char *p = malloc(1 << 19); if (!p) abort(); p = malloc(3 << 18)";
+        let failure = failure(GCC, &program(body), settings);
+        assert_eq!(failure.kind, FailureKind::OutOfMemory);
+    });
+}
+
+#[test]
+fn a_block_is_found_by_address() {
+    isolated("a_block_is_found_by_address", || {
+        let program = Program::build(GCC, &program("sink = malloc(20); free(sink)"));
+        let mut machine = program.load(Settings::default());
+        let mut driver = Driver::default();
+        machine.reset();
+        let selvedge_core::Pending::Op(Op::Store { value, .. }) =
+            machine.pending(selvedge_core::ThreadId::MAIN)
+        else {
+            panic!("a volatile store");
+        };
+        let block = machine.heap_block(value as u64 + 7).expect("a block");
+        assert_eq!(
+            (block.start, block.size, block.freed),
+            (value as u64, 20, None)
+        );
+        while driver.enabled(&machine, selvedge_core::ThreadId::MAIN) {
+            driver.step(&mut machine, selvedge_core::ThreadId::MAIN);
+        }
+        let block = machine.heap_block(value as u64).expect("a block");
+        assert!(block.freed.is_some());
+    });
+}
