@@ -69,11 +69,12 @@ impl NativeMachine {
     pub fn backtrace(&self, thread: ThreadId) -> Vec<u64> {
         with(|runtime| match runtime.threads.get(thread.index()) {
             Some(known) if known.run == runtime.run => {
-                let calls = known
-                    .frames
-                    .return_addresses()
-                    .map(|address| address as u64);
-                std::iter::once(known.site as u64).chain(calls).collect()
+                let calls = known.frames.return_addresses();
+                std::iter::once(known.site)
+                    .chain(calls)
+                    .filter(|&address| runtime.image.whole.contains(address))
+                    .map(|address| address as u64)
+                    .collect()
             }
             _ => Vec::new(),
         })
