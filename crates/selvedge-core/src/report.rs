@@ -33,6 +33,9 @@ pub enum Ending {
     FirstBug,
     /// The observer said so.
     Stopped,
+    /// Everything the algorithm asks for was explored, but it is one that may leave executions
+    /// out: finding nothing proves nothing.
+    Lossy,
     /// The program does something that is not modelled.
     Refused(String),
     /// The program behaved differently when it was run again under the same schedule.

@@ -117,21 +117,22 @@ fn is_newest(graph: &Graph, slot: Slot, event: &Event) -> bool {
 
 /// What the search remembers, kept for its memory.
 #[derive(Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     ends: Vec<u32>,
     done: Vec<u32>,
     failed: FxHashMap<(u128, ThreadId), u32>,
 }
 
 /// The search for a linearisation.
-struct Linear<'a, C> {
+pub(crate) struct Linear<'a, C> {
     graph: &'a Graph,
     model: &'a C,
     scratch: &'a mut Scratch,
 }
 
 impl<'a, C: Model> Linear<'a, C> {
-    fn new(graph: &'a Graph, model: &'a C, scratch: &'a mut Scratch) -> Linear<'a, C> {
+    /// Over all of `graph`.
+    pub(crate) fn new(graph: &'a Graph, model: &'a C, scratch: &'a mut Scratch) -> Linear<'a, C> {
         scratch.failed.clear();
         scratch.ends.clear();
         for thread in 0..graph.threads() {
@@ -150,7 +151,7 @@ impl<'a, C: Model> Linear<'a, C> {
     }
 
     /// The cost and the last thread of a linearisation within `budget`, if there is one.
-    fn search(mut self, budget: u32) -> Option<(u32, ThreadId)> {
+    pub(crate) fn search(mut self, budget: u32) -> Option<(u32, ThreadId)> {
         let threads = self.graph.threads();
         let mut done = std::mem::take(&mut self.scratch.done);
         done.clear();

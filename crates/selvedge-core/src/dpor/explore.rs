@@ -1,0 +1,414 @@
+//! The skeleton that all interleaving engines share: nodes, sleep sets, replay, reports.
+
+use std::ops::ControlFlow;
+
+use super::act::{Act, Next};
+use super::threads::ThreadSet;
+use super::trace::{Place, Trace};
+use super::{Algorithm, Statistics};
+use crate::failure::Failure;
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Pending, Stop};
+use crate::op::Op;
+use crate::report::{self, Bug, Counts, Ending, Observer, Waiting};
+use crate::trust::Settings;
+use crate::witness;
+
+/// A state on the way, before the step of the same number.
+#[derive(Default)]
+pub(super) struct Node {
+    /// `enabled(E)`
+    pub(super) enabled: ThreadSet,
+    /// `back(E)`: the threads to explore from here.
+    pub(super) back: ThreadSet,
+    /// Those of `back` that were explored or rejected.
+    pub(super) done: ThreadSet,
+    /// Steps that would lead to executions seen before.
+    pub(super) sleep: Vec<Act>,
+    /// Threads added for the bound's sake, not for a race.
+    pub(super) conservative: ThreadSet,
+    /// Threads that ended with the step they took from here.
+    pub(super) ended: ThreadSet,
+    /// `b(E)`: preemptions on the way here.
+    pub(super) preemptions: u32,
+    /// The thread being explored, with how many alternatives are untried.
+    current: Option<(ThreadId, u32)>,
+}
+
+impl Node {
+    pub(super) fn asleep(&self, thread: ThreadId) -> bool {
+        self.sleep.iter().any(|act| act.thread == thread)
+    }
+
+    /// Some thread to explore, the oldest first.
+    pub(super) fn untried(&self) -> Option<ThreadId> {
+        let mut back = self.back.iter();
+        back.find(|&thread| !self.done.contains(thread) && !self.asleep(thread))
+    }
+
+    fn clear(&mut self) {
+        self.enabled.clear();
+        self.back.clear();
+        self.done.clear();
+        self.sleep.clear();
+        self.conservative.clear();
+        self.ended.clear();
+        self.preemptions = 0;
+        self.current = None;
+    }
+}
+
+/// What an algorithm works on.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) trace: Trace,
+    /// One for each step, and one for the end; those beyond are kept for their memory.
+    nodes: Vec<Node>,
+    /// `next(p)` at the end of the trace; meaningful while the machine stands there.
+    next: Vec<Option<Next>>,
+    pub(super) statistics: Statistics,
+    /// Scratch of the race detection.
+    pub(super) places: Vec<Place>,
+    pub(super) threads: Vec<ThreadId>,
+}
+
+impl State {
+    /// The node at the end of the trace.
+    pub(super) fn here(&mut self) -> &mut Node {
+        &mut self.nodes[self.trace.len()]
+    }
+
+    pub(super) fn node(&self, place: Place) -> &Node {
+        &self.nodes[place]
+    }
+
+    pub(super) fn node_mut(&mut self, place: Place) -> &mut Node {
+        &mut self.nodes[place]
+    }
+
+    /// `next(p)`, if `thread` is about to do something.
+    pub(super) fn next(&self, thread: ThreadId) -> Option<&Next> {
+        self.next.get(thread.index())?.as_ref()
+    }
+
+    /// `b(E.p)`
+    pub(super) fn preemptions_with(&self, thread: ThreadId) -> u32 {
+        let node = &self.nodes[self.trace.len()];
+        let running = self.trace.running();
+        let preempts = running != thread && node.enabled.contains(running);
+        node.preemptions + u32::from(preempts)
+    }
+
+    /// The enabled threads that do not sleep; with `running_first`, that one in front.
+    pub(super) fn awake(&self, running_first: bool) -> impl Iterator<Item = ThreadId> + '_ {
+        let node = &self.nodes[self.trace.len()];
+        let running = running_first.then(|| self.trace.running());
+        let awake = move |&thread: &ThreadId| node.enabled.contains(thread) && !node.asleep(thread);
+        let rest = node
+            .enabled
+            .iter()
+            .filter(move |&thread| Some(thread) != running);
+        running.into_iter().chain(rest).filter(awake)
+    }
+}
+
+/// An exploration of a machine by an algorithm.
+pub(super) struct Search<'a, M, O, A> {
+    pub(super) machine: &'a mut M,
+    pub(super) observer: &'a mut O,
+    pub(super) settings: Settings,
+    pub(super) algorithm: A,
+    pub(super) state: State,
+    /// Whether the machine stands at the end of the trace.
+    pub(super) in_step: bool,
+    pub(super) counts: Counts,
+    pub(super) bugs: Vec<Bug>,
+    pub(super) unrolled: bool,
+}
+
+impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
+    /// `explore(⟨⟩, ∅)`, with a stack of nodes in place of the recursion.
+    pub(super) fn run(&mut self) -> ControlFlow<Ending> {
+        self.machine.reset();
+        self.in_step = true;
+        self.state.nodes.push(Node::default());
+        self.state.trace.reserve_threads(self.machine.threads());
+        self.check(ThreadId::MAIN)?;
+        self.arrive()?;
+        loop {
+            if let Some((thread, choice)) = self.choose()? {
+                self.take(thread, choice)?;
+                self.arrive()?;
+            } else if self.state.trace.len() == 0 {
+                return ControlFlow::Continue(());
+            } else {
+                self.leave();
+            }
+        }
+    }
+
+    /// A new node: who is enabled, what races, and whom to try first.
+    fn arrive(&mut self) -> ControlFlow<Ending> {
+        // A bug found on the way here took the machine somewhere else.
+        self.replay()?;
+        self.look();
+        let state = &mut self.state;
+        for index in 0..state.next.len() {
+            if state.next[index].is_some_and(|next| next.enabled()) {
+                state.here().enabled.insert(ThreadId(index as u32));
+            }
+        }
+        self.algorithm.arrive(state);
+        if state.here().enabled.is_empty() {
+            return self.finish();
+        }
+        if self.algorithm.begin(state) {
+            return ControlFlow::Continue(());
+        }
+        let asleep = self.settings.preemptions.is_none() || state.awake(false).next().is_none();
+        if asleep {
+            state.statistics.sleep_blocked += 1;
+            self.counts.blocked += 1;
+        } else {
+            state.statistics.rejected_schedulings += 1;
+            self.counts.bound_blocked += 1;
+        }
+        self.progress()
+    }
+
+    /// The next step to explore from the last node, allowed by the bound.
+    fn choose(&mut self) -> ControlFlow<Ending, Option<(ThreadId, u32)>> {
+        if let Some((thread, left)) = self.state.here().current
+            && left > 0
+        {
+            self.replay()?;
+            let all = self.state.next(thread).map_or(0, |next| next.alternatives);
+            self.state.here().current = Some((thread, left - 1));
+            return ControlFlow::Continue(Some((thread, all - left)));
+        }
+        while let Some((thread, choice)) = self.algorithm.choose(&mut self.state) {
+            self.replay()?;
+            if !self.algorithm.allows(&mut self.state, thread) {
+                self.state.statistics.rejected_branches += 1;
+                continue;
+            }
+            self.algorithm.depart(&mut self.state, thread);
+            let all = self.state.next(thread).map_or(0, |next| next.alternatives);
+            let (choice, left) = match choice {
+                Some(choice) => (choice, 0),
+                None => (0, all - 1),
+            };
+            self.state.here().current = Some((thread, left));
+            return ControlFlow::Continue(Some((thread, choice)));
+        }
+        ControlFlow::Continue(None)
+    }
+
+    /// `E.p`
+    fn take(&mut self, thread: ThreadId, choice: u32) -> ControlFlow<Ending> {
+        let state = &mut self.state;
+        let here = state.trace.len();
+        let next = *state.next(thread).expect("an enabled thread has a step");
+        debug_assert!(next.enabled());
+        if state.nodes.len() <= here + 1 {
+            state.nodes.push(Node::default());
+        }
+        let preemptions = state.preemptions_with(thread);
+        let (before, after) = state.nodes.split_at_mut(here + 1);
+        let node = &mut after[0];
+        node.clear();
+        // Sleep': those that do not mind the step.
+        let sleep = before[here].sleep.iter();
+        node.sleep
+            .extend(sleep.filter(|act| !act.conflicts(&next.act)));
+        node.preemptions = preemptions;
+        state.trace.push(&next, choice);
+        let step = state.trace.step(here);
+        let clock = state.trace.graph.causality(step.last);
+        self.machine.resume(thread, step.outcome, clock);
+        self.state.trace.reserve_threads(self.machine.threads());
+        self.check(thread)?;
+        match next.op {
+            Op::Create { child } => self.check(child),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Back to the node before; the thread explored from there may go to sleep.
+    fn leave(&mut self) {
+        let step = *self
+            .state
+            .trace
+            .steps()
+            .last()
+            .expect("not at the first node");
+        self.state.trace.pop();
+        self.in_step = false;
+        if matches!(self.state.here().current, Some((_, 0)))
+            && self.algorithm.sleeps(&mut self.state, &step.act)
+        {
+            self.state.here().sleep.push(step.act);
+        }
+    }
+
+    /// Resets the machine and repeats the trace, unless it stands there.
+    fn replay(&mut self) -> ControlFlow<Ending> {
+        if self.in_step {
+            return ControlFlow::Continue(());
+        }
+        self.machine.reset();
+        for step in self.state.trace.steps() {
+            let thread = step.act.thread;
+            match self.machine.pending(thread) {
+                Pending::Op(op) if op == step.op => {}
+                other => {
+                    return ControlFlow::Break(Ending::Nondeterministic(format!(
+                        "{thread} did something else when it was run again (expected {:?}, got \
+                         {other:?}): the program does not depend on its schedule alone",
+                        step.op
+                    )));
+                }
+            }
+            let clock = self.state.trace.graph.causality(step.last);
+            self.machine.resume(thread, step.outcome, clock);
+        }
+        self.in_step = true;
+        self.look();
+        ControlFlow::Continue(())
+    }
+
+    /// Asks the machine what every thread is about to do.
+    fn look(&mut self) {
+        let threads = self.machine.threads();
+        self.state.trace.reserve_threads(threads);
+        self.state.next.clear();
+        for thread in (0..threads as u32).map(ThreadId) {
+            let next = match self.machine.pending(thread) {
+                Pending::Op(op) => Some(self.look_at(thread, op)),
+                Pending::Absent | Pending::Stopped(_) => None,
+            };
+            self.state.next.push(next);
+        }
+    }
+
+    fn look_at(&self, thread: ThreadId, op: Op) -> Next {
+        let value = match op.location() {
+            Some(at) => {
+                let written = self.state.trace.written(at);
+                written.unwrap_or_else(|| self.machine.initial(at))
+            }
+            None => 0,
+        };
+        let ready = match op {
+            Op::Join { child } => self.ended(child),
+            Op::JoinAll => (0..self.machine.threads() as u32)
+                .map(ThreadId)
+                .all(|other| other == thread || self.ended(other)),
+            _ => true,
+        };
+        Next::new(thread, op, value, ready)
+    }
+
+    fn ended(&self, thread: ThreadId) -> bool {
+        match self.machine.pending(thread) {
+            Pending::Absent => true,
+            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
+            Pending::Op(_) => false,
+        }
+    }
+
+    /// Looks whether `thread` ran into something that ends the search.
+    fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
+        match self.machine.pending(thread) {
+            Pending::Stopped(Stop::Failed) => {
+                let failure = self.machine.failure();
+                self.bug(failure.expect("a failed thread has a failure"), Vec::new())
+            }
+            Pending::Stopped(Stop::Refused) => {
+                let what = self.machine.refusal().unwrap_or_default();
+                ControlFlow::Break(Ending::Refused(what))
+            }
+            Pending::Stopped(Stop::Unrolled) => {
+                self.unrolled = true;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// No thread can take a step.
+    fn finish(&mut self) -> ControlFlow<Ending> {
+        for index in 0..self.state.next.len() {
+            if let Some(next) = self.state.next[index]
+                && let Some(at) = next.act.location()
+            {
+                self.state.trace.add_waiting(&next, at);
+            }
+        }
+        let flow = self.classify();
+        self.state.trace.remove_waiting();
+        flow?;
+        self.progress()
+    }
+
+    fn classify(&mut self) -> ControlFlow<Ending> {
+        match report::classify(self.machine, &self.state.trace.graph) {
+            report::End::Complete => {
+                if self.algorithm.within_bound(&mut self.state) {
+                    self.counts.executions += 1;
+                    self.observer.complete(&self.state.trace.graph);
+                } else {
+                    self.counts.over_bound += 1;
+                    self.observer.over_bound(&self.state.trace.graph);
+                }
+                match self.machine.leftover() {
+                    Some(failure) => self.bug(failure, Vec::new()),
+                    None => ControlFlow::Continue(()),
+                }
+            }
+            report::End::Blocked => {
+                self.counts.blocked += 1;
+                ControlFlow::Continue(())
+            }
+            report::End::Stuck(failure, waiting) => {
+                self.counts.blocked += 1;
+                self.observer.stuck(&self.state.trace.graph);
+                self.bug(failure, waiting)
+            }
+        }
+    }
+
+    fn progress(&mut self) -> ControlFlow<Ending> {
+        match self.observer.progress(&self.counts) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
+        }
+    }
+
+    /// Records a bug of the present trace, repeats it to be sure, and goes on if asked to.
+    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending> {
+        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
+        if self.bugs.iter().any(known) {
+            return ControlFlow::Continue(());
+        }
+        let trace = &self.state.trace;
+        self.in_step = false;
+        match witness::build(self.machine, &trace.graph, &trace.model, &failure) {
+            Ok(witness) => {
+                let bug = Bug {
+                    failure,
+                    witness,
+                    waiting,
+                };
+                self.observer.bug(&bug, self.machine);
+                self.bugs.push(bug);
+            }
+            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
+        }
+        if self.settings.keep_going {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(Ending::FirstBug)
+        }
+    }
+}

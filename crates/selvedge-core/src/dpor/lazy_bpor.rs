@@ -1,0 +1,232 @@
+//! Lazy-BPOR (Algorithm 22, repaired): Source-DPOR that counts the preemptions which no equivalent sequence can
+//! avoid. No conservative branches: what sleeps was seen with the same count.
+//!
+//! Deviations from the print: the least number of preemptions is computed over the steps, not over a graph of
+//! blocks; the races of every thread are heeded at every node, explored or not, allowed or not, for a
+//! branch that the bound rejects hides the races beyond it; the running thread goes first only because that
+//! cuts fewer branches. The approximations (Algorithms 20 and 21) do not count joins and locks: a thread
+//! that waits leaves for free.
+//!
+//! That each class within the bound is visited is shown by brute force, not proven.
+
+use super::Algorithm;
+use super::explore::State;
+use super::source::Initials;
+use super::trace::{Place, Trace};
+use crate::ids::ThreadId;
+use crate::op::{Function, Op};
+use crate::trust::bound::{Linear, Scratch};
+
+/// How the preemptions of a class are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    /// The least number over its linearisations.
+    Least,
+    /// Algorithm 20: a block counts if something must come between it and the first step of its thread.
+    First,
+    /// Algorithm 21: a block counts if something must come between it and the thread's block before. That
+    /// many preemptions are needed at least.
+    Second,
+}
+
+pub(super) struct LazyBpor {
+    bound: u32,
+    count: Count,
+    races_of_all: bool,
+    running_first: bool,
+    count_all: bool,
+    /// For each node on the way, what is known about its preemptions.
+    path: Vec<Known>,
+    /// The same for the node that the step allowed last leads to.
+    ahead: Known,
+    scratch: Scratch,
+}
+
+/// For [`Count::Least`] the preemptions and the last thread of some linearisation, otherwise the
+/// approximation.
+#[derive(Clone, Copy)]
+struct Known {
+    preemptions: u32,
+    last: ThreadId,
+}
+
+const NOTHING: Known = Known {
+    preemptions: 0,
+    last: ThreadId::MAIN,
+};
+
+impl LazyBpor {
+    pub(super) fn new(bound: u32, count: Count) -> LazyBpor {
+        LazyBpor {
+            bound,
+            count,
+            races_of_all: true,
+            running_first: true,
+            count_all: false,
+            path: vec![NOTHING],
+            ahead: NOTHING,
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// Heeds only the races of threads that are explored. Loses executions.
+    pub(super) fn races_of_explored(self) -> LazyBpor {
+        LazyBpor {
+            races_of_all: false,
+            ..self
+        }
+    }
+
+    /// Begins with the oldest thread.
+    pub(super) fn oldest_first(self) -> LazyBpor {
+        LazyBpor {
+            running_first: false,
+            ..self
+        }
+    }
+
+    /// Counts blocks that begin with a join or a lock as well. Loses executions.
+    pub(super) fn counting_all(self) -> LazyBpor {
+        LazyBpor {
+            count_all: true,
+            ..self
+        }
+    }
+
+    /// What is known about `E.p`, which is the trace now; `before` is about `E`.
+    fn judge(&mut self, trace: &Trace, before: Known) -> Option<Known> {
+        let last = trace.running();
+        let known = match self.count {
+            Count::Least => return self.least(trace, before),
+            Count::First | Count::Second => Known {
+                preemptions: before.preemptions + u32::from(self.is_forced(trace)),
+                last,
+            },
+        };
+        (known.preemptions <= self.bound).then_some(known)
+    }
+
+    /// A linearisation within the bound. Appending the step to the one known costs at most what leaving its
+    /// thread before had not cost yet.
+    fn least(&mut self, trace: &Trace, before: Known) -> Option<Known> {
+        let step = trace.len() - 1;
+        let thread = trace.running();
+        let first = trace.step(step).last == trace.graph.thread(thread)[0];
+        let began = thread == ThreadId::MAIN || !first;
+        let price = u32::from(thread != before.last && began);
+        if before.preemptions + price <= self.bound {
+            return Some(Known {
+                preemptions: before.preemptions + price,
+                last: thread,
+            });
+        }
+        let linear = Linear::new(&trace.graph, &trace.model, &mut self.scratch);
+        let (preemptions, last) = linear.search(self.bound)?;
+        Some(Known { preemptions, last })
+    }
+
+    /// Whether the last step begins a block that something must come before, but not before an earlier step
+    /// of its thread.
+    fn is_forced(&self, trace: &Trace) -> bool {
+        let e = trace.len() - 1;
+        let step = trace.step(e);
+        if step.block != e || (may_wait(&step.op) && !self.count_all) {
+            return false;
+        }
+        let thread = step.act.thread;
+        let earlier = match self.count {
+            Count::First => trace.first_from(thread, 0).filter(|&a| a < e),
+            _ => trace.previous(e),
+        };
+        earlier.is_some_and(|a| trace.comes_between(a, e))
+    }
+}
+
+fn may_wait(op: &Op) -> bool {
+    match *op {
+        Op::Join { .. } | Op::JoinAll => true,
+        Op::Update {
+            function: Function::Object(function),
+            ..
+        } => function.can_block(),
+        _ => false,
+    }
+}
+
+impl Trace {
+    /// The step of the same thread before the one at `place`.
+    fn previous(&self, place: Place) -> Option<Place> {
+        let thread = self.step(place).act.thread;
+        let steps = self.steps()[..place].iter();
+        steps
+            .into_iter()
+            .rposition(|step| step.act.thread == thread)
+    }
+
+    /// Whether `a → i → e` for some step `i` of another thread.
+    fn comes_between(&self, a: Place, e: Place) -> bool {
+        let own = self.step(e).act.thread;
+        let clock = self.order(e);
+        let threads = (0..clock.len() as u32).map(ThreadId);
+        threads.filter(|&thread| thread != own).any(|thread| {
+            let last = self.last_known(thread, clock);
+            last.is_some_and(|i| self.happens_before(a, i))
+        })
+    }
+}
+
+impl Algorithm for LazyBpor {
+    fn arrive(&mut self, state: &mut State) {
+        if self.races_of_all {
+            for index in 0..state.trace.graph.threads() as u32 {
+                if let Some(&next) = state.pending_of(ThreadId(index)) {
+                    state.branch_for_races(&next, Initials::Source);
+                }
+            }
+        } else if state.awake(false).next().is_none() {
+            state.branch_for_waiting(Initials::Source);
+        }
+    }
+
+    fn begin(&mut self, state: &mut State) -> bool {
+        let candidates: Vec<ThreadId> = state.awake(self.running_first).collect();
+        let first = candidates
+            .into_iter()
+            .find(|&thread| self.allows(state, thread));
+        let Some(thread) = first else {
+            return false;
+        };
+        state.here().back.insert(thread);
+        true
+    }
+
+    fn allows(&mut self, state: &mut State, thread: ThreadId) -> bool {
+        let before = self.path[state.trace.len()];
+        let next = *state.next(thread).expect("it is enabled");
+        state.trace.push(&next, 0);
+        let known = self.judge(&state.trace, before);
+        state.trace.pop();
+        match known {
+            Some(known) => self.ahead = known,
+            None => return false,
+        }
+        true
+    }
+
+    fn depart(&mut self, state: &mut State, thread: ThreadId) {
+        self.path.truncate(state.trace.len() + 1);
+        self.path.push(self.ahead);
+        if !self.races_of_all {
+            let next = *state.next(thread).expect("it is about to be explored");
+            state.branch_for_races(&next, Initials::Source);
+        }
+    }
+
+    fn within_bound(&mut self, state: &mut State) -> bool {
+        let trace = &state.trace;
+        self.count == Count::Least
+            || Linear::new(&trace.graph, &trace.model, &mut self.scratch)
+                .search(self.bound)
+                .is_some()
+    }
+}

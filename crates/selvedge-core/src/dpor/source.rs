@@ -1,0 +1,78 @@
+//! Source-DPOR (Algorithm 3; Abdulla et al., POPL 2014).
+
+use super::Algorithm;
+use super::act::Next;
+use super::explore::State;
+use super::trace::Place;
+use crate::ids::ThreadId;
+
+pub(super) struct SourceDpor;
+
+impl Algorithm for SourceDpor {
+    fn arrive(&mut self, state: &mut State) {
+        if state.awake(false).next().is_none() {
+            state.branch_for_waiting(Initials::Source);
+        }
+    }
+
+    fn begin(&mut self, state: &mut State) -> bool {
+        let Some(thread) = state.awake(false).next() else {
+            return false;
+        };
+        state.here().back.insert(thread);
+        true
+    }
+
+    fn depart(&mut self, state: &mut State, thread: ThreadId) {
+        let next = *state.next(thread).expect("it is about to be explored");
+        state.branch_for_races(&next, Initials::Source);
+    }
+}
+
+/// Which threads may start a reversal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Initials {
+    /// *I(u)*
+    Source,
+    /// *CI(u)*: those whose first step is the racing one or happens before it.
+    Persistent,
+}
+
+impl State {
+    /// For every race of `next`, sees to it that the reversal is explored.
+    pub(super) fn branch_for_races(&mut self, next: &Next, initials: Initials) {
+        let mut places = std::mem::take(&mut self.places);
+        self.trace.races(next, &mut places);
+        for &i in &places {
+            self.add_branch(i, next, initials);
+        }
+        self.places = places;
+    }
+
+    /// The same for every thread that waits for a value.
+    pub(super) fn branch_for_waiting(&mut self, initials: Initials) {
+        for index in 0..self.trace.graph.threads() as u32 {
+            if let Some(&next) = self.next(ThreadId(index))
+                && next.waits_for_value()
+            {
+                self.branch_for_races(&next, initials);
+            }
+        }
+    }
+
+    /// `addBranch(i, u(i, next))`: unless one of its initials is explored from there anyway, adds one.
+    pub(super) fn add_branch(&mut self, i: Place, next: &Next, initials: Initials) {
+        let related_only = initials == Initials::Persistent;
+        self.trace
+            .initials(i, next, related_only, &mut self.threads);
+        let threads = std::mem::take(&mut self.threads);
+        let node = self.node_mut(i);
+        if !threads.iter().any(|&thread| node.back.contains(thread)) {
+            let mut able = threads.iter().filter(|&&q| node.enabled.contains(q));
+            if let Some(&thread) = able.next() {
+                node.back.insert(thread);
+            }
+        }
+        self.threads = threads;
+    }
+}
