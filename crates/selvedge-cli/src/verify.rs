@@ -250,6 +250,11 @@ impl Found {
                     "stopped after {} executions (--max-executions)",
                     search.max_executions.unwrap_or_default()
                 )),
+                Ending::Lossy => Some(
+                    "this algorithm may leave executions out, so that finding no bug proves \
+                     nothing"
+                        .to_owned(),
+                ),
                 Ending::Stopped => Some(stopped(cause.as_ref(), seconds)),
                 Ending::Refused(what) => Some(what.clone()),
                 Ending::Nondeterministic(what) => Some(format!(

@@ -124,6 +124,8 @@ pub(super) struct Search<'a, M, O, A> {
     pub(super) counts: Counts,
     pub(super) bugs: Vec<Bug>,
     pub(super) unrolled: bool,
+    /// The last step ran into something after which nothing has a meaning.
+    pub(super) undefined: bool,
 }
 
 impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
@@ -151,6 +153,12 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
     fn arrive(&mut self) -> ControlFlow<Ending> {
         // A bug found on the way here took the machine somewhere else.
         self.replay()?;
+        if std::mem::take(&mut self.undefined) {
+            self.state.next.clear();
+            self.algorithm.arrive(&mut self.state);
+            self.counts.executions += 1;
+            return self.progress();
+        }
         self.look();
         let state = &mut self.state;
         for index in 0..state.next.len() {
@@ -188,8 +196,13 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         }
         while let Some((thread, choice)) = self.algorithm.choose(&mut self.state) {
             self.replay()?;
+            // What was seen after undefined behaviour need not be possible elsewhere.
+            if !self.state.here().enabled.contains(thread) {
+                continue;
+            }
             if !self.algorithm.allows(&mut self.state, thread) {
                 self.state.statistics.rejected_branches += 1;
+                self.counts.bound_blocked += 1;
                 continue;
             }
             self.algorithm.depart(&mut self.state, thread);
@@ -322,7 +335,13 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         match self.machine.pending(thread) {
             Pending::Stopped(Stop::Failed) => {
                 let failure = self.machine.failure();
-                self.bug(failure.expect("a failed thread has a failure"), Vec::new())
+                let failure = failure.expect("a failed thread has a failure");
+                self.undefined |= failure.kind.is_undefined_behaviour();
+                let flow = self.bug(failure, Vec::new());
+                if let ControlFlow::Break(Ending::FirstBug) = flow {
+                    self.counts.executions += 1;
+                }
+                flow
             }
             Pending::Stopped(Stop::Refused) => {
                 let what = self.machine.refusal().unwrap_or_default();

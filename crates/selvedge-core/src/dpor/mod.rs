@@ -379,6 +379,7 @@ fn run<M: Machine>(
         counts: Counts::default(),
         bugs: Vec::new(),
         unrolled: false,
+        undefined: false,
     };
     let ending = search.run().break_value().unwrap_or(Ending::Complete);
     let report = Report {

@@ -86,14 +86,14 @@ impl Trace {
     /// `clock(p)`: what happens before whatever `thread` does next, as counts of events.
     pub(super) fn clock(&self, thread: ThreadId) -> &[u32] {
         match self.graph.last(thread) {
-            Some(last) => self.model.linear_order(last),
+            Some(last) => self.model.linear_order(&self.graph, last),
             None => &self.none,
         }
     }
 
     /// What happens before the step at `place`, itself included.
     pub(super) fn order(&self, place: Place) -> &[u32] {
-        self.model.linear_order(self.steps[place].last)
+        self.model.linear_order(&self.graph, self.steps[place].last)
     }
 
     /// Whether `clock` knows of the step at `place`.
