@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use selvedge_core::Function;
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::op::Rmw;
+use selvedge_core::{Function, MemoryOrder};
 
 use crate::script::{Instruction, Program};
 
@@ -79,28 +79,50 @@ fn function(c: &mut String, p: usize, thread: usize, code: &[Instruction]) -> Op
     c.push_str("  unsigned r0 = 0, r1 = 0, r2 = 0, r3 = 0;\n");
     for (line, instruction) in code.iter().enumerate() {
         let _ = write!(c, "  l{line}: __attribute__((unused));\n  ");
-        statement(c, p, instruction)?;
+        let before = line.checked_sub(1).map(|before| code[before]);
+        let orders = match before {
+            Some(Instruction::With(order, failure)) => (name(order), name(failure)),
+            _ => ("__ATOMIC_SEQ_CST", "__ATOMIC_SEQ_CST"),
+        };
+        statement(c, p, instruction, orders)?;
     }
     let _ = writeln!(c, "  l{}: __attribute__((unused));", code.len());
     c.push_str("  (void)r0; (void)r1; (void)r2; (void)r3;\n  return argument;\n}\n");
     Some(())
 }
 
-fn statement(c: &mut String, p: usize, instruction: &Instruction) -> Option<()> {
+/// The name of an order in C. Plain accesses to atomics do not exist there.
+fn name(order: MemoryOrder) -> &'static str {
+    match order {
+        MemoryOrder::Plain | MemoryOrder::Relaxed => "__ATOMIC_RELAXED",
+        MemoryOrder::Acquire => "__ATOMIC_ACQUIRE",
+        MemoryOrder::Release => "__ATOMIC_RELEASE",
+        MemoryOrder::AcqRel => "__ATOMIC_ACQ_REL",
+        MemoryOrder::SeqCst => "__ATOMIC_SEQ_CST",
+    }
+}
+
+/// The orders of an access, and of an update that fails.
+type Orders = (&'static str, &'static str);
+
+fn statement(c: &mut String, p: usize, instruction: &Instruction, orders: Orders) -> Option<()> {
+    let order = orders.0;
     let _ = match *instruction {
         Instruction::Load(r, x) => {
-            writeln!(c, "r{r} = __atomic_load_n(&p{p}x{x}, __ATOMIC_SEQ_CST);")
+            writeln!(c, "r{r} = __atomic_load_n(&p{p}x{x}, {order});")
         }
         Instruction::Store(x, FREE) if x >= 10 => {
             writeln!(c, "pthread_mutex_unlock(&p{p}x{x});")
         }
         Instruction::Store(x, v) => {
-            writeln!(c, "__atomic_store_n(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);")
+            writeln!(c, "__atomic_store_n(&p{p}x{x}, {v}u, {order});")
         }
         Instruction::StoreRegister(x, r) => {
-            writeln!(c, "__atomic_store_n(&p{p}x{x}, r{r}, __ATOMIC_SEQ_CST);")
+            writeln!(c, "__atomic_store_n(&p{p}x{x}, r{r}, {order});")
         }
-        Instruction::Update(r, x, function) => return update(c, p, r, x, function),
+        Instruction::Update(r, x, function) => return update(c, p, (r, x), function, orders),
+        Instruction::With(..) => writeln!(c, ";"),
+        Instruction::Fence(order) => writeln!(c, "__atomic_thread_fence({});", name(order)),
         Instruction::Create(t) => writeln!(c, "pthread_create(&p{p}id[{t}], 0, p{p}t{t}, 0);"),
         Instruction::Join(t) => writeln!(c, "pthread_join(p{p}id[{t}], 0);"),
         Instruction::Choose(r, n) => writeln!(c, "r{r} = selvedge_choose({n});"),
@@ -111,28 +133,28 @@ fn statement(c: &mut String, p: usize, instruction: &Instruction) -> Option<()> 
     Some(())
 }
 
-fn update(c: &mut String, p: usize, r: usize, x: u32, function: Function) -> Option<()> {
+fn update(
+    c: &mut String,
+    p: usize,
+    (r, x): (usize, u32),
+    function: Function,
+    (order, failure): Orders,
+) -> Option<()> {
     let _ = match function {
         Function::Object(ObjectFunction::MutexLock { .. }) => {
             writeln!(c, "pthread_mutex_lock(&p{p}x{x});")
         }
         Function::Memory { rmw, .. } => match rmw {
             Rmw::Add(v) => {
-                writeln!(
-                    c,
-                    "r{r} = __atomic_fetch_add(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);"
-                )
+                writeln!(c, "r{r} = __atomic_fetch_add(&p{p}x{x}, {v}u, {order});")
             }
             Rmw::Exchange(v) => {
-                writeln!(
-                    c,
-                    "r{r} = __atomic_exchange_n(&p{p}x{x}, {v}u, __ATOMIC_SEQ_CST);"
-                )
+                writeln!(c, "r{r} = __atomic_exchange_n(&p{p}x{x}, {v}u, {order});")
             }
             Rmw::CompareExchange { expected, desired } => writeln!(
                 c,
                 "r{r} = {expected}u; __atomic_compare_exchange_n(&p{p}x{x}, &r{r}, {desired}u, 0, \
-                 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);"
+                 {order}, {failure});"
             ),
             _ => return None,
         },

@@ -1,16 +1,23 @@
 //! What the tests of every explorer share: a scripted machine, random programs for it, and a brute
 //! force that is simple enough to be obviously right.
 
+pub mod axioms;
 pub mod brute;
 pub mod c_source;
+pub mod candidates;
 pub mod execution;
+pub mod orders;
 pub mod preemptions;
 pub mod random;
+pub mod relation;
 pub mod script;
 
+pub use axioms::Axioms;
 pub use brute::{Outcomes, brute_force};
 pub use c_source::c_source;
+pub use candidates::allowed;
 pub use execution::Execution;
+pub use orders::{random_litmus, with_random_orders};
 pub use preemptions::{Preemptions, least_preemptions};
 pub use random::{Flavour, random_program};
 pub use script::{Instruction, Program, ScriptMachine};

@@ -1,5 +1,6 @@
 //! A machine whose program is a list of instructions for each thread.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use selvedge_core::objects::{FREE, ObjectFunction};
@@ -25,6 +26,11 @@ pub enum Instruction {
     StoreRegister(u32, Register),
     /// `register = update(variable)`, the register gets the value read.
     Update(Register, u32, Function),
+    /// Gives the access that follows its memory order, and an update that does not write the second
+    /// one. Without it, accesses are sequentially consistent.
+    With(MemoryOrder, MemoryOrder),
+    /// A memory fence.
+    Fence(MemoryOrder),
     /// Starts a thread.
     Create(u32),
     /// Waits for a thread.
@@ -71,6 +77,17 @@ impl Instruction {
     pub fn lock(object: u32, owner: u32) -> Instruction {
         let owner = ThreadId(owner);
         Instruction::object(object, ObjectFunction::MutexLock { owner })
+    }
+
+    /// The order of the access that follows; an update that fails has the part of it that a read
+    /// can have.
+    pub fn with(order: MemoryOrder) -> Instruction {
+        let failure = match order {
+            MemoryOrder::AcqRel => MemoryOrder::Acquire,
+            MemoryOrder::Release => MemoryOrder::Relaxed,
+            order => order,
+        };
+        Instruction::With(order, failure)
     }
 
     /// Unlocks a mutex.
@@ -133,12 +150,32 @@ pub struct ScriptMachine {
     program: Program,
     threads: Vec<Thread>,
     failure: Option<Failure>,
+    /// The locations that are synchronisation objects.
+    objects: HashSet<u32>,
+}
+
+/// With what order a step on an object is performed: taking acquires, giving back releases.
+fn object_order(function: ObjectFunction) -> MemoryOrder {
+    use ObjectFunction as F;
+    match function {
+        F::MutexLock { .. } | F::MutexTryLock { .. } => MemoryOrder::Acquire,
+        F::ReadLock | F::ReadTryLock | F::WriteLock | F::WriteTryLock => MemoryOrder::Acquire,
+        F::SemaphoreWait | F::SemaphoreTryWait => MemoryOrder::Acquire,
+        F::ReadUnlock | F::SemaphorePost => MemoryOrder::Release,
+        _ => MemoryOrder::AcqRel,
+    }
 }
 
 impl ScriptMachine {
     /// A machine at the start of `program`.
     pub fn new(program: Program) -> ScriptMachine {
+        let objects = program.threads.iter().flatten();
+        let objects = objects.filter_map(|instruction| match *instruction {
+            Instruction::Update(_, object, Function::Object(_)) => Some(object),
+            _ => None,
+        });
         let mut machine = ScriptMachine {
+            objects: objects.collect(),
             program,
             threads: Vec::new(),
             failure: None,
@@ -152,8 +189,24 @@ impl ScriptMachine {
         self.threads[thread.index()].registers
     }
 
-    fn op(&self, thread: ThreadId, instruction: Instruction) -> Option<Op> {
-        let order = MemoryOrder::SeqCst;
+    /// The orders of the access at line `at` of the code of `thread`.
+    fn orders(&self, thread: ThreadId, at: usize) -> (MemoryOrder, MemoryOrder) {
+        let code = &self.program.threads[thread.index()];
+        match (code[at], at.checked_sub(1).map(|before| code[before])) {
+            (Instruction::Update(_, _, Function::Object(function)), _) => {
+                (object_order(function), MemoryOrder::Relaxed)
+            }
+            (Instruction::Store(variable, _), _) if self.objects.contains(&variable) => {
+                (MemoryOrder::Release, MemoryOrder::Relaxed)
+            }
+            (_, Some(Instruction::With(order, failure))) => (order, failure),
+            _ => (MemoryOrder::SeqCst, MemoryOrder::SeqCst),
+        }
+    }
+
+    fn op(&self, thread: ThreadId, line: usize) -> Option<Op> {
+        let instruction = self.program.threads[thread.index()][line];
+        let (order, failure) = self.orders(thread, line);
         let at = Location;
         let registers = &self.threads[thread.index()].registers;
         Some(match instruction {
@@ -175,8 +228,9 @@ impl ScriptMachine {
                 at: at(variable),
                 function,
                 order,
-                failure: order,
+                failure,
             },
+            Instruction::Fence(order) => Op::Fence { order },
             Instruction::Create(child) => Op::Create {
                 child: ThreadId(child),
             },
@@ -184,9 +238,10 @@ impl ScriptMachine {
                 child: ThreadId(child),
             },
             Instruction::Choose(_, alternatives) => Op::Choose { alternatives },
-            Instruction::JumpIf(..) | Instruction::AssertNot(..) | Instruction::Assume(..) => {
-                return None;
-            }
+            Instruction::JumpIf(..)
+            | Instruction::AssertNot(..)
+            | Instruction::Assume(..)
+            | Instruction::With(..) => return None,
         })
     }
 
@@ -225,6 +280,7 @@ impl ScriptMachine {
                     }
                     state.at += 1;
                 }
+                Instruction::With(..) => state.at += 1,
                 Instruction::Load(register, _) | Instruction::Update(register, ..) => {
                     // What the register holds is about to be overwritten.
                     let mut registers = state.registers;
@@ -238,6 +294,8 @@ impl ScriptMachine {
                     }
                     return;
                 }
+                // A fence writes nothing: it may be part of a pure iteration.
+                Instruction::Fence(_) => return,
                 _ => {
                     state.seen.clear();
                     return;
@@ -280,8 +338,7 @@ impl Machine for ScriptMachine {
         if let Some(stop) = state.stop {
             return Pending::Stopped(stop);
         }
-        let instruction = self.program.threads[thread.index()][state.at];
-        let op = self.op(thread, instruction);
+        let op = self.op(thread, state.at);
         Pending::Op(op.expect("a settled thread is at a visible operation"))
     }
 

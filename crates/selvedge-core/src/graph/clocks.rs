@@ -67,6 +67,18 @@ impl Clocks {
         }
     }
 
+    /// Counts in `into` what `clock` counts as well.
+    pub fn join_with(&mut self, into: Slot, clock: &[u32]) {
+        for (entry, &counted) in self.of_mut(into).iter_mut().zip(clock) {
+            *entry = (*entry).max(counted);
+        }
+    }
+
+    /// Makes `clock` the clock of `into`.
+    pub fn set(&mut self, into: Slot, clock: &[u32]) {
+        self.of_mut(into).copy_from_slice(clock);
+    }
+
     /// Makes the clock of `into` that of `from`.
     pub fn copy(&mut self, into: Slot, from: Slot) {
         let from = from as usize * self.width;

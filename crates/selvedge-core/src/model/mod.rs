@@ -3,13 +3,18 @@
 //! The search asks a model two things: how far back a thread may look, and what happens before what.
 //! A model keeps whatever it needs to answer in step with the graph.
 
+mod psc;
 mod ra;
+mod rc11;
 mod sc;
+mod tso;
 
 pub use ra::ReleaseAcquire;
+pub use rc11::Rc11;
 pub use sc::SequentialConsistency;
+pub use tso::TotalStoreOrder;
 
-use crate::graph::{Graph, Kind, Slot};
+use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::{MemoryOrder, Op};
 
@@ -46,6 +51,51 @@ pub fn order(op: &Op, kind: Kind) -> MemoryOrder {
         Op::Create { .. } | Op::Join { .. } | Op::JoinAll | Op::Choose { .. } => {
             MemoryOrder::Relaxed
         }
+    }
+}
+
+/// Calls `visit` for every event of `graph` but `unbound`, each after its causes.
+fn in_causal_order(graph: &Graph, unbound: Slot, done: &mut Vec<u32>, mut visit: impl FnMut(Slot)) {
+    done.clear();
+    done.resize(graph.threads(), 0);
+    let mut left = graph.len() - 1;
+    while left > 0 {
+        let before = left;
+        for thread in 0..graph.threads() {
+            let events = graph.thread(ThreadId(thread as u32));
+            while let Some(&slot) = events.get(done[thread] as usize) {
+                if slot == unbound || !causes_counted(graph, done, slot) {
+                    break;
+                }
+                visit(slot);
+                done[thread] += 1;
+                left -= 1;
+            }
+        }
+        assert!(left < before, "causality has no cycle");
+    }
+}
+
+/// Whether `done` counts all direct causes of `slot` in other threads.
+fn causes_counted(graph: &Graph, done: &[u32], slot: Slot) -> bool {
+    let counted = |slot: Slot| slot == INIT || graph.counted(done, slot);
+    let all = |thread| {
+        graph
+            .thread(thread)
+            .last()
+            .is_none_or(|&last| counted(last))
+    };
+    let event = graph.event(slot);
+    if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(counted) {
+        return false;
+    }
+    match event.op {
+        Op::Join { child } => all(child),
+        Op::JoinAll => {
+            let mut others = (0..graph.threads() as u32).map(ThreadId);
+            others.all(|other| other == event.id.thread || all(other))
+        }
+        _ => !event.kind.reads() || counted(event.source),
     }
 }
 

@@ -1,0 +1,296 @@
+//! Total store order, the model of x86 (Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS 2014,
+//! §4.5). Orders of accesses do not matter; updates (those that fail as well, like a `lock cmpxchg`), SC
+//! fences, creations and joins are full fences.
+//!
+//! ```text
+//! acyclic(po|loc ∪ rf ∪ co ∪ fr)                                   per location
+//! acyclic(ppo ∪ fences ∪ rfe ∪ co ∪ fr)   where ppo = po \ (W × R)
+//! ```
+//!
+//! In the second relation a thread is two lines that go on side by side: its writes, each after all that
+//! the thread did before, and its reads, each after the earlier reads and, where a fence
+//! is in between, after the earlier writes. For each event two vector clocks with two entries per
+//! thread are kept: what the thread's next read and what its next write would come after. The
+//! first is also the clock of a read, the second that of a write.
+//!
+//! As under SC, a new event has one outgoing edge at most that others do not imply, to the next newer
+//! write, so the positions it may take are a suffix of the coherence order.
+
+use super::{Access, Model};
+use crate::graph::{Clocks, Event, Graph, INIT, Slot};
+use crate::ids::{EventId, ThreadId};
+use crate::op::{MemoryOrder, Op};
+
+/// The model `tso`.
+#[derive(Clone, Debug, Default)]
+pub struct TotalStoreOrder {
+    /// What a read right after the event would come after.
+    reads: Clocks,
+    /// What a write right after the event would come after; all that a read would and more.
+    writes: Clocks,
+    trail: Vec<Overwritten>,
+    saved: Vec<u32>,
+}
+
+/// The clocks of `target` were changed when `cause` was added; the old ones are on the `saved` stack.
+#[derive(Clone, Copy, Debug)]
+struct Overwritten {
+    cause: Slot,
+    target: Slot,
+    width: usize,
+}
+
+/// How an event stands to the two lines of its thread.
+enum Line {
+    Reads,
+    Writes,
+    Both,
+    Neither,
+}
+
+fn line(event: &Event) -> Line {
+    match event.op {
+        Op::Load { .. } => Line::Reads,
+        Op::Store { .. } => Line::Writes,
+        Op::Fence { order } if order != MemoryOrder::SeqCst => Line::Neither,
+        Op::Choose { .. } => Line::Neither,
+        _ => Line::Both,
+    }
+}
+
+/// The entry of a clock for the reads, fences, creations and joins of a thread.
+fn reads_of(thread: ThreadId) -> usize {
+    2 * thread.index()
+}
+
+/// The entry of a clock for the writes of a thread.
+fn writes_of(thread: ThreadId) -> usize {
+    2 * thread.index() + 1
+}
+
+/// Whether a read sees what another thread wrote.
+fn is_external(graph: &Graph, read: &Event) -> bool {
+    read.source != INIT && graph.event(read.source).id.thread != read.id.thread
+}
+
+fn counts_write(clock: &[u32], id: EventId) -> bool {
+    clock[writes_of(id.thread)] > id.index
+}
+
+impl Model for TotalStoreOrder {
+    fn clear(&mut self) {
+        self.reads.truncate(0);
+        self.writes.truncate(0);
+        self.trail.clear();
+        self.saved.clear();
+    }
+
+    fn oldest(&mut self, graph: &Graph, access: &Access) -> usize {
+        let Some(predecessor) = access.predecessor else {
+            return 0;
+        };
+        let before = match access.op {
+            Op::Load { .. } => self.reads.of(predecessor),
+            _ => self.writes.of(predecessor),
+        };
+        let own = |slot: Slot| graph.event(slot).id.thread == access.thread;
+        let location = access.location;
+        let coherence = graph.coherence(location);
+        for position in (1..=coherence.len()).rev() {
+            let write = coherence[position - 1];
+            if counts_write(before, graph.event(write).id)
+                || own(write)
+                || graph.readers(location, write).any(own)
+            {
+                return position;
+            }
+        }
+        0
+    }
+
+    fn added(&mut self, graph: &Graph, slot: Slot) {
+        self.widen(graph);
+        self.reads.push_zero();
+        self.writes.push_zero();
+        self.collect(graph, slot);
+        self.propagate(graph, slot);
+    }
+
+    fn undo(&mut self, events: usize) {
+        while let Some(&Overwritten {
+            cause,
+            target,
+            width,
+        }) = self.trail.last()
+        {
+            if (cause as usize) < events {
+                break;
+            }
+            for clocks in [&mut self.writes, &mut self.reads] {
+                let start = self.saved.len() - width;
+                let clock = clocks.of_mut(target);
+                clock[..width].copy_from_slice(&self.saved[start..]);
+                clock[width..].fill(0);
+                self.saved.truncate(start);
+            }
+            self.trail.pop();
+        }
+        self.reads.truncate(events as Slot);
+        self.writes.truncate(events as Slot);
+    }
+
+    fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
+        self.clear();
+        self.widen(graph);
+        for _ in 0..graph.len() {
+            self.reads.push_zero();
+            self.writes.push_zero();
+        }
+        // Together with program order the edges may form cycles, so there is no order in which each
+        // event comes after all that it needs.
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
+                let before = self.total(slot);
+                self.collect(graph, slot);
+                changed |= self.total(slot) != before;
+            }
+        }
+    }
+
+    fn bound(&mut self, graph: &Graph, slot: Slot) {
+        self.collect(graph, slot);
+        self.propagate(graph, slot);
+    }
+
+    fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
+        // Whoever reads a write comes after all that its thread did before it.
+        graph.causality(slot)
+    }
+}
+
+impl TotalStoreOrder {
+    fn widen(&mut self, graph: &Graph) {
+        self.reads.widen(2 * graph.threads());
+        self.writes.widen(2 * graph.threads());
+    }
+
+    /// Grows whenever one of the clocks of `slot` does.
+    fn total(&self, slot: Slot) -> u32 {
+        let both = self.reads.of(slot).iter().chain(self.writes.of(slot));
+        both.sum()
+    }
+
+    /// Sets the clocks of `slot` from those of its direct predecessors.
+    fn collect(&mut self, graph: &Graph, slot: Slot) {
+        let event = graph.event(slot);
+        match graph.predecessor(event.id) {
+            Some(previous) => {
+                self.reads.copy(slot, previous);
+                self.writes.copy(slot, previous);
+            }
+            None => {
+                self.reads.of_mut(slot).fill(0);
+                self.writes.of_mut(slot).fill(0);
+            }
+        }
+        let count = |clocks: &mut Clocks, entry: usize| {
+            clocks.of_mut(slot)[entry] = event.id.index + 1;
+        };
+        let line = line(event);
+        if let Line::Neither = line {
+            return;
+        }
+        if event.kind.writes() {
+            count(&mut self.writes, writes_of(event.id.thread));
+            self.collect_overwritten(graph, slot);
+        } else {
+            count(&mut self.reads, reads_of(event.id.thread));
+            count(&mut self.writes, reads_of(event.id.thread));
+            self.collect_read_or_joined(graph, slot);
+        }
+        if let Line::Both = line {
+            self.reads.set(slot, self.writes.of(slot));
+        }
+    }
+
+    /// co and fr
+    fn collect_overwritten(&mut self, graph: &Graph, slot: Slot) {
+        let Some(location) = graph.event(slot).op.location() else {
+            return;
+        };
+        let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
+        if overwritten != INIT {
+            self.writes.join(slot, overwritten);
+        }
+        for read in graph.readers(location, overwritten) {
+            self.writes.join_with(slot, self.reads.of(read));
+        }
+    }
+
+    /// rfe and joins
+    fn collect_read_or_joined(&mut self, graph: &Graph, slot: Slot) {
+        let event = graph.event(slot);
+        match event.op {
+            Op::Join { child } => self.join(graph, slot, child),
+            Op::JoinAll => {
+                for child in (0..graph.threads() as u32).map(ThreadId) {
+                    if child != event.id.thread {
+                        self.join(graph, slot, child);
+                    }
+                }
+            }
+            _ if event.kind.reads() && is_external(graph, event) => {
+                self.reads.join_with(slot, self.writes.of(event.source));
+                self.writes.join(slot, event.source);
+            }
+            _ => {}
+        }
+    }
+
+    fn join(&mut self, graph: &Graph, slot: Slot, child: ThreadId) {
+        if let Some(last) = graph.last(child) {
+            self.writes.join(slot, last);
+        }
+    }
+
+    /// Follows the one edge that may leave `slot` for an older event.
+    fn propagate(&mut self, graph: &Graph, slot: Slot) {
+        let event = graph.event(slot);
+        let Some(location) = event.op.location() else {
+            return;
+        };
+        let writes = event.kind.writes();
+        let from = if writes { slot } else { event.source };
+        let coherence = graph.coherence(location);
+        let Some(&target) = coherence.get(graph.position(location, from)) else {
+            return;
+        };
+        let id = graph.event(target).id;
+        for later in (0..graph.len() as Slot).filter(|&later| later != slot) {
+            if !counts_write(self.writes.of(later), id) {
+                continue;
+            }
+            self.saved.extend_from_slice(self.reads.of(later));
+            self.saved.extend_from_slice(self.writes.of(later));
+            self.trail.push(Overwritten {
+                cause: slot,
+                target: later,
+                width: self.writes.width(),
+            });
+            let also_reads = counts_write(self.reads.of(later), id);
+            if writes {
+                self.writes.join(later, slot);
+                if also_reads {
+                    self.reads.join_with(later, self.writes.of(slot));
+                }
+            } else {
+                self.writes.join_with(later, self.reads.of(slot));
+                if also_reads {
+                    self.reads.join(later, slot);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What the tests of weak memory share.
+#![allow(dead_code, reason = "each test uses its part")]
+
+use std::collections::HashSet;
+
+use selvedge_core::graph::Graph;
+use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
+use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine};
+
+/// The classes that a search visits.
+#[derive(Default)]
+pub(crate) struct Collect {
+    pub complete: HashSet<Execution>,
+    pub stuck: HashSet<Execution>,
+    pub twice: bool,
+}
+
+impl<M> Observer<M> for Collect {
+    fn complete(&mut self, graph: &Graph) {
+        self.twice |= !self.complete.insert(Execution::of(graph));
+    }
+
+    fn stuck(&mut self, graph: &Graph) {
+        self.twice |= !self.stuck.insert(Execution::of(graph));
+    }
+}
+
+/// Searches all of `program` under `model`.
+pub(crate) fn explore(program: &Program, model: Axioms) -> (Collect, Report) {
+    match model {
+        Axioms::Sc => explore_with::<SequentialConsistency>(program),
+        Axioms::Ra => explore_with::<ReleaseAcquire>(program),
+        Axioms::Rc11 => explore_with::<Rc11>(program),
+        Axioms::Tso => explore_with::<TotalStoreOrder>(program),
+    }
+}
+
+fn explore_with<C: Model>(program: &Program) -> (Collect, Report) {
+    let mut machine = ScriptMachine::new(program.clone());
+    let mut seen = Collect::default();
+    let settings = Settings {
+        keep_going: true,
+        ..Settings::default()
+    };
+    let report = trust::search::<C, _>(&mut machine, settings, &mut seen);
+    assert_eq!(report.ending, Ending::Complete, "{program:?}");
+    (seen, report)
+}

@@ -1,0 +1,98 @@
+//! The optimal search under each memory model against the model's axioms, on random programs.
+
+mod common;
+
+use common::explore;
+use selvedge_testkit::{
+    Axioms, Flavour, Program, ScriptMachine, allowed, random_litmus, random_program,
+    with_random_orders,
+};
+
+/// How many programs of each sort: 2,000 for each model.
+const LITMUS: u64 = 1000;
+const FLAVOURS: u64 = 200;
+/// Programs with more prefixes than this are left out.
+const LIMIT: usize = 2_000;
+
+/// The number of executions, if the program is not too large.
+fn compare(program: &Program, model: Axioms) -> Option<usize> {
+    let expected = allowed(&mut ScriptMachine::new(program.clone()), model, LIMIT)?;
+    let (seen, report) = explore(program, model);
+    assert!(!seen.twice, "{model:?}: an execution twice\n{program:?}");
+    let lost: Vec<_> = expected.complete.difference(&seen.complete).collect();
+    let invented: Vec<_> = seen.complete.difference(&expected.complete).collect();
+    assert!(
+        lost.is_empty() && invented.is_empty(),
+        "{model:?}: {} lost, {} invented of {}\n{program:?}\n{:?}\n{:?}",
+        lost.len(),
+        invented.len(),
+        expected.complete.len(),
+        lost.first(),
+        invented.first(),
+    );
+    assert_eq!(seen.stuck, expected.stuck, "{model:?}: stuck\n{program:?}");
+    assert_eq!(seen.complete.len() as u64, report.counts.executions);
+    let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
+    assert_eq!(fails, expected.fails, "{model:?}: assertions\n{program:?}");
+    Some(expected.complete.len())
+}
+
+#[derive(Default)]
+struct Tally {
+    compared: u64,
+    skipped: u64,
+    executions: usize,
+}
+
+impl Tally {
+    fn compare(&mut self, model: Axioms, programs: u64, program: impl Fn(u64) -> Program) {
+        let wanted = self.compared + programs;
+        for seed in 0.. {
+            if self.compared == wanted {
+                return;
+            }
+            match compare(&with_random_orders(&program(seed), seed), model) {
+                Some(count) => {
+                    self.compared += 1;
+                    self.executions += count;
+                }
+                None => self.skipped += 1,
+            }
+        }
+    }
+}
+
+fn compare_many(model: Axioms) {
+    let mut tally = Tally::default();
+    tally.compare(model, LITMUS, random_litmus);
+    for flavour in Flavour::ALL {
+        tally.compare(model, FLAVOURS, |seed| random_program(seed, flavour));
+    }
+    let Tally {
+        compared,
+        skipped,
+        executions,
+    } = tally;
+    println!("{model:?}: {compared} programs, {executions} executions, {skipped} too large");
+    assert!(skipped * 3 < compared, "too many programs were skipped");
+}
+
+#[test]
+fn release_acquire_has_the_executions_of_its_axioms() {
+    compare_many(Axioms::Ra);
+}
+
+#[test]
+fn sequential_consistency_has_the_executions_of_its_axioms() {
+    compare_many(Axioms::Sc);
+}
+
+#[test]
+fn rc11_has_the_executions_of_its_axioms() {
+    compare_many(Axioms::Rc11);
+}
+
+#[test]
+fn total_store_order_has_the_executions_of_its_axioms() {
+    compare_many(Axioms::Tso);
+}
