@@ -18,6 +18,7 @@ mod frames;
 mod gate;
 mod heap;
 mod layout;
+mod liveness;
 mod loader;
 mod locals;
 mod locations;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use object::elf;
 use object::read::elf::{Dyn as _, ElfFile64, ProgramHeader as _};
-use object::{LittleEndian, Object as _, ObjectSymbol as _};
+use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
 use selvedge_core::Failure;
 
 use crate::arena::{PAGE, round_up};
@@ -94,6 +94,14 @@ impl Range {
     }
 }
 
+/// A function of the program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Function {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) name: String,
+}
+
 /// What the file says; addresses are relative to the load base until [`Image::load`] has placed it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
@@ -102,6 +110,8 @@ pub(crate) struct Image {
     pub(crate) writable: Vec<Range>,
     pub(crate) thread_locals: ThreadLocals,
     pub(crate) main: usize,
+    /// The functions by address, which stays relative to the load base.
+    pub(crate) functions: Vec<Function>,
 }
 
 impl Image {
@@ -177,6 +187,7 @@ impl Image {
         let mut symbols = file.symbols().chain(file.dynamic_symbols());
         let main = symbols.find(|s| s.is_definition() && s.name_bytes() == Ok(b"main"));
         image.main = main.ok_or(LoadError::NoMain)?.address() as usize;
+        image.functions = functions(&file);
         Ok(image)
     }
 
@@ -201,6 +212,24 @@ impl Image {
             range.end += base;
         }
     }
+}
+
+/// The functions that the symbol table of `file` knows, callbacks included.
+fn functions(file: &ElfFile64<'_, LittleEndian>) -> Vec<Function> {
+    let symbols = file.symbols().filter(|symbol| symbol.is_definition());
+    let code = symbols.filter(|symbol| {
+        let name = symbol.name().unwrap_or_default();
+        symbol.kind() == SymbolKind::Text || name.starts_with("__tsan_")
+    });
+    let mut functions: Vec<Function> = code
+        .map(|symbol| Function {
+            start: symbol.address() as usize,
+            end: (symbol.address() + symbol.size()) as usize,
+            name: symbol.name().unwrap_or_default().to_owned(),
+        })
+        .collect();
+    functions.sort_unstable_by_key(|function| (function.start, function.end));
+    functions
 }
 
 /// Loads the shared object at `path`, which runs its constructors, and returns its load base.

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 
 use crate::arena::pointer;
+use crate::liveness::Liveness;
 use crate::runtime::{Phase, Runtime, with};
 use crate::{current, loader};
 
@@ -46,6 +47,7 @@ impl Runtime {
         if !self.placed {
             self.placed = true;
             self.image.place(base);
+            self.liveness = Liveness::new(&self.image);
             self.shadow.place(self.image.whole);
             self.initialise_locals(0);
         }

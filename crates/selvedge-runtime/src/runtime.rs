@@ -28,6 +28,7 @@ use selvedge_core::Failure;
 use crate::access::Access;
 use crate::fiber::Context;
 use crate::layout::Layout;
+use crate::liveness::Liveness;
 use crate::loader::Image;
 use crate::locations::Locations;
 use crate::settings::Settings;
@@ -90,6 +91,8 @@ pub(crate) struct Runtime {
     pub(crate) watchdog: Watchdog,
     /// The visible operation that was passed most often in one execution: site and count.
     pub(crate) hottest: (usize, u32),
+    /// What of a stopped thread's stack matters.
+    pub(crate) liveness: Liveness,
     pub(crate) settings: Settings,
 }
 
@@ -162,6 +165,7 @@ impl Runtime {
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
             hottest: (0, 0),
+            liveness: Liveness::default(),
             settings,
         }
     }

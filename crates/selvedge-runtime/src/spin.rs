@@ -1,11 +1,11 @@
 //! Recognising iterations that change nothing.
 //!
-//! A thread that comes back to a visible read with the registers and the stack it had there before,
-//! and that has written nothing in between, has made a *pure iteration*: only another value can end
+//! A thread that comes back to a visible read with the registers and the stack it had there before, as
+//! far as they matter (see [`crate::liveness`]), and that has written nothing in between, has made a *pure iteration*: only another value can end
 //! its loop.
 
-use crate::arena::pointer;
 use crate::gate::Registers;
+use crate::liveness::Liveness;
 
 /// A visit of a visible operation: where, in which frame, how often.
 #[derive(Clone, Copy, Default)]
@@ -92,8 +92,13 @@ impl Spin {
 
     /// Notes an arrival at a visible read as the `event`-th event of the thread. If the thread was
     /// there in the same state since its last side effect, returns at which event.
-    pub(crate) fn arrive(&mut self, point: &Point, event: u32) -> Option<u32> {
-        let state = state(point);
+    pub(crate) fn arrive(
+        &mut self,
+        point: &Point,
+        event: u32,
+        liveness: &mut Liveness,
+    ) -> Option<u32> {
+        let state = state(point, liveness);
         let slot = self.find(point);
         let visit = &mut self.visits[slot];
         if visit.stretch != self.stretch {
@@ -167,25 +172,17 @@ impl Spin {
     }
 }
 
-/// A fingerprint of registers and live stack, wide enough that two different states never have the
-/// same in practice.
-fn state(point: &Point) -> (u64, u64) {
+/// A fingerprint of what the thread's future can depend on, wide enough that two different states
+/// never have the same in practice.
+fn state(point: &Point, liveness: &mut Liveness) -> (u64, u64) {
     let mut hash = Fingerprint::new();
-    let registers = &point.registers;
-    hash.pair(registers.rbx, registers.rbp);
-    hash.pair(registers.r12, registers.r13);
-    hash.pair(registers.r14, registers.r15);
-    let mut at = point.stack_pointer + 8;
-    while at + 16 <= point.stack_top {
-        // SAFETY: the live part of the running thread's stack.
-        let pair = unsafe { pointer::<[usize; 2]>(at).read() };
-        hash.pair(pair[0], pair[1]);
-        at += 16;
-    }
-    if at < point.stack_top {
-        // SAFETY: as above.
-        hash.pair(unsafe { pointer::<usize>(at).read() }, 0);
-    }
+    liveness.visit(
+        point.site,
+        &point.registers,
+        point.stack_pointer + 8,
+        point.stack_top,
+        |a, b| hash.pair(a, b),
+    );
     hash.finish()
 }
 

@@ -56,7 +56,7 @@ impl Runtime {
         }
         if matches!(op, Op::Load { .. } | Op::Update { .. }) {
             let events = thread.clock[running];
-            if let Some(since) = thread.spin.arrive(&point, events) {
+            if let Some(since) = thread.spin.arrive(&point, events, &mut self.liveness) {
                 return Err(Obstacle::Spinning(since));
             }
         }

@@ -132,3 +132,10 @@ fn programs_built_with_clang_run_natively_as_scripted() {
         }
     });
 }
+#[test]
+fn programs_with_loops_run_natively_as_scripted() {
+    isolated("programs_with_loops_run_natively_as_scripted", || {
+        compare(GCC, Flavour::Loops, 0..120);
+    });
+}
+

@@ -1,0 +1,291 @@
+//! Backward liveness over the machine code of one function.
+
+use std::collections::{BTreeSet, HashMap};
+
+use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use super::LiveFrame;
+use super::effects::{Effects, Tracker};
+
+/// Frames larger than this are not analysed.
+pub(super) const FRAME_LIMIT: i64 = 1024;
+/// The callee-saved registers apart from the frame pointer.
+pub(super) const REGISTERS: [Register; 5] = [
+    Register::RBX,
+    Register::R12,
+    Register::R13,
+    Register::R14,
+    Register::R15,
+];
+
+/// A range of bits: one for each byte of the frame, lowest address first, then one for each register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Span {
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+const BITS: usize = FRAME_LIMIT as usize + 64;
+
+/// A set of bits.
+#[derive(Clone, PartialEq, Eq)]
+struct Bits([u64; BITS / 64]);
+
+impl Bits {
+    const NONE: Bits = Bits([0; BITS / 64]);
+
+    fn set(&mut self, span: Span, value: bool) {
+        for bit in span.start..span.end {
+            let mask = 1 << (bit % 64);
+            if value {
+                self.0[bit / 64] |= mask;
+            } else {
+                self.0[bit / 64] &= !mask;
+            }
+        }
+    }
+
+    fn add(&mut self, other: &Bits) {
+        for (word, more) in self.0.iter_mut().zip(other.0) {
+            *word |= more;
+        }
+    }
+
+    fn byte_mask(&self, word: usize) -> u64 {
+        let bits = self.0[word / 8] >> (word % 8 * 8) & 0xff;
+        (0..8)
+            .filter(|byte| bits & (1 << byte) != 0)
+            .fold(0, |mask, byte| mask | 0xff << (8 * byte))
+    }
+}
+
+/// For each call in the function whose machine code is `code`, loaded at `address`: where it returns to, and
+/// what is live in the function's frame meanwhile. Empty if the function is not understood.
+pub(super) fn live_at_calls(
+    code: &[u8],
+    address: u64,
+    callbacks: &HashMap<usize, String>,
+) -> Vec<(usize, LiveFrame)> {
+    analyse(code, address, callbacks).unwrap_or_default()
+}
+
+fn analyse(
+    code: &[u8],
+    address: u64,
+    callbacks: &HashMap<usize, String>,
+) -> Option<Vec<(usize, LiveFrame)>> {
+    let instructions: Vec<Instruction> = Decoder::with_ip(64, code, address, DecoderOptions::NONE)
+        .into_iter()
+        .collect();
+    if instructions.iter().any(Instruction::is_invalid) {
+        return None;
+    }
+    let saved = prologue(&instructions)?;
+    let graph = Flow::of(&instructions)?;
+    let mut tracker = Tracker::new(callbacks);
+    let mut effects = Vec::with_capacity(instructions.len());
+    for (index, instruction) in instructions.iter().enumerate() {
+        if graph.leaders.contains(&index) {
+            tracker.begin_block();
+        }
+        effects.push(tracker.effects(instruction).ok()?);
+    }
+    tracker.begin_block();
+    if tracker.escaped < -FRAME_LIMIT {
+        return None;
+    }
+    let live = solve(&graph, &instructions, &effects);
+    // What lies above an address that was taken, and what the prologue saved, always counts.
+    let mut always = Bits::NONE;
+    always.set(
+        Span {
+            start: (tracker.escaped + FRAME_LIMIT) as usize,
+            end: FRAME_LIMIT as usize,
+        },
+        tracker.escaped < 0,
+    );
+    always.set(
+        Span {
+            start: (FRAME_LIMIT - 8 * saved as i64) as usize,
+            end: FRAME_LIMIT as usize,
+        },
+        true,
+    );
+    let mut calls = Vec::new();
+    for (index, instruction) in instructions.iter().enumerate() {
+        if is_call(instruction) {
+            let mut bits = live[index].clone();
+            bits.add(&always);
+            calls.push((instruction.next_ip() as usize, frame(&bits)));
+        }
+    }
+    Some(calls)
+}
+
+fn frame(bits: &Bits) -> LiveFrame {
+    let words = (0..FRAME_LIMIT as usize / 8)
+        .map(|word| ((word * 8) as i32 - FRAME_LIMIT as i32, bits.byte_mask(word)))
+        .filter(|&(_, mask)| mask != 0);
+    LiveFrame {
+        words: words.collect(),
+        registers: bits.0[FRAME_LIMIT as usize / 64] as u8,
+    }
+}
+
+fn is_call(instruction: &Instruction) -> bool {
+    let flow = instruction.flow_control();
+    matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
+}
+
+/// Checks for an ordinary frame (`push rbp; mov rbp, rsp`, registers saved by pushes, nothing else
+/// pushed, `rbp` left alone) and counts the saved registers.
+fn prologue(instructions: &[Instruction]) -> Option<usize> {
+    let mut code = instructions.iter().peekable();
+    code.next_if(|instruction| instruction.mnemonic() == Mnemonic::Endbr64);
+    let push = code.next()?;
+    let copy = code.next()?;
+    let ordinary = push.mnemonic() == Mnemonic::Push
+        && push.op0_register() == Register::RBP
+        && copy.mnemonic() == Mnemonic::Mov
+        && copy.op0_kind() == OpKind::Register
+        && copy.op0_register() == Register::RBP
+        && copy.op1_register() == Register::RSP;
+    if !ordinary {
+        return None;
+    }
+    let mut saved = 0;
+    while code.next_if(|i| i.mnemonic() == Mnemonic::Push).is_some() {
+        saved += 1;
+    }
+    let disturbed = code.any(|instruction| {
+        let restores = matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Pop);
+        let pushes = instruction.mnemonic() == Mnemonic::Push;
+        let writes = instruction.op0_kind() == OpKind::Register
+            && instruction.op0_register().full_register() == Register::RBP
+            && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
+        pushes || (writes && !restores) || moves_stack_pointer(instruction)
+    });
+    (!disturbed).then_some(saved)
+}
+
+/// Whether the stack pointer is used for more than making and leaving room: what lies below the
+/// frame, such as an array of variable length, would be overlooked.
+fn moves_stack_pointer(instruction: &Instruction) -> bool {
+    let mut operands = (0..instruction.op_count())
+        .filter(|&operand| instruction.op_kind(operand) == OpKind::Register)
+        .map(|operand| instruction.op_register(operand).full_register());
+    if !operands.any(|register| register == Register::RSP) {
+        return false;
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Add | Mnemonic::Sub => instruction.op1_kind() == OpKind::Register,
+        Mnemonic::Lea => instruction.memory_base() != Register::RBP,
+        _ => true,
+    }
+}
+
+/// Where control goes.
+struct Flow {
+    successors: Vec<Vec<usize>>,
+    leaders: BTreeSet<usize>,
+}
+
+impl Flow {
+    fn of(instructions: &[Instruction]) -> Option<Flow> {
+        let index_of: HashMap<u64, usize> = instructions
+            .iter()
+            .enumerate()
+            .map(|(index, instruction)| (instruction.ip(), index))
+            .collect();
+        let count = instructions.len();
+        let mut leaders = BTreeSet::from([0]);
+        let mut successors = Vec::with_capacity(count);
+        for (index, instruction) in instructions.iter().enumerate() {
+            let next = (index + 1 < count).then_some(index + 1);
+            let target = index_of.get(&instruction.near_branch_target()).copied();
+            let (falls_through, jumps) = match instruction.flow_control() {
+                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => (true, false),
+                FlowControl::ConditionalBranch => (true, true),
+                FlowControl::UnconditionalBranch => (false, true),
+                FlowControl::Return | FlowControl::Exception => (false, false),
+                _ => return None,
+            };
+            if jumps {
+                leaders.insert(target?);
+                leaders.extend(next);
+            }
+            let next = next.filter(|_| falls_through);
+            successors.push(next.into_iter().chain(target.filter(|_| jumps)).collect());
+        }
+        let mut flow = Flow {
+            successors,
+            leaders,
+        };
+        flow.connect_orphans(instructions);
+        Some(flow)
+    }
+
+    /// Code that nothing jumps to is where exceptions land: any call may lead there.
+    fn connect_orphans(&mut self, instructions: &[Instruction]) {
+        let mut reached = vec![false; instructions.len()];
+        let mut orphans = Vec::new();
+        let mut open = vec![0];
+        loop {
+            while let Some(index) = open.pop() {
+                if !std::mem::replace(&mut reached[index], true) {
+                    open.extend(&self.successors[index]);
+                }
+            }
+            let Some(orphan) = reached.iter().position(|&reached| !reached) else {
+                break;
+            };
+            orphans.push(orphan);
+            open.push(orphan);
+        }
+        for (index, instruction) in instructions.iter().enumerate() {
+            if is_call(instruction) {
+                self.successors[index].extend(&orphans);
+            }
+        }
+        self.leaders.extend(orphans);
+    }
+}
+
+/// What is live before each instruction.
+fn solve(flow: &Flow, instructions: &[Instruction], effects: &[Effects]) -> Vec<Bits> {
+    // The caller's registers are its own again when the function returns.
+    let mut at_return = Bits::NONE;
+    let registers = FRAME_LIMIT as usize;
+    at_return.set(
+        Span {
+            start: registers,
+            end: registers + REGISTERS.len(),
+        },
+        true,
+    );
+    let mut live = vec![Bits::NONE; instructions.len()];
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for index in (0..instructions.len()).rev() {
+            let mut now = match instructions[index].flow_control() {
+                FlowControl::Return => at_return.clone(),
+                _ => Bits::NONE,
+            };
+            for &successor in &flow.successors[index] {
+                now.add(&live[successor]);
+            }
+            for &span in &effects[index].overwrites {
+                now.set(span, false);
+            }
+            for &span in &effects[index].reads {
+                now.set(span, true);
+            }
+            if now != live[index] {
+                live[index] = now;
+                changed = true;
+            }
+        }
+    }
+    live
+}
