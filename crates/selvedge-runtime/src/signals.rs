@@ -151,7 +151,9 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         if signal == libc::SIGSEGV && write && runtime.snapshot.open_page(address) {
             return None;
         }
-        if runtime.phase == Phase::Host {
+        // A fault on the way out of a thread that has failed: the host's own state is gone.
+        let leaving = matches!(runtime.current().pending, Pending::Stopped(_));
+        if runtime.phase == Phase::Host || leaving {
             runtime.give_up(signal);
             return None;
         }
