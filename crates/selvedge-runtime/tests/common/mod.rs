@@ -172,7 +172,13 @@ impl Program {
         );
         compiler(
             Command::new(build.compiler)
-                .args(["-shared", "-static-libstdc++", "-o"])
+                // Otherwise the C++ libraries of two programs in one process share variables.
+                .args([
+                    "-shared",
+                    "-static-libstdc++",
+                    "-Wl,--exclude-libs,ALL",
+                    "-o",
+                ])
                 .arg(at("program.so"))
                 .args(objects)
                 .arg("-lm"),

@@ -48,5 +48,5 @@ pub fn alone(body: &str) -> String {
 
 /// A program with main and what it needs.
 pub fn program(globals: &str, body: &str) -> String {
-    format!("{HEADERS} {globals} int main(void) {{ {body} return 0; }}")
+    format!("{HEADERS} {globals}\nint main(void) {{ {body} return 0; }}")
 }
