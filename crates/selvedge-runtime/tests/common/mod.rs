@@ -111,7 +111,7 @@ impl Program {
             "clang++"
         };
         let build = Build { compiler, ..build };
-        Program::build_from(build, "program.cc", source, &[])
+        Program::build_from(build, "program.cc", source, &["-std=c++17"])
     }
 
     /// Builds a program from a file of the given name, with further compiler flags.

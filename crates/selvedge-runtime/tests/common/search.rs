@@ -96,10 +96,15 @@ pub fn check_all(source: &str, mut expect: impl FnMut(&Checked)) {
     }
 }
 
+/// Checks a C++ program with the given settings, built with g++.
+pub fn check_cxx_with(settings: Settings, source: &str) -> Checked {
+    let program = Program::build_cxx(GCC, source);
+    Checked::search(&mut program.load(settings))
+}
+
 /// Checks a C++ program, built with g++.
 pub fn check_cxx(source: &str) -> Checked {
-    let program = Program::build_cxx(GCC, source);
-    Checked::search(&mut program.load(Settings::default()))
+    check_cxx_with(Settings::default(), source)
 }
 
 /// Checks a C++ program with every compiler there is; all must say the same.
