@@ -77,6 +77,27 @@ bool selvedge_futex_wait_steady(void *, unsigned *address, unsigned value, bool 
 void selvedge_futex_notify(unsigned *) {}
 }
 
+/* ---- random devices -------------------------------------------------------------------------- */
+
+extern "C" {
+unsigned arc4random();
+HIDDEN void selvedge_random_open(void *, const void *)
+    __asm__("_ZNSt13random_device7_M_initERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+HIDDEN void selvedge_random_open_named(void *, const char *, unsigned long)
+    __asm__("_ZNSt13random_device7_M_initEPKcm");
+HIDDEN void selvedge_random_close(void *) __asm__("_ZNSt13random_device7_M_finiEv");
+HIDDEN unsigned selvedge_random_get(void *) __asm__("_ZNSt13random_device9_M_getvalEv");
+HIDDEN double selvedge_random_entropy(const void *)
+    __asm__("_ZNKSt13random_device13_M_getentropyEv");
+
+/* libstdc++ would ask the processor, which answers differently in every run. */
+void selvedge_random_open(void *, const void *) {}
+void selvedge_random_open_named(void *, const char *, unsigned long) {}
+void selvedge_random_close(void *) {}
+unsigned selvedge_random_get(void *) { return arc4random(); }
+double selvedge_random_entropy(const void *) { return 0; }
+}
+
 /* ---- what the library initialises once ------------------------------------------------------- */
 
 /*

@@ -330,6 +330,22 @@ fn streams_and_containers_work() {
 }
 
 #[test]
+fn random_devices_repeat() {
+    isolated("random_devices_repeat", || {
+        check_cxx_all(
+            &two_threads(
+                "#include <random>\n std::atomic<unsigned> x;",
+                "std::random_device device; x = device(); std::mt19937 generator(device());
+                 std::uniform_int_distribution<int> die(1, 6); int n = die(generator);
+                 assert(1 <= n && n <= 6);",
+                "assert(x != 0);",
+            ),
+            |checked| checked.is_fine_in(2),
+        );
+    });
+}
+
+#[test]
 fn new_and_delete_are_malloc_and_free() {
     isolated("new_and_delete_are_malloc_and_free", || {
         use selvedge_core::FailureKind::{DoubleFree, HeapOverflow, UseAfterFree};

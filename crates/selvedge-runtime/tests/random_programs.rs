@@ -138,4 +138,3 @@ fn programs_with_loops_run_natively_as_scripted() {
         compare(GCC, Flavour::Loops, 0..120);
     });
 }
-

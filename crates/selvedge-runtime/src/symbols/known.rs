@@ -32,7 +32,7 @@ const OTHERS: &[&str] = &[
      btowc wctob mblen mbrlen mbrtowc mbtowc mbstowcs mbsnrtowcs mbsrtowcs mbsinit wcrtomb wctomb \
      wcstombs wcsnrtombs wcsrtombs __newlocale __freelocale __duplocale __uselocale \
      __nl_langinfo_l __strcoll_l __strxfrm_l __strftime_l __wcscoll_l __wcsxfrm_l __wcsftime_l \
-     newlocale freelocale duplocale uselocale nl_langinfo nl_langinfo_l setlocale localeconv \
+     newlocale freelocale duplocale uselocale nl_langinfo nl_langinfo_l localeconv \
      strxfrm iconv iconv_open iconv_close gettext dgettext dcgettext ngettext textdomain \
      bindtextdomain bind_textdomain_codeset",
     // <time.h> beyond the clocks

@@ -170,20 +170,25 @@ impl Program {
                 .args(["-c", "-o"])
                 .args([at("program.o"), at(name)]),
         );
-        compiler(
-            Command::new(build.compiler)
-                // Otherwise the C++ libraries of two programs in one process share variables.
-                .args([
-                    "-shared",
-                    "-static-libstdc++",
-                    "-Wl,--exclude-libs,ALL",
-                    "-o",
-                ])
-                .arg(at("program.so"))
-                .args(objects)
-                .arg("-lm"),
-        );
+        link(build.compiler, &directory, &objects, &[]);
         Program { directory }
+    }
+
+    /// Builds a C++ program that is linked with further flags.
+    pub fn link_with(compiler: &'static str, source: &str, flags: &[&str]) -> Program {
+        let build = Build {
+            compiler,
+            level: "-O0",
+        };
+        let program = Program::build_from(build, "program.cc", source, &[]);
+        let objects = [
+            program.path().join("program.o"),
+            support_object("gcc", "stubs.s", &support::stub_assembly(), &[]),
+            support_object("gcc", "shim.c", support::SHIM, support::SHIM_FLAGS),
+            support_object(compiler, "shim.cc", support::SHIM_CXX, support::SHIM_FLAGS),
+        ];
+        link(compiler, &program.directory, &objects, flags);
+        program
     }
 
     pub fn library(&self) -> PathBuf {
@@ -198,6 +203,23 @@ impl Program {
     pub fn load(&self, settings: Settings) -> NativeMachine {
         NativeMachine::load(&self.library(), settings).expect("the program loads")
     }
+}
+
+fn link(driver: &str, directory: &TempDir, objects: &[PathBuf], flags: &[&str]) {
+    compiler(
+        Command::new(driver)
+            // Otherwise the C++ libraries of two programs in one process share variables.
+            .args([
+                "-shared",
+                "-static-libstdc++",
+                "-Wl,--exclude-libs,ALL",
+                "-o",
+            ])
+            .arg(directory.path().join("program.so"))
+            .args(objects)
+            .args(flags)
+            .arg("-lm"),
+    );
 }
 
 /// The object of a support file, which many tests share.
