@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 use crate::gate::{self, gate};
 
@@ -45,6 +46,22 @@ pub(crate) fn exports() -> Vec<Export> {
     all
 }
 
+/// Which exports announce plain reads, by their place in the table.
+static ANNOUNCE_READS: OnceLock<Vec<bool>> = OnceLock::new();
+
+/// Whether the export at `slot` of the table announces a plain read.
+pub(crate) fn announces_read(slot: usize) -> bool {
+    let name = |export: &Export| {
+        let rest = export.name.strip_prefix("__tsan_").unwrap_or_default();
+        let rest = rest.strip_prefix("unaligned_").unwrap_or(rest);
+        rest.strip_prefix("volatile_")
+            .unwrap_or(rest)
+            .starts_with("read")
+    };
+    let all = ANNOUNCE_READS.get_or_init(|| exports().iter().map(name).collect());
+    all.get(slot).copied().unwrap_or(false)
+}
+
 /// Fills the table of the mapped gate.
 pub(crate) fn fill_table() {
     let exports = exports();
@@ -52,8 +69,9 @@ pub(crate) fn fill_table() {
         exports.len() <= gate::CAPACITY,
         "the gate's table is too small"
     );
+    let _ = announces_read(0);
     // SAFETY: the gate is mapped, and no reference to it is live.
-    unsafe { (*gate()).settle = crate::tsan::plain::settle as *const () as usize };
+    unsafe { (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize };
     for (slot, export) in exports.iter().enumerate() {
         // SAFETY: the gate is mapped, `slot` is below its capacity, and no reference to it is live.
         unsafe { (*gate()).table[slot] = export.function };

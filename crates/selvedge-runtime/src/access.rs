@@ -3,9 +3,10 @@
 use selvedge_core::{Site, ThreadId};
 
 use crate::arena::{HEAPS, LIVENESS, pointer};
+use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
-use crate::shadow::{Kind, Record, View, words};
+use crate::shadow::{Cell, Kind, Record, View, words};
 
 /// The state of a word of heap: so many of its bytes may be accessed, or this.
 pub(crate) const FREED: u8 = 0xff;
@@ -140,8 +141,10 @@ impl Runtime {
         Step::Go
     }
 
-    /// Judges and notes a plain access to a range of bytes, which is never an event.
+    /// Judges and notes a plain access to a range of bytes, which is no event, except on the visible
+    /// locations inside of it: those are left in `parts`.
     pub(crate) fn range(&mut self, access: Access) -> Result<(), Problem> {
+        self.parts.clear();
         if self.phase != Phase::Fiber || access.size == 0 {
             return Ok(());
         }
@@ -162,24 +165,73 @@ impl Runtime {
             let Some(cell) = self.shadow.cell(word) else {
                 continue;
             };
+            // What is visible by now must happen before, like everything else that conflicts:
+            // otherwise it would depend on the interleaving which bytes are.
+            let record = self.record_now(access, mask);
+            let view = self.view();
+            if let Some(other) = self.shadow.check(cell, record, view) {
+                return Err(self.unordered(other));
+            }
             // SAFETY: cells are mapped while the program is loaded.
             if unsafe { (*cell).is_visible(self.run, mask, !access.kind.writes()) } {
-                return Err(Problem::Aggregate);
+                self.visible_parts(access, (word, cell, mask))?;
             }
-            let record = self.record_now(access, mask);
             let view = View {
                 run: self.run,
                 clock: &self.threads[self.running].clock,
                 ends: &self.ends,
             };
-            if let Some(other) = self.shadow.access(cell, record, view) {
-                return Err(match self.settings.plain {
-                    Plain::Race => Problem::Race(other),
-                    Plain::Sc => Problem::Unordered(other),
-                });
-            }
+            self.shadow.access(cell, record, view);
         }
         Ok(())
+    }
+
+    /// Adds the visible locations that begin in a word of a range to `parts`.
+    fn visible_parts(
+        &mut self,
+        access: Access,
+        (word, cell, mask): (usize, *mut Cell, u8),
+    ) -> Result<(), Problem> {
+        let mut missing = {
+            // SAFETY: cells are mapped while the program is loaded.
+            unsafe { (*cell).visible & mask }
+        };
+        if let Some(before) = self.parts.last() {
+            let entry = self.locations.entry(*before);
+            missing &= !entry.mask_in(word);
+        }
+        for location in self.locations.touched(cell, self.run) {
+            let entry = self.locations.entry(location);
+            let inside = entry.address >= access.address
+                && entry.address + usize::from(entry.width) <= access.address + access.size;
+            if inside && entry.kind == LocationKind::Memory {
+                missing &= !entry.mask_in(word);
+                self.parts.push(location);
+            }
+        }
+        if missing == 0 {
+            Ok(())
+        } else {
+            Err(Problem::Aggregate)
+        }
+    }
+
+    /// What the running thread knows.
+    #[inline(always)]
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            run: self.run,
+            clock: &self.threads[self.running].clock,
+            ends: &self.ends,
+        }
+    }
+
+    /// The problem of conflicting with `other` unordered.
+    pub(crate) fn unordered(&self, other: Record) -> Problem {
+        match self.settings.plain {
+            Plain::Race => Problem::Race(other),
+            Plain::Sc => Problem::Unordered(other),
+        }
     }
 
     /// Judges and notes the initialisation of an object: an event if the object is in use.
@@ -192,18 +244,15 @@ impl Runtime {
             // SAFETY: cells are mapped while the program is loaded.
             cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
         });
-        match self.range_unless(visible, access) {
-            Ok(()) if visible => Step::Event,
+        if visible {
+            return match self.check_address(access.address, access.size) {
+                Ok(()) => Step::Event,
+                Err(problem) => Step::Stop(problem),
+            };
+        }
+        match self.range(access) {
             Ok(()) => Step::Go,
             Err(problem) => Step::Stop(problem),
-        }
-    }
-
-    fn range_unless(&mut self, visible: bool, access: Access) -> Result<(), Problem> {
-        if visible {
-            self.check_address(access.address, access.size)
-        } else {
-            self.range(access)
         }
     }
 

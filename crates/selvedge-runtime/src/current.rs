@@ -20,7 +20,8 @@ use crate::posix;
 use crate::problem::{report, report_free};
 use crate::runtime::{Phase, with};
 use crate::shadow::Kind as AccessKind;
-use crate::tsan::plain;
+use crate::tsan::plain::{self, By};
+use crate::tsan::settle;
 use crate::visible::Obstacle;
 
 /// The thread whose fiber is running.
@@ -83,6 +84,7 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
     if booting() {
         return perform_natively(op, site);
     }
+    settle_now();
     let at = site.0 as usize;
     match with(|runtime| runtime.arrive(&op, at)) {
         Ok(()) => {}
@@ -216,20 +218,7 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
 /// A plain access of `size` bytes that the compiler did not announce (made by a libc function on
 /// the program's behalf).
 pub(crate) fn touch(address: usize, size: usize, write: bool, site: Site) {
-    let kind = if write {
-        AccessKind::PlainWrite
-    } else {
-        AccessKind::PlainRead
-    };
-    let access = Access {
-        address,
-        size,
-        kind,
-        site: site.0 as usize,
-    };
-    if let Err(problem) = with(|runtime| runtime.range(access)) {
-        report(problem, access);
-    }
+    plain::range(address, size, write, site, By::Library);
 }
 
 /// A plain store of `width` bytes that the compiler did not announce: an event where a store in the
@@ -331,10 +320,11 @@ pub(crate) fn finish(result: *mut c_void) -> ! {
 
 /// Performs a store that was announced and is still to be performed. Entries through a stub do that
 /// by themselves.
+#[inline(always)]
 pub(crate) fn settle_now() {
     // SAFETY: the gate is mapped while a program is loaded.
     if unsafe { (*gate()).attention } != 0 {
-        plain::settle();
+        settle::now();
     }
 }
 
@@ -390,6 +380,7 @@ fn stop(stop: Stop, site: Site) -> ! {
         );
         let host = runtime.host;
         runtime.deferred = None;
+        runtime.deferred_parts.clear();
         let thread = runtime.current();
         thread.pending = Pending::Stopped(stop);
         thread.site = site.0 as usize;

@@ -37,6 +37,8 @@ pub(crate) struct Gate {
     pub(crate) stack_pointer: usize,
     /// Registers at the last entry through a full stub.
     pub(crate) registers: Registers,
+    /// The place in the table of the entry that found `attention` set.
+    pub(crate) entering: usize,
     /// What a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,
     /// The entry points, in the order of `abi::exports`.

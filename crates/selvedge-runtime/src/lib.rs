@@ -11,6 +11,7 @@ compile_error!("Selvedge runs programs on x86-64 Linux only");
 mod abi;
 mod access;
 mod arena;
+mod code;
 mod current;
 mod cxx;
 mod fiber;

@@ -28,7 +28,7 @@ pub(crate) struct Entry {
     /// What it held before that.
     initial: Value,
     /// The cells of the words it lies in, each with the bytes it covers there.
-    cells: [(*mut Cell, u8); 2],
+    cells: [(*mut Cell, u8); 3],
     /// One more than the number of another location in the same word.
     next: u32,
 }
@@ -64,7 +64,7 @@ impl Locations {
             }
             next = entry.next;
         }
-        let mut cells = [(ptr::null_mut(), 0); 2];
+        let mut cells = [(ptr::null_mut(), 0); 3];
         for (into, (word, mask)) in cells
             .iter_mut()
             .zip(shadow::words(address, usize::from(width)))
@@ -88,7 +88,7 @@ impl Locations {
         if let Some(&known) = self.elsewhere.get(&(address, width, kind)) {
             return Location(known);
         }
-        let cells = [(ptr::null_mut(), 0); 2];
+        let cells = [(ptr::null_mut(), 0); 3];
         self.add(Entry {
             address,
             width,
@@ -145,6 +145,23 @@ impl Locations {
         Ok(entry)
     }
 
+    /// The locations that begin in the word of `cell` and were touched in execution `run`.
+    pub(crate) fn touched(&self, cell: *mut Cell, run: u32) -> impl Iterator<Item = Location> {
+        // SAFETY: cells are mapped while the program is loaded.
+        let mut next = unsafe { (*cell).location };
+        std::iter::from_fn(move || {
+            while next != 0 {
+                let number = next - 1;
+                let entry = &self.entries[number as usize];
+                next = entry.next;
+                if entry.run == run {
+                    return Some(Location(number));
+                }
+            }
+            None
+        })
+    }
+
     /// Forgets in which execution each location was touched last.
     pub(crate) fn forget_runs(&mut self) {
         for entry in &mut self.entries {
@@ -169,6 +186,13 @@ impl Entry {
     #[inline(always)]
     pub(crate) fn cells(&self) -> impl Iterator<Item = (*mut Cell, u8)> + use<> {
         self.cells.into_iter().filter(|(cell, _)| !cell.is_null())
+    }
+
+    /// The bytes it covers of the word at `word`.
+    pub(crate) fn mask_in(&self, word: usize) -> u8 {
+        shadow::words(self.address, usize::from(self.width))
+            .find(|&(at, _)| at == word)
+            .map_or(0, |(_, mask)| mask)
     }
 
     /// The first visible operation of an execution on it.

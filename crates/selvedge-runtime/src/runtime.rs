@@ -23,7 +23,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::path::PathBuf;
 
-use selvedge_core::Failure;
+use selvedge_core::{Failure, Location};
 
 use crate::access::Access;
 use crate::fiber::Context;
@@ -54,6 +54,8 @@ pub(crate) enum Phase {
 pub(crate) struct Deferred {
     pub(crate) access: Access,
     pub(crate) volatile: bool,
+    /// Whether the program makes it, after it was told to go on, or the runtime, before that.
+    pub(crate) by_program: bool,
     /// What was there before.
     pub(crate) old: u128,
 }
@@ -77,6 +79,12 @@ pub(crate) struct Runtime {
     pub(crate) shadow: Shadow,
     pub(crate) locations: Locations,
     pub(crate) deferred: Option<Deferred>,
+    /// Further stores that were announced with it, as one range.
+    pub(crate) deferred_parts: Vec<Deferred>,
+    /// Pairs of a store's announcement and a read's that were found to be different statements.
+    pub(crate) statements: Box<[(usize, usize); 256]>,
+    /// The visible locations inside of the range that is being accessed.
+    pub(crate) parts: Vec<Location>,
     pub(crate) failure: Option<Failure>,
     pub(crate) refusal: Option<String>,
     /// The address that the failure or the refusal is about.
@@ -155,6 +163,9 @@ impl Runtime {
             shadow: Shadow::new(layout.stacks(), heaps),
             locations: Locations::default(),
             deferred: None,
+            deferred_parts: Vec::new(),
+            statements: Box::new([(0, 0); 256]),
+            parts: Vec::new(),
             failure: None,
             refusal: None,
             failure_place: 0,
@@ -212,6 +223,7 @@ impl Runtime {
         self.failure = None;
         self.refusal = None;
         self.deferred = None;
+        self.deferred_parts.clear();
         self.shadow.reset();
         if self.run == u32::MAX {
             self.forget_runs();

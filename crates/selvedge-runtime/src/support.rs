@@ -60,8 +60,10 @@ pub fn stub_assembly() -> String {
         }
         let _ = write!(
             text,
-            "\tjmp *{target:#x}\n2:\tcall selvedge_settle\n\tjmp 1b\n\t.size {name}, . - {name}\n",
+            "\tjmp *{target:#x}\n2:\tmovl ${slot}, {entering:#x}\n\tcall selvedge_settle\n\
+             \tjz 1b\n\tret\n\t.size {name}, . - {name}\n",
             target = at(offset_of!(Gate, table)) + 8 * slot,
+            entering = at(offset_of!(Gate, entering)),
         );
     }
     text.push_str(&symbols::refusing_stubs());
@@ -70,22 +72,25 @@ pub fn stub_assembly() -> String {
 }
 
 /// The routine that stubs call while something is left over from the thread's last entry. It keeps
-/// every register that can carry an argument.
+/// every register that can carry an argument, and sets the zero flag if the stub has to go on
+/// (`Arguments` in `tsan::settle` is the layout that it builds on the stack).
 fn settle_routine(text: &mut String, settle: usize) {
     let registers = ["rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10"];
     text.push_str("\t.type selvedge_settle, @function\nselvedge_settle:\n");
     for register in registers {
         let _ = writeln!(text, "\tpushq %{register}");
     }
-    text.push_str("\tsubq $128, %rsp\n");
+    text.push_str("\tleaq -128(%rsp), %rsp\n");
     for i in 0..8 {
         let _ = writeln!(text, "\tmovups %xmm{i}, {}(%rsp)", 16 * i);
     }
-    let _ = writeln!(text, "\tcall *{settle:#x}");
+    text.push_str("\tmovq %rsp, %rdi\n\tmovq %rbp, %rsi\n");
+    let _ = writeln!(text, "\tcall *{settle:#x}\n\ttestl %eax, %eax");
     for i in 0..8 {
         let _ = writeln!(text, "\tmovups {}(%rsp), %xmm{i}", 16 * i);
     }
-    text.push_str("\taddq $128, %rsp\n");
+    // None of these touches the flags.
+    text.push_str("\tleaq 128(%rsp), %rsp\n");
     for register in registers.iter().rev() {
         let _ = writeln!(text, "\tpopq %{register}");
     }

@@ -156,10 +156,7 @@ impl Runtime {
                 ends: &self.ends,
             };
             if let Some(other) = self.shadow.access(cell, record, view) {
-                return Err(match self.settings.plain {
-                    Plain::Race => Problem::Race(other),
-                    Plain::Sc => Problem::Unordered(other),
-                });
+                return Err(self.unordered(other));
             }
         }
         Ok(())

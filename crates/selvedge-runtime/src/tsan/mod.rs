@@ -4,6 +4,7 @@ mod atomic;
 mod calls;
 pub(crate) mod plain;
 mod range;
+pub(crate) mod settle;
 
 use crate::abi::Export;
 

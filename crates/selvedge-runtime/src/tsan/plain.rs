@@ -3,19 +3,18 @@
 //! An announced read that is an event stops the thread, and the value that the explorer chose is put
 //! into memory before the program reads it. An announced write that is an event cannot stop the
 //! thread yet, because its value is not known: the bytes are saved, the program writes, and at the
-//! thread's next entry [`settle`] takes the value, puts the old bytes back, and performs the store.
+//! thread's next entry [`super::settle`] takes the value, puts the old bytes back, and performs the store.
 
-use selvedge_core::{FailureKind, MemoryOrder, Op, Site, Value, Width};
+use selvedge_core::{Location, MemoryOrder, Op, Site, Value, Width};
 
 use crate::abi::{Entry, Export};
-use crate::access::{Access, Step};
+use crate::access::{Access, Problem, Step};
 use crate::current;
 use crate::gate::gate;
 use crate::memory;
 use crate::problem::report;
-use crate::runtime::{Deferred, Phase, with};
+use crate::runtime::{Deferred, with};
 use crate::shadow::Kind;
-use crate::signals;
 
 /// A plain read of `width` bytes that the program is about to make.
 #[inline(always)]
@@ -102,6 +101,7 @@ fn defer(access: Access, volatile: bool) {
         runtime.deferred = Some(Deferred {
             access,
             volatile,
+            by_program: true,
             old,
         })
     });
@@ -109,49 +109,93 @@ fn defer(access: Access, volatile: bool) {
     unsafe { (*gate()).attention = 1 };
 }
 
-/// Performs what is left over from the thread's last entry.
-pub(crate) extern "C" fn settle() {
-    // SAFETY: the gate is mapped while a program is loaded.
-    unsafe { (*gate()).attention = 0 };
-    let (deferred, expired, phase) = with(|runtime| {
-        let expired = std::mem::take(&mut runtime.watchdog.expired);
-        (runtime.deferred.take(), expired, runtime.phase)
-    });
-    if phase != Phase::Fiber {
-        return;
-    }
-    if expired {
-        current::fail(
-            FailureKind::EndlessLoop,
-            signals::endless(),
-            current::site(),
-        );
-    }
-    if let Some(Deferred {
-        access,
-        volatile,
-        old,
-    }) = deferred
-    {
-        let width = access.size as u8;
-        let value = memory::read(access.address, width);
-        memory::write(access.address, width, old);
-        let order = if volatile {
-            MemoryOrder::Relaxed
+/// Who accesses a range of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// The program, after it was told to go on.
+    Program,
+    /// The runtime, before that.
+    Runtime,
+    /// A library function of the runtime, which has already looked at what it reads: that is right
+    /// only where events find it as it is.
+    Library,
+}
+
+/// A plain access to a range of bytes that is about to be made. Visible locations inside of it are
+/// accessed by events of their own.
+pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By) {
+    let kind = if write {
+        Kind::PlainWrite
+    } else {
+        Kind::PlainRead
+    };
+    let access = Access {
+        address,
+        size,
+        kind,
+        site: site.0 as usize,
+    };
+    let parts = with(|runtime| {
+        runtime.range(access)?;
+        Ok(if runtime.parts.is_empty() {
+            Vec::new()
         } else {
-            MemoryOrder::Plain
-        };
-        perform_store(
-            access.address,
-            width,
-            value,
-            order,
-            Site(access.site as u64),
-        );
+            runtime.parts.clone()
+        })
+    });
+    match parts {
+        Ok(parts) if parts.is_empty() => {}
+        Ok(parts) => range_parts(access, &parts, by),
+        Err(problem) => report(problem, access),
     }
 }
 
-fn perform_store(address: usize, width: u8, value: Value, order: MemoryOrder, site: Site) {
+#[cold]
+fn range_parts(access: Access, parts: &[Location], by: By) {
+    let by_program = by == By::Program;
+    let site = Site(access.site as u64);
+    for &part in parts {
+        let entry = with(|runtime| *runtime.locations.entry(part));
+        let old = memory::read(entry.address, entry.width);
+        if access.kind.writes() {
+            let (address, size) = (entry.address, usize::from(entry.width));
+            let access = Access {
+                address,
+                size,
+                ..access
+            };
+            with(|runtime| {
+                runtime.deferred_parts.push(Deferred {
+                    access,
+                    volatile: false,
+                    by_program,
+                    old,
+                });
+            });
+            // SAFETY: the gate is mapped while a program is loaded.
+            unsafe { (*gate()).attention = 1 };
+        } else {
+            current::forget_entry();
+            let op = Op::Load {
+                at: part,
+                order: MemoryOrder::Plain,
+            };
+            let chosen = current::perform(op, site).read;
+            if chosen != old && by == By::Library {
+                report(Problem::Aggregate, access);
+            }
+            memory::write(entry.address, entry.width, chosen);
+        }
+    }
+}
+
+pub(super) fn perform_store(
+    address: usize,
+    width: u8,
+    value: Value,
+    order: MemoryOrder,
+    site: Site,
+) {
     // What the gate knows belongs to the entry that is still to come.
     current::forget_entry();
     let at = current::location(address, Width(width));

@@ -4,19 +4,20 @@ use std::ffi::{c_int, c_void};
 
 use crate::abi::{Entry, Export};
 use crate::current;
+use crate::tsan::plain::{self, By};
 
 extern "C" fn read_range(address: usize, size: usize) {
-    current::touch(address, size, false, current::site());
+    plain::range(address, size, false, current::site(), By::Program);
 }
 
 extern "C" fn write_range(address: usize, size: usize) {
-    current::touch(address, size, true, current::site());
+    plain::range(address, size, true, current::site(), By::Program);
 }
 
 extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void {
     let site = current::site();
-    current::touch(from.addr(), size, false, site);
-    current::touch(to.addr(), size, true, site);
+    plain::range(from.addr(), size, false, site, By::Runtime);
+    plain::range(to.addr(), size, true, site, By::Runtime);
     // SAFETY: the program asked for this copy; a bad address faults and is reported. Overlapping
     // ranges, which `memcpy` does not allow, are copied as `memmove` does.
     unsafe { libc::memmove(to, from, size) }
@@ -24,7 +25,7 @@ extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_
 
 extern "C" fn fill(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
     let site = current::site();
-    current::touch(to.addr(), size, true, site);
+    plain::range(to.addr(), size, true, site, By::Runtime);
     // SAFETY: the program asked for this; a bad address faults and is reported.
     unsafe { libc::memset(to, byte, size) }
 }
@@ -44,7 +45,7 @@ pub(crate) fn exports() -> Vec<Export> {
     let export = |(name, function): (&'static str, *const ())| Export {
         name: name.into(),
         function: function.addr(),
-        entry: Entry::Light,
+        entry: Entry::Full,
     };
     functions.into_iter().map(export).collect()
 }
