@@ -74,8 +74,8 @@ impl<'a> Tracker<'a> {
                 self.escape(instruction.memory_displacement64() as i64);
             }
             let offset = instruction.memory_displacement64() as i64;
-            self.assign(instruction.op0_register(), Some(offset));
             self.registers(instruction, &mut effects);
+            self.assign(instruction.op0_register(), Some(offset));
             return Ok(effects);
         }
         let copies = instruction.mnemonic() == Mnemonic::Mov
@@ -160,7 +160,9 @@ impl<'a> Tracker<'a> {
             let full = register.register().full_register();
             let reads = !matches!(register.access(), OpAccess::Write | OpAccess::CondWrite);
             let writes = !matches!(register.access(), OpAccess::Read | OpAccess::CondRead);
-            let only_through = through.contains(&full) && !stored.contains(&full);
+            let only_through = instruction.mnemonic() != Mnemonic::Lea
+                && through.contains(&full)
+                && !stored.contains(&full);
             if reads
                 && !transparent
                 && !only_through

@@ -1,0 +1,129 @@
+//! Loops: iterations that change nothing make no executions of their own, all others do.
+
+mod common;
+
+use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
+use selvedge_core::model::SequentialConsistency;
+use selvedge_core::trust::{self, Ending, Settings, Silent};
+
+const ALL: [Build; 4] = [GCC, GCC_O2, CLANG, CLANG_O2];
+
+/// A thread that runs `body`, and main, which lets `x` become 1 meanwhile.
+fn spinner(body: &str) -> String {
+    format!(
+        "#include <pthread.h>
+         #include <stdatomic.h>
+         atomic_int x, y, seq;
+         static int look(void) {{ return atomic_load(&x); }}
+         static void *spin(void *argument) {{ {body} return argument; }}
+         int main(void) {{
+             pthread_t thread;
+             pthread_create(&thread, 0, spin, 0);
+             atomic_store(&x, 1);
+             return 0;
+         }}"
+    )
+}
+
+fn executions(build: Build, source: &str) -> u64 {
+    let program = Program::build(build, source);
+    let mut machine = program.load(Default::default());
+    let settings = Settings {
+        keep_going: true,
+        ..Settings::default()
+    };
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut Silent);
+    assert_eq!(report.ending, Ending::Complete);
+    assert!(report.bugs.is_empty(), "{:?}", report.bugs);
+    report.counts.executions
+}
+
+/// Runs in processes of their own, since a process can load one program.
+fn expect(test: &str, body: &str, expected: u64) {
+    isolated(test, || {
+        let build = std::env::var("SELVEDGE_TEST_BUILD").ok();
+        let build: usize = build.and_then(|build| build.parse().ok()).unwrap_or(0);
+        assert_eq!(
+            executions(ALL[build], &spinner(body)),
+            expected,
+            "{:?}",
+            ALL[build]
+        );
+    });
+}
+
+#[test]
+fn waiting_for_a_flag_is_pure() {
+    expect("waiting_for_a_flag_is_pure", "while (!atomic_load(&x));", 1);
+}
+
+#[test]
+fn waiting_through_a_function_is_pure() {
+    expect("waiting_through_a_function_is_pure", "while (!look());", 1);
+}
+
+#[test]
+fn leftovers_of_an_iteration_do_not_count() {
+    let body = "int before, after; do { before = atomic_load(&seq); after = look(); } \
+                while (!after || before != atomic_load(&seq));";
+    expect("leftovers_of_an_iteration_do_not_count", body, 1);
+}
+
+#[test]
+fn a_failed_compare_exchange_is_pure() {
+    let body = "int expected = 1; \
+                while (!atomic_compare_exchange_strong(&x, &expected, 2)) expected = 1;";
+    expect("a_failed_compare_exchange_is_pure", body, 1);
+}
+
+/// The value seen by the failed attempt is what the next one expects: 0, then 1 or 0 again.
+#[test]
+fn an_expectation_that_changes_is_state() {
+    let body = "int expected = 7, tries = 0; \
+                while (!atomic_compare_exchange_strong(&x, &expected, 9) && ++tries < 2);";
+    // First read 0: the exchange then succeeds before main's store or fails after it. First read
+    // 1: the second attempt succeeds.
+    expect("an_expectation_that_changes_is_state", body, 3);
+}
+
+#[test]
+fn counting_attempts_is_not_pure() {
+    let body = "for (int i = 0; i < 3 && !atomic_load(&x); i++);";
+    expect("counting_attempts_is_not_pure", body, 4);
+}
+
+#[test]
+fn a_flag_for_the_first_iteration_is_not_pure() {
+    let body = "int first = 1; while (!atomic_load(&x)) first = 0; atomic_store(&y, first);";
+    expect("a_flag_for_the_first_iteration_is_not_pure", body, 2);
+}
+
+#[test]
+fn an_array_of_variable_length_is_state() {
+    let body = "int n = argument ? 3 : 2; int tries[n]; tries[0] = 0; \
+                while (!atomic_load(&x) && tries[0] < 2) tries[0]++;";
+    expect("an_array_of_variable_length_is_state", body, 4);
+}
+
+#[test]
+fn a_variable_behind_a_pointer_is_state() {
+    let body = "int tries = 0; int *volatile where = &tries; \
+                while (!atomic_load(&x) && *where < 2) ++*where;";
+    expect("a_variable_behind_a_pointer_is_state", body, 4);
+}
+
+#[test]
+fn other_compilers_and_levels_agree() {
+    for build in 1..ALL.len() {
+        if !ALL[build].available() {
+            continue;
+        }
+        let output = std::process::Command::new(std::env::current_exe().expect("the test binary"))
+            .args(["--skip", "other_compilers", "--test-threads=2"])
+            .env("SELVEDGE_TEST_BUILD", build.to_string())
+            .output()
+            .expect("the test binary runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{:?}\n{text}", ALL[build]);
+    }
+}
