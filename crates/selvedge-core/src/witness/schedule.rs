@@ -1,176 +1,19 @@
-//! From a graph to a schedule that people can read: the one with the fewest context switches.
+//! The order of the steps.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use serde::{Deserialize, Serialize};
-
+use super::Switch;
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Kind, Slot};
-use crate::ids::{Location, Site, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Stop};
-use crate::model::Model;
+use crate::ids::{Location, ThreadId};
 use crate::op::{Effect, Op, Value};
-use crate::trust::replay::{expect, outcome};
-
-/// How a step's thread came to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Switch {
-    /// It ran before.
-    Same,
-    /// The thread before it had ended or could not go on.
-    Free,
-    /// The thread before it could have gone on.
-    Preemption,
-}
-
-/// Where a value comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Origin {
-    /// The location's initial contents.
-    Initial,
-    /// An earlier step of the schedule, counted from zero.
-    Step(u32),
-}
-
-/// One step of a schedule.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    /// Who.
-    pub thread: ThreadId,
-    /// Whether that took a context switch.
-    pub switch: Switch,
-    /// What.
-    pub op: Op,
-    /// Where in the program.
-    pub site: Site,
-    /// The value read or picked.
-    pub read: Option<Value>,
-    /// Who wrote that value.
-    pub origin: Option<Origin>,
-    /// The value written.
-    pub wrote: Option<Value>,
-    /// Which alternative was taken where there were several.
-    pub choice: u32,
-    /// Its happens-before clock, as [`Machine::resume`] takes it.
-    pub clock: Vec<u32>,
-}
-
-impl Step {
-    /// What the machine is told about it. With the clock, that is all it takes to repeat the step,
-    /// whatever the memory model.
-    pub fn outcome(&self) -> Outcome {
-        let update = matches!(self.op, Op::Update { .. });
-        Outcome {
-            read: self.read.unwrap_or_default(),
-            wrote: self.wrote.filter(|_| update),
-        }
-    }
-}
-
-/// A schedule that leads to a failure.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Witness {
-    /// Its steps.
-    pub steps: Vec<Step>,
-    /// How many of its switches are preemptions.
-    pub preemptions: u32,
-    /// How often another thread goes on, the start of main not counted.
-    pub switches: u32,
-}
 
 /// How many states the search for the best schedule may visit before it settles for a good one.
 const STATES: usize = 200_000;
 
-/// Turns the part of `graph` that matters for `failure` into a schedule with the fewest
-/// switches, among those the one with the fewest preemptions, and runs it: the machine
-/// must fail in the same way again, and is left there.
-pub fn build<M: Machine, C: Model>(
-    machine: &mut M,
-    graph: &Graph,
-    model: &C,
-    failure: &Failure,
-) -> Result<Witness, String> {
-    let part = Part::of(graph, failure);
-    let schedule = part.best_schedule();
-    let witness = perform(machine, graph, model, &schedule)?;
-    confirm(machine, failure)?;
-    Ok(witness)
-}
-
-fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {
-    let again = match failure.kind {
-        FailureKind::Deadlock | FailureKind::Livelock => {
-            let pending = machine.pending(failure.thread);
-            matches!(pending, Pending::Op(_) | Pending::Stopped(_)).then_some(failure.kind)
-        }
-        _ => {
-            let again = machine.failure().or_else(|| machine.leftover());
-            again.map(|again| again.kind)
-        }
-    };
-    match again {
-        Some(kind) if kind == failure.kind => Ok(()),
-        other => Err(format!(
-            "{:?} ({}) was not seen again when its schedule was repeated, but {other:?}",
-            failure.kind, failure.message
-        )),
-    }
-}
-
-/// Runs `schedule`, operation by operation.
-fn perform<M: Machine, C: Model>(
-    machine: &mut M,
-    graph: &Graph,
-    model: &C,
-    schedule: &[(Slot, Switch)],
-) -> Result<Witness, String> {
-    machine.reset();
-    let mut step_of = HashMap::new();
-    let mut steps = Vec::with_capacity(schedule.len());
-    for &(first, switch) in schedule {
-        let begin = graph.event(first);
-        let last = operation_end(graph, first);
-        let end = graph.event(last);
-        expect(machine, begin)?;
-        let thread = begin.id.thread;
-        let origin = begin.kind.reads().then(|| match begin.source {
-            INIT => Origin::Initial,
-            source => Origin::Step(step_of[&source]),
-        });
-        let picked = matches!(begin.op, Op::Choose { .. });
-        steps.push(Step {
-            thread,
-            switch,
-            op: begin.op,
-            site: machine.site(thread),
-            read: (begin.kind.reads() || picked).then_some(begin.read),
-            origin,
-            wrote: end.kind.writes().then_some(end.wrote),
-            choice: begin.choice,
-            clock: model.happens_before(graph, last).to_vec(),
-        });
-        step_of.insert(last, steps.len() as u32 - 1);
-        machine.resume(thread, outcome(end), model.happens_before(graph, last));
-        if machine.pending(thread) == Pending::Stopped(Stop::Failed) {
-            // In this order the failure may show earlier than where the search met it.
-            break;
-        }
-    }
-    let count = |wanted: Switch| steps.iter().filter(|step| step.switch == wanted).count() as u32;
-    let preemptions = count(Switch::Preemption);
-    let switches = preemptions + count(Switch::Free);
-    Ok(Witness {
-        steps,
-        preemptions,
-        switches,
-    })
-}
-
 /// The write half of an update that writes, otherwise the event itself.
-fn operation_end(graph: &Graph, slot: Slot) -> Slot {
+pub(super) fn operation_end(graph: &Graph, slot: Slot) -> Slot {
     let event = graph.event(slot);
     match event.kind {
         Kind::ReadHalf => graph.thread(event.id.thread)[event.id.index as usize + 1],
@@ -178,8 +21,20 @@ fn operation_end(graph: &Graph, slot: Slot) -> Slot {
     }
 }
 
+/// The writes that are newer than what the operation at `slot` reads or writes.
+pub(super) fn newer_writes(graph: &Graph, slot: Slot) -> &[Slot] {
+    let event = graph.event(slot);
+    let Some(location) = event.op.location() else {
+        return &[];
+    };
+    match operation_end(graph, slot) {
+        end if graph.event(end).kind.writes() => graph.later_writes(location, end),
+        _ => graph.later_writes(location, event.source),
+    }
+}
+
 /// A causally closed part of a graph.
-struct Part<'g> {
+pub(super) struct Part<'g> {
     graph: &'g Graph,
     /// Of each thread, how many events belong to it.
     ends: Vec<u32>,
@@ -192,13 +47,29 @@ struct State {
     running: ThreadId,
 }
 
-/// Context switches, then preemptions.
-type Cost = (u32, u32);
+/// Steps that pass newer writes by, then context switches, then preemptions.
+type Cost = (u32, u32, u32);
+
+/// Which steps may come next.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// Those that see what is newest.
+    InTurn,
+    /// All whose causes are done.
+    Caused,
+}
+
+/// What became of a search.
+enum Searched {
+    Found(Vec<(Slot, Switch)>),
+    None,
+    TooLarge,
+}
 
 impl<'g> Part<'g> {
     /// What happens before the failure. A deadlock needs everything, other failures only what
     /// their threads know of.
-    fn of(graph: &'g Graph, failure: &Failure) -> Part<'g> {
+    pub(super) fn of(graph: &'g Graph, failure: &Failure) -> Part<'g> {
         let mut ends = vec![0; graph.threads()];
         let stuck = matches!(
             failure.kind,
@@ -247,8 +118,8 @@ impl<'g> Part<'g> {
         slot != INIT && self.graph.counted(&self.ends, slot)
     }
 
-    /// Whether everything that has to come before the operation at `slot` is done.
-    fn ready(&self, done: &[u32], slot: Slot) -> bool {
+    /// Whether everything that causes the operation at `slot` is done.
+    fn is_caused(&self, done: &[u32], slot: Slot) -> bool {
         let graph = self.graph;
         let performed = |slot: Slot| slot == INIT || graph.counted(done, slot);
         let event = graph.event(slot);
@@ -264,18 +135,25 @@ impl<'g> Part<'g> {
             }
             _ => {}
         }
-        let Some(location) = event.op.location() else {
+        !event.kind.reads() || performed(event.source)
+    }
+
+    /// How many writes that are newer than what the operation at `slot` reads or writes are done.
+    fn passed(&self, done: &[u32], slot: Slot) -> u32 {
+        let newer = newer_writes(self.graph, slot).iter();
+        newer.filter(|&&w| self.graph.counted(done, w)).count() as u32
+    }
+
+    /// Whether the operation at `slot` sees what is newest, and hides nothing from a read that is yet
+    /// to come.
+    fn is_in_turn(&self, done: &[u32], slot: Slot) -> bool {
+        let graph = self.graph;
+        let performed = |slot: Slot| graph.counted(done, slot);
+        let Some(location) = graph.event(slot).op.location() else {
             return true;
         };
-        if event.kind.reads() && !performed(event.source) {
+        if self.passed(done, slot) > 0 {
             return false;
-        }
-        if event.kind.reads() {
-            // Nothing may be written over the source before it is read.
-            let later = graph.later_writes(location, event.source);
-            if later.iter().any(|&write| graph.counted(done, write)) {
-                return false;
-            }
         }
         let write = operation_end(graph, slot);
         if !graph.event(write).kind.writes() {
@@ -342,13 +220,14 @@ impl<'g> Part<'g> {
 
     /// The operations that can come next, with how the switch to them counts. If the running
     /// thread can go on, it does, unless leaving it later could be dearer.
-    fn successors(&self, state: &State) -> Vec<(Slot, Switch)> {
+    fn successors(&self, state: &State, rule: Rule) -> Vec<(Slot, Switch)> {
         let running = state.running;
         let done = &state.done;
-        let own = self
-            .next(done, running)
-            .filter(|&slot| self.ready(done, slot));
-        if let Some(slot) = own {
+        let ready = |&slot: &Slot| {
+            self.is_caused(done, slot) && (rule == Rule::Caused || self.is_in_turn(done, slot))
+        };
+        let own = self.next(done, running).filter(ready);
+        if let Some(slot) = own.filter(|&slot| self.is_in_turn(done, slot)) {
             let event = self.graph.event(slot);
             let last = event.id.index + 1 >= self.ends[running.index()];
             if !last && event.kind != Kind::Write {
@@ -364,7 +243,7 @@ impl<'g> Part<'g> {
         let others = others
             .filter(|&thread| thread != running)
             .filter_map(|thread| self.next(done, thread))
-            .filter(|&slot| self.ready(done, slot))
+            .filter(ready)
             .map(|slot| (slot, switch));
         own.map(|slot| (slot, Switch::Same))
             .into_iter()
@@ -379,27 +258,40 @@ impl<'g> Part<'g> {
         }
     }
 
-    /// Dijkstra's search over states; where it grows too large, the greedy schedule.
-    fn best_schedule(&self) -> Vec<(Slot, Switch)> {
+    /// The best schedule in which each step sees what is newest; if there is none, the best one that
+    /// respects causality; where the search grows too large, a greedy one.
+    pub(super) fn best_schedule(&self) -> Vec<(Slot, Switch)> {
+        let found = match self.search(Rule::InTurn) {
+            Searched::None => self.search(Rule::Caused),
+            found => found,
+        };
+        match found {
+            Searched::Found(schedule) => schedule,
+            _ => self.greedy_schedule(),
+        }
+    }
+
+    /// Dijkstra's search over states.
+    fn search(&self, rule: Rule) -> Searched {
         let mut queue = BinaryHeap::new();
         let mut best: HashMap<State, Cost> = HashMap::new();
         let mut reached: HashMap<State, (State, Slot, Switch)> = HashMap::new();
         let start = self.start();
-        best.insert(start.clone(), (0, 0));
-        queue.push(Reverse(((0, 0), start)));
+        best.insert(start.clone(), (0, 0, 0));
+        queue.push(Reverse(((0, 0, 0), start)));
         while let Some(Reverse((cost, state))) = queue.pop() {
             if best[&state] < cost {
                 continue;
             }
             if state.done == self.ends {
-                return unwind(&reached, state);
+                return Searched::Found(unwind(&reached, state));
             }
             if best.len() > STATES {
-                break;
+                return Searched::TooLarge;
             }
-            for (slot, switch) in self.successors(&state) {
+            for (slot, switch) in self.successors(&state, rule) {
                 let next = self.advance(&state, slot);
-                let cost = add(cost, switch);
+                let cost = add(cost, self.passed(&state.done, slot), switch);
                 if best.get(&next).is_none_or(|&known| cost < known) {
                     best.insert(next.clone(), cost);
                     reached.insert(next.clone(), (state.clone(), slot, switch));
@@ -407,25 +299,33 @@ impl<'g> Part<'g> {
                 }
             }
         }
-        self.greedy_schedule()
+        Searched::None
     }
 
     fn greedy_schedule(&self) -> Vec<(Slot, Switch)> {
         let mut state = self.start();
         let mut schedule = Vec::new();
-        while let Some(&(slot, switch)) = self.successors(&state).first() {
+        loop {
+            let in_turn = self.successors(&state, Rule::InTurn).first().copied();
+            let next = in_turn.or_else(|| {
+                let all = self.successors(&state, Rule::Caused).into_iter();
+                all.min_by_key(|&(slot, _)| self.passed(&state.done, slot))
+            });
+            let Some((slot, switch)) = next else {
+                return schedule;
+            };
             schedule.push((slot, switch));
             state = self.advance(&state, slot);
         }
-        schedule
     }
 }
 
-fn add((switches, preemptions): Cost, switch: Switch) -> Cost {
+fn add((passed, switches, preemptions): Cost, newer: u32, switch: Switch) -> Cost {
+    let passed = passed + u32::from(newer > 0);
     match switch {
-        Switch::Same => (switches, preemptions),
-        Switch::Free => (switches + 1, preemptions),
-        Switch::Preemption => (switches + 1, preemptions + 1),
+        Switch::Same => (passed, switches, preemptions),
+        Switch::Free => (passed, switches + 1, preemptions),
+        Switch::Preemption => (passed, switches + 1, preemptions + 1),
     }
 }
 
