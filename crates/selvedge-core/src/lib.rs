@@ -15,6 +15,7 @@ pub mod model;
 pub mod objects;
 pub mod op;
 pub mod report;
+pub mod tracer;
 pub mod trust;
 pub mod witness;
 

@@ -1,0 +1,227 @@
+//! How executions end, and what is told about them.
+
+use std::ops::ControlFlow;
+
+use super::consistency::{Consistency, Newest};
+use super::{Flow, Search, value_of};
+use crate::failure::Failure;
+use crate::graph::{Event, Graph, Kind, Slot};
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Pending, Stop};
+use crate::model::ReleaseAcquire;
+use crate::op::{Effect, Op};
+use crate::report::{self, Bug, End, Ending, Observer, Waiting};
+use crate::witness;
+
+impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// Counts an execution that can go no further, and reports what is wrong with it.
+    pub(super) fn finish(&mut self) -> Flow {
+        let mut waiting = false;
+        let mut dull = false;
+        for thread in (0..self.pending.len() as u32).map(ThreadId) {
+            match self.pending[thread.index()] {
+                Pending::Op(op) => {
+                    waiting = true;
+                    if let Op::Update { at, .. } = op {
+                        self.compete(self.graph.next_id(thread), op, at);
+                    }
+                }
+                Pending::Stopped(Stop::Spinning { .. }) => waiting = true,
+                Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => dull = true,
+                _ => {}
+            }
+        }
+        if dull {
+            self.counts.blocked += 1;
+        } else if waiting {
+            self.finish_waiting()?;
+        } else {
+            self.counts.executions += 1;
+            self.observer.complete(&self.graph);
+            if let Some(failure) = self.machine.leftover() {
+                self.bug(failure, Vec::new(), &[])?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The same where some thread waits. It waits for good only if what it has read, or would
+    /// read, can be the newest there is.
+    fn finish_waiting(&mut self) -> Flow {
+        let mut newest = Vec::new();
+        let Some(graph) = self
+            .collect_spinning(&mut newest)
+            .then(|| self.settle(&mut newest))
+            .flatten()
+        else {
+            self.counts.blocked += 1;
+            return ControlFlow::Continue(());
+        };
+        match report::classify(self.machine, &graph) {
+            End::Complete => {
+                self.counts.executions += 1;
+                self.observer.complete(&graph);
+                if let Some(failure) = self.machine.leftover() {
+                    self.bug(failure, Vec::new(), &newest)?;
+                }
+            }
+            End::Blocked => self.counts.blocked += 1,
+            End::Stuck(failure, waiting) => {
+                self.counts.blocked += 1;
+                self.observer.stuck(&graph);
+                self.bug(failure, waiting, &newest)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The writes that spinning threads read in their last iteration. False if one read two
+    /// different ones of the same location.
+    fn collect_spinning(&self, newest: &mut Vec<Newest>) -> bool {
+        for (thread, pending) in self.pending.iter().enumerate() {
+            let Pending::Stopped(Stop::Spinning { since }) = *pending else {
+                continue;
+            };
+            let events = self.graph.thread(ThreadId(thread as u32));
+            for &slot in &events[since as usize..] {
+                let event = self.graph.event(slot);
+                let Some(at) = event.op.location().filter(|_| event.kind.reads()) else {
+                    continue;
+                };
+                match newest.iter().find(|(location, _)| *location == at) {
+                    Some(&(_, source)) if source != event.source => return false,
+                    Some(_) => {}
+                    None => newest.push((at, event.source)),
+                }
+            }
+        }
+        true
+    }
+
+    /// A graph in which every thread that waits does so for good, given what must be newest;
+    /// completes `newest`.
+    fn settle(&mut self, newest: &mut Vec<Newest>) -> Option<Graph> {
+        let mut open = None;
+        for pending in &self.pending {
+            if let Pending::Op(Op::Update { at, function, .. }) = *pending {
+                match newest.iter().find(|(location, _)| *location == at) {
+                    Some(&(_, source)) => {
+                        let value = value_of(&self.graph, source, self.machine.initial(at));
+                        if function.apply(value) != Effect::Block {
+                            return None;
+                        }
+                    }
+                    None => open = Some(at),
+                }
+            }
+        }
+        let Some(at) = open else {
+            return self.ordered(newest);
+        };
+        let writes = self.graph.coherence(at).len();
+        for index in (0..=writes).rev() {
+            newest.push((at, self.graph.write_at(at, index)));
+            if let Some(graph) = self.settle(newest) {
+                return Some(graph);
+            }
+            newest.pop();
+        }
+        None
+    }
+
+    /// The present graph with a coherence order, the given writes last, and a parked read for
+    /// each waiting update.
+    fn ordered(&mut self, newest: &[Newest]) -> Option<Graph> {
+        let orders = self.model.orders(&self.graph, newest)?;
+        let mut graph = Graph::default();
+        graph.reserve_threads(self.graph.threads());
+        let mut ranks = vec![0; self.graph.len()];
+        for (_, order) in &orders {
+            for (rank, &write) in order.iter().enumerate() {
+                ranks[write as usize] = rank;
+            }
+        }
+        for (slot, event) in self.graph.events().iter().enumerate() {
+            match event.op.location() {
+                Some(at) if event.kind.writes() => {
+                    let earlier = |&write: &Slot| ranks[write as usize] < ranks[slot];
+                    let position = graph.coherence(at).iter().filter(|w| earlier(w)).count();
+                    graph.push_write(at, fresh(event), position);
+                }
+                Some(at) => {
+                    graph.push_read(at, fresh(event), event.source);
+                }
+                None => {
+                    graph.push_silent(fresh(event));
+                }
+            }
+        }
+        for (thread, pending) in self.pending.iter().enumerate() {
+            if let Pending::Op(op @ Op::Update { at, .. }) = *pending
+                && let Some(&(_, source)) = newest.iter().find(|(location, _)| *location == at)
+            {
+                let id = graph.next_id(ThreadId(thread as u32));
+                let mut event = Event::new(id, Kind::Parked, op);
+                event.read = value_of(&self.graph, source, self.machine.initial(at));
+                graph.push_read(at, event, source);
+            }
+        }
+        Some(graph)
+    }
+
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
+    pub(super) fn failed(&mut self, failure: Failure) -> Flow {
+        let undefined = failure.kind.is_undefined_behaviour();
+        let recorded = match self.bug(failure, Vec::new(), &[]) {
+            ControlFlow::Continue(recorded) => recorded,
+            ControlFlow::Break(ending) => {
+                self.counts.executions += u64::from(ending == Ending::FirstBug);
+                return ControlFlow::Break(ending);
+            }
+        };
+        if undefined {
+            self.counts.executions += u64::from(!self.undefined);
+            self.undefined = true;
+        } else if recorded {
+            self.replay()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
+    /// the machine was moved by that; it stands where the bug is.
+    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>, newest: &[Newest]) -> Flow<bool> {
+        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
+        if self.bugs.iter().any(known) {
+            return ControlFlow::Continue(false);
+        }
+        let graph = self.ordered(newest).expect("the trace is consistent");
+        // Every access releases and acquires, also under sequential consistency.
+        match witness::build(self.machine, &graph, &ReleaseAcquire, &failure) {
+            Ok(witness) => {
+                let bug = Bug {
+                    failure,
+                    witness,
+                    waiting,
+                };
+                self.observer.bug(&bug, self.machine);
+                self.bugs.push(bug);
+            }
+            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
+        }
+        if self.keep_going {
+            ControlFlow::Continue(true)
+        } else {
+            ControlFlow::Break(Ending::FirstBug)
+        }
+    }
+}
+
+/// An event without its relations.
+fn fresh(event: &Event) -> Event {
+    let mut fresh = Event::new(event.id, event.kind, event.op);
+    fresh.read = event.read;
+    fresh.wrote = event.wrote;
+    fresh.choice = event.choice;
+    fresh
+}

@@ -1,0 +1,388 @@
+//! Optimal search up to reads-from: TRACER (Abdulla, Atig, Jonsson, Ngo, "Optimal Stateless Model
+//! Checking under the Release-Acquire Semantics", OOPSLA 2018), algorithms 1 to 3, for
+//! release-acquire and for sequential consistency.
+//!
+//! A class is program order and reads-from; the coherence order is only kept as far as those two
+//! force it (see [`SaturatedRa`] and [`SaturatedSc`]). A new read tries every write that is there. A write that comes later
+//! is *declared* to the earlier reads which could have read it; each of them gets a *schedule*, the events
+//! that the write needs, the write, and the read of it, which is run from where the read was first
+//! reached. Schedules are compared as sets of observations, so each class is reached once.
+//!
+//! Deviations from the document, all tested against brute force:
+//! * A write is declared to every earlier read, not to the closest one only, and also while a schedule
+//!   runs: otherwise classes are lost already with loads and stores.
+//! * The read at the end of a schedule stays open for further writes, because of updates and
+//!   under sequential consistency.
+//! * Two updates cannot read the same write. An update *competes* for what an earlier update took: the
+//!   earlier one gets the schedule in which it comes second.
+//! * An update that can wait (a lock, a semaphore, …) is performed only when some write
+//!   lets it through and nothing else can go on. Where it takes that write, an execution in which it does
+//!   not has exactly one other update that does: the rival runs, and the first one waits
+//!   for another turn. Updates that still wait at the end compete as well, in deadlocks too.
+//! * Choices, and updates with several possible effects, are part of the observations.
+//!
+//! No execution is given up once begun. The search keeps one graph, and for each read in it the
+//! schedules that are still to be run.
+
+mod consistency;
+mod ending;
+mod events;
+mod frame;
+mod line;
+mod ra;
+mod replay;
+mod sc;
+mod swap;
+
+pub use consistency::Consistency;
+pub use ra::SaturatedRa;
+pub use sc::SaturatedSc;
+
+use std::ops::ControlFlow;
+
+use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::machine::{Machine, Pending, Stop};
+use crate::op::{Effect, Function, Op, Value};
+use crate::report::{Bug, Counts, Ending, Observer, Report};
+use frame::{Frame, NOWHERE, Schedules, Step, alternatives};
+
+/// Searches every class of executions of `machine` that is consistent with `C`, each once. After a bug it goes
+/// on only if `keep_going`.
+pub fn search<C: Consistency, M: Machine>(
+    machine: &mut M,
+    keep_going: bool,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let mut search = Search::<C, M, _> {
+        machine,
+        observer,
+        keep_going,
+        graph: Graph::default(),
+        model: C::default(),
+        frames: Vec::new(),
+        depth: 0,
+        pending: Vec::new(),
+        steps: Vec::new(),
+        scratch: swap::Scratch::default(),
+        counts: Counts::default(),
+        bugs: Vec::new(),
+        unrolled: false,
+        undefined: false,
+    };
+    let ending = search.run();
+    Report {
+        ending,
+        counts: search.counts,
+        bugs: search.bugs,
+        unrolled: search.unrolled,
+    }
+}
+
+struct Search<'a, C, M, O> {
+    machine: &'a mut M,
+    observer: &'a mut O,
+    keep_going: bool,
+    graph: Graph,
+    model: C,
+    /// Those beyond `depth` are kept for their memory.
+    frames: Vec<Frame>,
+    depth: usize,
+    /// What the machine said each thread is about to do.
+    pending: Vec<Pending>,
+    /// The schedule that is being run.
+    steps: Vec<Step>,
+    scratch: swap::Scratch,
+    counts: Counts,
+    bugs: Vec<Bug>,
+    unrolled: bool,
+    /// Something happened after which nothing has a meaning.
+    undefined: bool,
+}
+
+type Flow<T = ()> = ControlFlow<Ending, T>;
+
+impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    fn run(&mut self) -> Ending {
+        match self.explore() {
+            ControlFlow::Continue(()) => Ending::Complete,
+            ControlFlow::Break(ending) => ending,
+        }
+    }
+
+    fn explore(&mut self) -> Flow {
+        self.replay()?;
+        loop {
+            self.grow()?;
+            if !self.undefined {
+                self.finish()?;
+            }
+            if self.observer.progress(&self.counts).is_break() {
+                return ControlFlow::Break(Ending::Stopped);
+            }
+            if !self.backtrack()? {
+                return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    /// Adds events in step with the machine until no thread can go on.
+    fn grow(&mut self) -> Flow {
+        while !self.undefined {
+            let slot = match self.next() {
+                Some((thread, op)) => self.add(thread, op),
+                // Waiting operations come last: everything that can let them through is there.
+                None => match self.add_waiting() {
+                    None => return ControlFlow::Continue(()),
+                    slot => slot,
+                },
+            };
+            self.enter(slot.expect("the newest write can always be read"))?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn add(&mut self, thread: ThreadId, op: Op) -> Option<Slot> {
+        match op {
+            Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
+                self.open(thread, op);
+                self.advance()
+            }
+            Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => {
+                self.push(thread, op, INIT, 0, 0)
+            }
+            Op::Join { .. } | Op::JoinAll => self.push(thread, op, INIT, 0, 0),
+        }
+    }
+
+    /// Adds an operation that some write lets through.
+    fn add_waiting(&mut self) -> Option<Slot> {
+        for thread in (0..self.pending.len() as u32).map(ThreadId) {
+            if let Pending::Op(op @ Op::Update { at, .. }) = self.pending[thread.index()] {
+                self.open(thread, op);
+                self.frames[self.depth - 1].waits = self.has_one_source(at);
+                let slot = self.advance();
+                if slot.is_some() {
+                    return slot;
+                }
+                self.depth -= 1;
+            }
+        }
+        None
+    }
+
+    /// The next operation that cannot be made to wait: preferably one that reads nothing, preferably
+    /// of the thread that ran last.
+    fn next(&self) -> Option<(ThreadId, Op)> {
+        let last = self.graph.events().last().map(|event| event.id.thread);
+        let all = (0..self.pending.len() as u32).map(ThreadId);
+        let mut reading = None;
+        for thread in last.into_iter().chain(all) {
+            let Pending::Op(op) = self.pending[thread.index()] else {
+                continue;
+            };
+            match op {
+                Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => {
+                    return Some((thread, op));
+                }
+                Op::Join { child } if self.ended(child) => return Some((thread, op)),
+                Op::JoinAll if self.others_ended(thread) => return Some((thread, op)),
+                Op::Join { .. } | Op::JoinAll => {}
+                Op::Update { function, .. } if can_wait(&function) => {}
+                Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
+                    reading = reading.or(Some((thread, op)));
+                }
+            }
+        }
+        reading
+    }
+
+    fn ended(&self, thread: ThreadId) -> bool {
+        match self.pending.get(thread.index()) {
+            None | Some(Pending::Absent) => true,
+            Some(Pending::Stopped(stop)) => {
+                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
+            }
+            Some(Pending::Op(_)) => false,
+        }
+    }
+
+    fn others_ended(&self, thread: ThreadId) -> bool {
+        let mut all = (0..self.pending.len() as u32).map(ThreadId);
+        all.all(|other| other == thread || self.ended(other))
+    }
+
+    /// Begins a frame for the pending operation of `thread`.
+    fn open(&mut self, thread: ThreadId, op: Op) {
+        let initial = op.location().map_or(0, |at| self.machine.initial(at));
+        let mut schedules = Schedules::default();
+        let mut sources = Vec::new();
+        if let Some(old) = self.frames.get_mut(self.depth) {
+            schedules = std::mem::take(&mut old.schedules);
+            schedules.clear();
+            sources = std::mem::take(&mut old.sources);
+        }
+        match op.location() {
+            Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
+            None => {
+                sources.clear();
+                sources.push(INIT);
+            }
+        }
+        let frame = Frame {
+            events: self.graph.len(),
+            thread,
+            op,
+            initial,
+            slot: NOWHERE,
+            waits: false,
+            sources,
+            next_choice: 0,
+            schedules,
+        };
+        if self.depth == self.frames.len() {
+            self.frames.push(frame);
+        } else {
+            self.frames[self.depth] = frame;
+        }
+        self.depth += 1;
+    }
+
+    /// Whether there is exactly one write that lets a waiting operation through, and it would take
+    /// that write. Leaves only writes that it could read to be tried.
+    fn has_one_source(&mut self, at: Location) -> bool {
+        let frame = &mut self.frames[self.depth - 1];
+        let Op::Update { function, .. } = frame.op else {
+            return false;
+        };
+        let graph = &self.graph;
+        let mut keeps = false;
+        frame.sources.retain(|&source| {
+            let value = value_of(graph, source, frame.initial);
+            match function.apply(value) {
+                Effect::Block => false,
+                Effect::Keep => {
+                    keeps = true;
+                    true
+                }
+                Effect::Write(_) | Effect::Choose(_) => {
+                    let mut readers = graph.readers(at, source);
+                    !readers.any(|reader| graph.event(reader).kind == Kind::ReadHalf)
+                }
+            }
+        });
+        frame.sources.len() == 1 && !keeps
+    }
+
+    /// Gives the operation of the last frame the next write, or the next choice, that is
+    /// consistent. The graph must be as it was when the frame was opened.
+    fn advance(&mut self) -> Option<Slot> {
+        loop {
+            let frame = &mut self.frames[self.depth - 1];
+            let source = *frame.sources.last()?;
+            let choice = frame.next_choice;
+            let value = value_of(&self.graph, source, frame.initial);
+            if choice >= alternatives(&frame.op, value) {
+                frame.sources.pop();
+                frame.next_choice = 0;
+                continue;
+            }
+            frame.next_choice += 1;
+            let (thread, op, initial, events) =
+                (frame.thread, frame.op, frame.initial, frame.events);
+            match self.push(thread, op, source, choice, initial) {
+                None => self.undo(events),
+                slot => return slot,
+            }
+        }
+    }
+
+    /// Goes on with the operation just added in `slot`: tells earlier reads and the machine.
+    fn enter(&mut self, slot: Slot) -> Flow {
+        self.announce(slot);
+        if let Some(frame) = self.frames[..self.depth].last_mut()
+            && frame.events == slot as usize
+        {
+            frame.slot = slot;
+        }
+        self.resume(slot)
+    }
+
+    /// Goes back to the latest point from which there is something new. False if there is none.
+    fn backtrack(&mut self) -> Flow<bool> {
+        self.undefined = false;
+        while self.depth > 0 {
+            let frame = &mut self.frames[self.depth - 1];
+            let events = frame.events;
+            frame.slot = NOWHERE;
+            self.undo(events);
+            if let Some(slot) = self.advance() {
+                self.announce(slot);
+                self.frames[self.depth - 1].slot = slot;
+                self.replay()?;
+                return ControlFlow::Continue(true);
+            }
+            self.undo(events);
+            let mut steps = std::mem::take(&mut self.steps);
+            let found = self.frames[self.depth - 1].schedules.pop(&mut steps);
+            self.steps = steps;
+            if !found {
+                self.depth -= 1;
+            } else if self.run_schedule()? {
+                return ControlFlow::Continue(true);
+            }
+        }
+        ControlFlow::Continue(false)
+    }
+
+    /// Performs `steps`. False if they turn out to be inconsistent.
+    fn run_schedule(&mut self) -> Flow<bool> {
+        self.replay()?;
+        for index in 0..self.steps.len() {
+            if self.undefined {
+                break;
+            }
+            let Step {
+                thread,
+                source,
+                choice,
+            } = self.steps[index];
+            let Pending::Op(op) = self.pending[thread.index()] else {
+                let reason = format!("{thread} ended before it did what it did before");
+                return ControlFlow::Break(Ending::Nondeterministic(reason));
+            };
+            let source = match source {
+                None => INIT,
+                Some(id) => self.graph.thread(id.thread)[id.index as usize],
+            };
+            let initial = op.location().map_or(0, |at| self.machine.initial(at));
+            let Some(slot) = self.push(thread, op, source, choice, initial) else {
+                return ControlFlow::Continue(false);
+            };
+            self.announce(slot);
+            if index + 1 == self.steps.len() {
+                let frame = &mut self.frames[self.depth - 1];
+                if !frame.waits {
+                    frame.slot = slot;
+                }
+            }
+            self.resume(slot)?;
+        }
+        ControlFlow::Continue(true)
+    }
+}
+
+/// What a read of `source` returns.
+fn value_of(graph: &Graph, source: Slot, initial: Value) -> Value {
+    match source {
+        INIT => initial,
+        source => graph.event(source).wrote,
+    }
+}
+
+fn can_wait(function: &Function) -> bool {
+    match function {
+        Function::Memory { .. } => false,
+        Function::Object(function) => function.can_block(),
+    }
+}

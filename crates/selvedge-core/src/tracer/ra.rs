@@ -1,0 +1,322 @@
+//! Release-acquire: for each location, program order, reads-from, coherence and from-reads of that
+//! location together have no cycle (Abdulla et al., "Optimal Stateless Model Checking under the
+//! Release-Acquire Semantics", Definition 3.1), and nothing comes between an update and its source.
+//!
+//! Instead of a coherence order only the part of it is kept that every coherence order must have:
+//! the *saturated* trace of §4. Two rules give that part, for a location:
+//! * a read of `c` that knows of another write `w` forces `w` before `c`;
+//! * an update that reads `c` comes directly after it.
+//!
+//! By the second rule a write and the updates that follow one another from it are one block, a
+//! *chain*, and the order that has to be kept is one between chains. It is kept transitively
+//! closed, so a read may take `c` iff no chain it knows of comes after that of `c`. Writes need no check.
+//! The rules are complete: the chains of a saturated trace can be put into any total order that
+//! extends theirs. Locations do not interact.
+
+use super::consistency::{Consistency, Newest};
+use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::ids::{Location, ThreadId};
+
+/// Saturated traces under release-acquire.
+#[derive(Clone, Debug, Default)]
+pub struct SaturatedRa {
+    locations: Vec<PerLocation>,
+    /// Where each event that writes stands, by slot.
+    places: Vec<Place>,
+    /// How long `trail` was when the event in each slot was added.
+    marks: Vec<usize>,
+    trail: Vec<Overwritten>,
+    /// Scratch: the chains that a new event knows of, then also all that come before them.
+    known: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct PerLocation {
+    /// The initial write begins chain 0. Those beyond `used` are kept for their memory.
+    chains: Vec<Chain>,
+    used: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Chain {
+    length: u32,
+    /// The chains that come before it, as a set of bits; missing words are empty.
+    before: Vec<u64>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    chain: u32,
+    position: u32,
+}
+
+/// A word of a set of bits as it was.
+#[derive(Clone, Copy, Debug)]
+struct Overwritten {
+    location: Location,
+    chain: u32,
+    word: u32,
+    old: u64,
+}
+
+const INITIAL: Place = Place {
+    chain: 0,
+    position: 0,
+};
+
+impl Consistency for SaturatedRa {
+    fn sources(&mut self, graph: &Graph, thread: ThreadId, at: Location, sources: &mut Vec<Slot>) {
+        self.touch(at);
+        sources.clear();
+        let PerLocation { chains, used } = &mut self.locations[at.index()];
+        let clock = graph.last(thread).map(|slot| graph.causality(slot));
+        self.known.clear();
+        self.known.resize(used.div_ceil(64), 0);
+        // A thread may read no chain before one that it knows of, nor further up in that one.
+        let mut oldest = Place::default();
+        if let Some(clock) = clock {
+            for &write in graph.coherence(at) {
+                if graph.counted(clock, write) {
+                    let place = self.places[write as usize];
+                    let before = &chains[place.chain as usize].before;
+                    for (known, before) in self.known.iter_mut().zip(before) {
+                        *known |= before;
+                    }
+                    if place.chain != oldest.chain || place.position > oldest.position {
+                        oldest = place;
+                    }
+                }
+            }
+        }
+        let readable = |place: Place| {
+            let passed = place.chain == oldest.chain && place.position < oldest.position;
+            !passed && !contains(&self.known, place.chain)
+        };
+        if readable(INITIAL) {
+            sources.push(INIT);
+        }
+        let writes = graph.coherence(at).iter();
+        sources.extend(writes.filter(|&&write| readable(self.places[write as usize])));
+    }
+
+    fn added(&mut self, graph: &Graph, slot: Slot) -> bool {
+        self.marks.push(self.trail.len());
+        self.places.push(INITIAL);
+        let event = graph.event(slot);
+        let Some(at) = event.op.location() else {
+            return true;
+        };
+        self.touch(at);
+        match event.kind {
+            Kind::Read | Kind::ReadHalf | Kind::Parked => self.read(graph, slot, at),
+            Kind::Write => {
+                self.begin_chain(graph, slot, at);
+                true
+            }
+            Kind::WriteHalf => {
+                let source = graph.event(slot - 1).source;
+                let chain = self.place(source).chain;
+                let length = &mut self.locations[at.index()].chains[chain as usize].length;
+                let position = *length;
+                *length += 1;
+                self.places[slot as usize] = Place { chain, position };
+                true
+            }
+            Kind::Silent => true,
+        }
+    }
+
+    fn undo(&mut self, graph: &Graph, events: usize) {
+        while self.marks.len() > events {
+            let mark = self.marks.pop().unwrap_or_default();
+            let place = self.places.pop().unwrap_or_default();
+            for change in self.trail.drain(mark..).rev() {
+                let chains = &mut self.locations[change.location.index()].chains;
+                chains[change.chain as usize].before[change.word as usize] = change.old;
+            }
+            let event = graph.event(self.marks.len() as Slot);
+            let Some(at) = event.op.location() else {
+                continue;
+            };
+            let location = &mut self.locations[at.index()];
+            match event.kind {
+                Kind::Write => location.used -= 1,
+                Kind::WriteHalf => location.chains[place.chain as usize].length -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn orders(&mut self, graph: &Graph, newest: &[Newest]) -> Option<Vec<(Location, Vec<Slot>)>> {
+        let locations = graph.locations().iter();
+        locations
+            .map(|&at| {
+                let wanted = newest.iter().find(|(location, _)| *location == at);
+                self.order(graph, at, wanted.map(|&(_, write)| write))
+                    .map(|order| (at, order))
+            })
+            .collect()
+    }
+}
+
+impl SaturatedRa {
+    fn touch(&mut self, at: Location) {
+        if self.locations.len() <= at.index() {
+            let first = Chain {
+                length: 1,
+                before: Vec::new(),
+            };
+            let untouched = PerLocation {
+                chains: vec![first],
+                used: 1,
+            };
+            self.locations.resize(at.index() + 1, untouched);
+        }
+    }
+
+    fn place(&self, write: Slot) -> Place {
+        match write {
+            INIT => INITIAL,
+            write => self.places[write as usize],
+        }
+    }
+
+    fn read(&mut self, graph: &Graph, slot: Slot, at: Location) -> bool {
+        let event = graph.event(slot);
+        let source = self.place(event.source);
+        let location = &self.locations[at.index()];
+        if event.kind == Kind::ReadHalf
+            && source.position + 1 != location.chains[source.chain as usize].length
+        {
+            return false;
+        }
+        let clock = graph.causality(slot);
+        self.known.clear();
+        self.known.resize(location.used.div_ceil(64), 0);
+        for &write in graph.coherence(at) {
+            if !graph.counted(clock, write) {
+                continue;
+            }
+            let place = self.places[write as usize];
+            if place.chain != source.chain {
+                insert(&mut self.known, place.chain);
+            } else if place.position > source.position {
+                return false;
+            }
+        }
+        close(&mut self.known, &location.chains);
+        if contains(&self.known, source.chain) {
+            return false;
+        }
+        self.order_known_before(at, source.chain);
+        true
+    }
+
+    /// Every known chain comes before `chain`, and so before all that come after that one.
+    fn order_known_before(&mut self, at: Location, chain: u32) {
+        let PerLocation { chains, used } = &mut self.locations[at.index()];
+        if subset(&self.known, &chains[chain as usize].before) {
+            return;
+        }
+        for (number, later) in chains[..*used].iter_mut().enumerate() {
+            if number != chain as usize && !contains(&later.before, chain) {
+                continue;
+            }
+            if later.before.len() < self.known.len() {
+                later.before.resize(self.known.len(), 0);
+            }
+            for (word, (before, &known)) in later.before.iter_mut().zip(&self.known).enumerate() {
+                if known & !*before != 0 {
+                    self.trail.push(Overwritten {
+                        location: at,
+                        chain: number as u32,
+                        word: word as u32,
+                        old: *before,
+                    });
+                    *before |= known;
+                }
+            }
+        }
+    }
+
+    /// A store stands after everything it knows of.
+    fn begin_chain(&mut self, graph: &Graph, slot: Slot, at: Location) {
+        let PerLocation { chains, used } = &mut self.locations[at.index()];
+        let clock = graph.causality(slot);
+        self.known.clear();
+        self.known.resize(used.div_ceil(64), 0);
+        self.known[0] = 1;
+        for &write in graph.coherence(at) {
+            if write != slot && graph.counted(clock, write) {
+                insert(&mut self.known, self.places[write as usize].chain);
+            }
+        }
+        close(&mut self.known, chains);
+        if chains.len() == *used {
+            chains.push(Chain::default());
+        }
+        let chain = &mut chains[*used];
+        chain.length = 1;
+        chain.before.clone_from(&self.known);
+        self.places[slot as usize] = Place {
+            chain: *used as u32,
+            position: 0,
+        };
+        *used += 1;
+    }
+
+    /// A total order of the writes to one location, `newest` last.
+    fn order(&self, graph: &Graph, at: Location, newest: Option<Slot>) -> Option<Vec<Slot>> {
+        let PerLocation { chains, used } = self.locations.get(at.index())?;
+        let chains = &chains[..*used];
+        let last = newest.map(|write| self.place(write));
+        if let Some(last) = last {
+            let ends = chains[last.chain as usize].length == last.position + 1;
+            let followed = chains.iter().any(|c| contains(&c.before, last.chain));
+            if !ends || followed {
+                return None;
+            }
+        }
+        // The number of chains before a chain grows along the order.
+        let rank = |chain: u32| {
+            let before = &chains[chain as usize].before;
+            let count: u32 = before.iter().map(|word| word.count_ones()).sum();
+            let is_last = last.is_some_and(|last| last.chain == chain);
+            (is_last, count, chain)
+        };
+        let mut order = graph.coherence(at).to_vec();
+        order.sort_by_key(|&write| {
+            let place = self.places[write as usize];
+            (rank(place.chain), place.position)
+        });
+        Some(order)
+    }
+}
+
+fn insert(set: &mut [u64], chain: u32) {
+    set[chain as usize / 64] |= 1 << (chain % 64);
+}
+
+fn contains(set: &[u64], chain: u32) -> bool {
+    let word = set.get(chain as usize / 64).copied().unwrap_or(0);
+    word & (1 << (chain % 64)) != 0
+}
+
+fn subset(one: &[u64], other: &[u64]) -> bool {
+    let other = other.iter().copied().chain(std::iter::repeat(0));
+    one.iter().zip(other).all(|(&one, other)| one & !other == 0)
+}
+
+/// Adds to `set` everything that comes before one of its members.
+fn close(set: &mut [u64], chains: &[Chain]) {
+    for word in 0..set.len() {
+        let mut members = set[word];
+        while members != 0 {
+            let chain = word * 64 + members.trailing_zeros() as usize;
+            members &= members - 1;
+            for (set, &before) in set.iter_mut().zip(&chains[chain].before) {
+                *set |= before;
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Keeping the machine where the trace is.
+
+use std::ops::ControlFlow;
+
+use super::consistency::Consistency;
+use super::{Flow, Search};
+use crate::graph::{Kind, Slot};
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Pending, Stop};
+use crate::op::Op;
+use crate::report::{Ending, Observer};
+use crate::trust::replay::{expect, outcome};
+
+impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// Lets the machine perform the operation that begins in `slot`.
+    pub(super) fn resume(&mut self, slot: Slot) -> Flow {
+        let last = match self.graph.event(slot).kind {
+            Kind::ReadHalf => slot + 1,
+            _ => slot,
+        };
+        let event = self.graph.event(last);
+        let (thread, op) = (event.id.thread, event.op);
+        self.machine
+            .resume(thread, outcome(event), self.graph.causality(last));
+        let threads = self.machine.threads();
+        if self.pending.len() < threads {
+            self.pending.resize(threads, Pending::Absent);
+            self.graph.reserve_threads(threads);
+        }
+        self.check(thread)?;
+        match op {
+            Op::Create { child } => self.check(child),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Resets the machine and performs the whole graph.
+    pub(super) fn replay(&mut self) -> Flow {
+        self.machine.reset();
+        let mut mismatch = None;
+        for (slot, event) in self.graph.events().iter().enumerate() {
+            if event.kind == Kind::ReadHalf {
+                continue;
+            }
+            if let Err(found) = expect(self.machine, event) {
+                mismatch = Some(found);
+                break;
+            }
+            let clock = self.graph.causality(slot as Slot);
+            self.machine.resume(event.id.thread, outcome(event), clock);
+        }
+        let threads = self.machine.threads();
+        self.graph.reserve_threads(threads);
+        self.pending.clear();
+        self.pending.resize(threads, Pending::Absent);
+        for thread in (0..threads as u32).map(ThreadId) {
+            self.check(thread)?;
+        }
+        // A race may have been blamed on a thread that had gone on before.
+        match mismatch {
+            Some(mismatch) if !self.undefined => {
+                ControlFlow::Break(Ending::Nondeterministic(mismatch))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Notes what `thread` is about to do, and whether that ends the search.
+    fn check(&mut self, thread: ThreadId) -> Flow {
+        let pending = self.machine.pending(thread);
+        self.pending[thread.index()] = pending;
+        match pending {
+            Pending::Stopped(Stop::Failed) => {
+                let failure = self.machine.failure();
+                let failure = failure.expect("a failed thread has a failure");
+                self.failed(failure)
+            }
+            Pending::Stopped(Stop::Refused) => {
+                let what = self.machine.refusal().unwrap_or_default();
+                ControlFlow::Break(Ending::Refused(what))
+            }
+            Pending::Stopped(Stop::Unrolled) => {
+                self.unrolled = true;
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
