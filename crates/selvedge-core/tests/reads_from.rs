@@ -1,0 +1,159 @@
+//! The search up to reads-from against brute force on random programs.
+
+use std::collections::HashSet;
+
+use selvedge_core::graph::Graph;
+use selvedge_core::report::{Ending, Observer, Report};
+use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
+use selvedge_testkit::{
+    Axioms, Execution, Flavour, Outcomes, Program, ScriptMachine, allowed, brute_force,
+    random_program,
+};
+
+/// How many programs of each flavour.
+const PROGRAMS: u64 = 500;
+/// Programs with more prefixes than this are left out.
+const LIMIT: usize = 4_000;
+
+#[derive(Default)]
+struct Collect {
+    complete: HashSet<Execution>,
+    stuck: HashSet<Execution>,
+    twice: bool,
+}
+
+/// Program order and reads-from alone.
+fn class(mut execution: Execution) -> Execution {
+    execution.coherence.clear();
+    execution
+}
+
+fn classes(executions: HashSet<Execution>) -> HashSet<Execution> {
+    executions.into_iter().map(class).collect()
+}
+
+impl<M> Observer<M> for Collect {
+    fn complete(&mut self, graph: &Graph) {
+        self.twice |= !self.complete.insert(class(Execution::of(graph)));
+    }
+
+    fn stuck(&mut self, graph: &Graph) {
+        self.twice |= !self.stuck.insert(class(Execution::of(graph)));
+    }
+}
+
+fn explore<C: Consistency>(program: &Program) -> (Collect, Report) {
+    let mut machine = ScriptMachine::new(program.clone());
+    let mut seen = Collect::default();
+    let report = tracer::search::<C, _>(&mut machine, true, &mut seen);
+    (seen, report)
+}
+
+fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> usize {
+    let complete = classes(expected.complete);
+    let stuck = classes(expected.stuck);
+    let (seen, report) = explore::<C>(program);
+    assert_eq!(report.ending, Ending::Complete, "{program:?}");
+    assert!(!seen.twice, "a class was visited twice\n{program:?}");
+    let lost = complete.difference(&seen.complete).count();
+    let invented = seen.complete.difference(&complete).count();
+    assert_eq!(
+        (lost, invented),
+        (0, 0),
+        "lost and invented of {} classes\n{program:?}",
+        complete.len()
+    );
+    let lost = stuck.difference(&seen.stuck).count();
+    let invented = seen.stuck.difference(&stuck).count();
+    assert_eq!(
+        (lost, invented),
+        (0, 0),
+        "lost and invented deadlocks\n{program:?}"
+    );
+    assert_eq!(seen.complete.len() as u64, report.counts.executions);
+    let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
+    assert_eq!(fails, expected.fails, "assertions\n{program:?}");
+    complete.len()
+}
+
+type BruteForce = fn(&mut ScriptMachine, usize) -> Option<Outcomes>;
+
+fn compare_many<C: Consistency>(flavour: Flavour, brute_force: BruteForce) {
+    let mut compared = 0;
+    let mut count = 0;
+    for seed in 0..PROGRAMS {
+        let program = random_program(seed, flavour);
+        let mut machine = ScriptMachine::new(program.clone());
+        if let Some(expected) = brute_force(&mut machine, LIMIT) {
+            compared += 1;
+            count += compare::<C>(&program, expected);
+        }
+    }
+    println!("{flavour:?}: {compared} programs, {count} classes");
+    assert!(
+        compared * 10 > PROGRAMS * 8,
+        "too many programs were skipped"
+    );
+}
+
+/// Every interleaving.
+fn compare_sc(flavour: Flavour) {
+    compare_many::<SaturatedSc>(flavour, brute_force);
+}
+
+/// Straight from the axioms.
+fn compare_ra(flavour: Flavour) {
+    compare_many::<SaturatedRa>(flavour, |machine, limit| {
+        allowed(machine, Axioms::Ra, limit)
+    });
+}
+
+#[test]
+fn memory_programs_have_the_classes_of_brute_force_under_sc() {
+    compare_sc(Flavour::Memory);
+}
+
+#[test]
+fn programs_with_mutexes_have_the_classes_of_brute_force_under_sc() {
+    compare_sc(Flavour::Mutexes);
+}
+
+#[test]
+fn programs_with_deadlocks_have_the_classes_of_brute_force_under_sc() {
+    compare_sc(Flavour::Deadlocks);
+}
+
+#[test]
+fn programs_with_objects_have_the_classes_of_brute_force_under_sc() {
+    compare_sc(Flavour::Objects);
+}
+
+#[test]
+fn programs_with_loops_have_the_classes_of_brute_force_under_sc() {
+    compare_sc(Flavour::Loops);
+}
+
+#[test]
+fn memory_programs_have_the_classes_of_brute_force_under_ra() {
+    compare_ra(Flavour::Memory);
+}
+
+#[test]
+fn programs_with_mutexes_have_the_classes_of_brute_force_under_ra() {
+    compare_ra(Flavour::Mutexes);
+}
+
+#[test]
+fn programs_with_deadlocks_have_the_classes_of_brute_force_under_ra() {
+    compare_ra(Flavour::Deadlocks);
+}
+
+#[test]
+fn programs_with_objects_have_the_classes_of_brute_force_under_ra() {
+    compare_ra(Flavour::Objects);
+}
+
+#[test]
+fn programs_with_loops_have_the_classes_of_brute_force_under_ra() {
+    compare_ra(Flavour::Loops);
+}
