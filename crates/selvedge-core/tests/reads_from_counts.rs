@@ -1,0 +1,420 @@
+//! Numbers of reads-from classes that are known from the literature or by hand.
+//!
+//! The tables are those of Abdulla et al., "Optimal Stateless Model Checking under the
+//! Release-Acquire Semantics", §6; programs are written from their descriptions.
+
+use std::collections::HashSet;
+
+use selvedge_core::graph::Graph;
+use selvedge_core::model::ReleaseAcquire;
+use selvedge_core::objects::ObjectFunction;
+use selvedge_core::op::Rmw;
+use selvedge_core::report::{Counts, Ending, Observer, Silent};
+use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
+use selvedge_core::trust::{self, Settings};
+use selvedge_testkit::Instruction as I;
+use selvedge_testkit::execution::Record;
+use selvedge_testkit::{Execution, Program, ScriptMachine};
+
+fn counts<C: Consistency>(program: Program) -> Counts {
+    let mut machine = ScriptMachine::new(program);
+    let report = tracer::search::<C, _>(&mut machine, true, &mut Silent);
+    assert_eq!(report.ending, Ending::Complete);
+    report.counts
+}
+
+fn ra(workers: Vec<Vec<I>>) -> u64 {
+    counts::<SaturatedRa>(Program::of_workers(workers)).executions
+}
+
+fn sc(workers: Vec<Vec<I>>) -> u64 {
+    counts::<SaturatedSc>(Program::of_workers(workers)).executions
+}
+
+/// Under both models, where they must agree.
+fn both(workers: Vec<Vec<I>>) -> u64 {
+    let under_ra = ra(workers.clone());
+    assert_eq!(under_ra, sc(workers));
+    under_ra
+}
+
+const X: u32 = 0;
+const Y: u32 = 1;
+const Z: u32 = 2;
+
+#[test]
+fn n_writers_and_a_reader_have_one_class_for_each_value() {
+    for n in 1..=12 {
+        let mut workers: Vec<_> = (1..=n).map(|w| vec![I::Store(X, w.into())]).collect();
+        workers.push(vec![I::Load(0, X)]);
+        assert_eq!(both(workers), n + 1);
+    }
+}
+
+#[test]
+fn redundant_coherence_is_not_explored() {
+    for n in [1, 2, 5, 10, 15, 20] {
+        let writer = |value| vec![I::Store(X, value); n as usize];
+        let reader = vec![I::Load(0, X), I::Load(1, X)];
+        let classes = 3 * n * n + 3 * n + 1;
+        assert_eq!(both(vec![writer(1), writer(2), reader]), classes);
+    }
+}
+
+/// Main counts an index up before it creates each thread, which uses it.
+#[test]
+fn sigma_has_factorially_many_classes() {
+    let mut factorial = 1;
+    for threads in 1..=7 {
+        factorial *= u64::from(threads);
+        let step = |t: u32| [I::Load(0, X), I::Store(X, t.into()), I::Create(t)];
+        let main = (1..=threads).flat_map(step);
+        let main: Vec<_> = main.chain((1..=threads).map(I::Join)).collect();
+        let worker = vec![I::Load(0, X), I::StoreRegister(Y, 0)];
+        let program = Program {
+            threads: std::iter::once(main)
+                .chain(vec![worker; threads as usize])
+                .collect(),
+            initial: Vec::new(),
+        };
+        assert_eq!(counts::<SaturatedRa>(program.clone()).executions, factorial);
+        assert_eq!(counts::<SaturatedSc>(program).executions, factorial);
+    }
+}
+
+/// Readers of x, writers of y, one thread that writes z if y is 0, and one that writes x if
+/// z is 1 and then y is 0.
+#[test]
+fn control_flow_has_77_273_1045_and_4121_classes() {
+    for (n, classes) in [(6, 77), (8, 273), (10, 1045), (12, 4121)] {
+        let mut workers = vec![vec![I::Load(0, X)]; n];
+        workers.extend(vec![vec![I::Store(Y, 1)]; n]);
+        workers.push(vec![I::Load(0, Y), I::JumpIf(0, 1, 3), I::Store(Z, 1)]);
+        workers.push(vec![
+            I::Load(0, Z),
+            I::JumpIf(0, 0, 5),
+            I::Load(1, Y),
+            I::JumpIf(1, 1, 5),
+            I::Store(X, 1),
+        ]);
+        assert_eq!(ra(workers), classes);
+    }
+}
+
+const LOCK: u32 = 10;
+
+/// `variable = register + 1`, for registers that hold at most `most`: the scripted machine compares
+/// with constants only, so there is one case for each value.
+fn store_next(code: &mut Vec<I>, variable: u32, register: usize, most: u128) {
+    let cases = code.len() + most as usize + 1;
+    let end = cases + 2 * (most as usize + 1);
+    code.extend((0..=most).map(|value| I::JumpIf(register, value, cases + 2 * value as usize)));
+    for value in 0..=most {
+        code.push(I::Store(variable, value + 1));
+        code.push(I::JumpIf(register, value, end));
+    }
+}
+
+/// Two critical sections, each with one write of x and `n` of y.
+fn exponential_bug(n: usize) -> Vec<Vec<I>> {
+    let mut section = vec![I::lock(LOCK, 1), I::Store(X, 1)];
+    section.extend(vec![I::Store(Y, 1); n]);
+    section.push(I::unlock(LOCK));
+    let mut resets = Vec::new();
+    for _ in 0..2 {
+        resets.extend([I::lock(LOCK, 2), I::Store(X, 0), I::unlock(LOCK)]);
+        resets.push(I::Load(0, X));
+        let test = resets.len();
+        resets.push(I::JumpIf(0, 0, 0));
+        resets.push(I::Load(1, Y));
+        store_next(&mut resets, Y, 1, 4);
+        resets.push(I::Store(X, 2));
+        resets[test] = I::JumpIf(0, 0, resets.len());
+    }
+    let mut checks = Vec::new();
+    for check in 0..2 {
+        let (end, next) = (12, 6 * (check + 1));
+        checks.extend([I::Load(0, X), I::JumpIf(0, 0, next), I::JumpIf(0, 1, next)]);
+        checks.extend([I::Load(1, Y), I::JumpIf(1, 3, end), I::Store(Y, 2)]);
+    }
+    vec![section.repeat(2), resets, checks]
+}
+
+/// The document has three fewer for each number of writes (15601, 22841, 32313, 44428).
+#[test]
+fn exponential_bug_has_15604_22844_32316_and_44431_classes() {
+    for (n, classes) in [(6, 15604), (7, 22844), (8, 32316), (9, 44431)] {
+        assert_eq!(ra(exponential_bug(n)), classes, "{n} writes");
+    }
+}
+
+/// Keeps the classes of execution graphs.
+#[derive(Default)]
+struct Classes(HashSet<Vec<Vec<Record>>>);
+
+impl<M> Observer<M> for Classes {
+    fn complete(&mut self, graph: &Graph) {
+        self.0.insert(Execution::of(graph).threads);
+    }
+}
+
+#[test]
+fn the_graphs_of_exponential_bug_fall_into_as_many_classes() {
+    for n in [1, 2] {
+        let program = Program::of_workers(exponential_bug(n));
+        let mut classes = Classes::default();
+        let mut machine = ScriptMachine::new(program);
+        trust::search::<ReleaseAcquire, _>(&mut machine, Settings::default(), &mut classes);
+        assert_eq!(classes.0.len() as u64, ra(exponential_bug(n)));
+    }
+}
+
+/// Threads put four numbers each into a table of 128 cells, each cell with a lock of its own.
+fn indexer(threads: u32) -> Vec<Vec<I>> {
+    let worker = |thread: u32| {
+        let mut code = Vec::new();
+        for message in 1..=4 {
+            let value = message * 11 + thread;
+            let mut cell = value * 7 % 128;
+            let start = code.len();
+            let attempts = 4;
+            let end = start + 8 * attempts;
+            for attempt in 1..=attempts {
+                let next = start + 8 * attempt;
+                code.extend([
+                    I::lock(200 + cell, thread),
+                    I::Load(0, cell),
+                    I::JumpIf(0, 0, next - 3),
+                    I::unlock(200 + cell),
+                    I::JumpIf(3, 0, next),
+                    I::Store(cell, value.into()),
+                    I::unlock(200 + cell),
+                    I::JumpIf(0, 0, end),
+                ]);
+                cell = (cell + 1) % 128;
+            }
+        }
+        code
+    };
+    (0..threads).map(worker).collect()
+}
+
+#[test]
+fn indexer_has_64_and_512_classes() {
+    for (threads, classes) in [(11, 1), (12, 8), (13, 64), (14, 512)] {
+        assert_eq!(both(indexer(threads)), classes, "{threads} threads");
+    }
+}
+
+/// Threads allocate blocks of a file system, each inode and each block with a lock of its own.
+fn filesystem(threads: u32) -> Vec<Vec<I>> {
+    let worker = |thread: u32| {
+        let inode = thread % 32;
+        let (inode_lock, owner) = (200 + inode, thread + 1);
+        let attempts = 4;
+        let end = 3 + 9 * attempts;
+        let mut code = vec![
+            I::lock(inode_lock, owner),
+            I::Load(1, 300 + inode),
+            I::JumpIf(1, 1, end),
+        ];
+        let mut block = inode * 2 % 26;
+        for attempt in 1..=attempts {
+            let next = 3 + 9 * attempt;
+            code.extend([
+                I::lock(400 + block, owner),
+                I::Load(0, 500 + block),
+                I::JumpIf(0, 0, next - 4),
+                I::unlock(400 + block),
+                I::JumpIf(3, 0, next),
+                I::Store(500 + block, 1),
+                I::Store(300 + inode, 1),
+                I::unlock(400 + block),
+                I::JumpIf(0, 0, end),
+            ]);
+            block = (block + 1) % 26;
+        }
+        code.push(I::unlock(inode_lock));
+        code
+    };
+    (0..threads).map(worker).collect()
+}
+
+#[test]
+fn filesystem_has_8_64_512_and_4096_classes() {
+    for (threads, classes) in [(13, 1), (16, 8), (19, 64), (22, 512)] {
+        assert_eq!(both(filesystem(threads)), classes, "{threads} threads");
+    }
+    assert_eq!(ra(filesystem(25)), 4096);
+}
+
+/// Two threads that increment a counter in so many critical sections each.
+fn pthread_demo(sections: usize) -> Vec<Vec<I>> {
+    let worker = |thread| {
+        let section = [
+            I::lock(LOCK, thread),
+            I::Load(0, X),
+            I::Store(X, thread.into()),
+            I::unlock(LOCK),
+        ];
+        section.repeat(sections)
+    };
+    vec![worker(1), worker(2)]
+}
+
+#[test]
+fn pthread_demo_has_binomially_many_classes() {
+    for (sections, classes) in [(1, 2), (2, 6), (5, 252), (7, 3432)] {
+        let program = Program::of_workers(pthread_demo(sections));
+        let found = counts::<SaturatedRa>(program.clone());
+        assert_eq!((found.executions, found.blocked), (classes, 0));
+        let found = counts::<SaturatedSc>(program);
+        assert_eq!((found.executions, found.blocked), (classes, 0));
+    }
+    assert_eq!(ra(pthread_demo(10)), 184_756);
+}
+
+/// Two threads that add each other's variable to their own.
+/// Main looks at both meanwhile.
+fn fibonacci(rounds: usize) -> Program {
+    let worker = |own, other, value| {
+        let round = [I::Load(0, own), I::Load(1, other), I::Store(own, value)];
+        round.repeat(rounds)
+    };
+    let look = vec![I::Create(1), I::Create(2), I::Load(0, X), I::Load(1, Y)];
+    Program {
+        threads: vec![look, worker(X, Y, 1), worker(Y, X, 2)],
+        initial: Vec::new(),
+    }
+}
+
+/// The document's 6 is the bound of a loop that ends after 5 rounds.
+#[test]
+fn fibonacci_has_525630_classes() {
+    assert_eq!(counts::<SaturatedRa>(fibonacci(5)).executions, 525_630);
+}
+
+/// Programs that lose classes to rules weaker than those of the search.
+mod what_the_printed_algorithm_loses {
+    use super::*;
+
+    #[test]
+    fn a_write_has_to_be_declared_to_every_read() {
+        let workers = vec![
+            vec![I::Load(0, X)],
+            vec![I::Load(0, X)],
+            vec![I::Load(0, Y), I::Store(X, 1)],
+        ];
+        assert_eq!(both(workers), 4);
+    }
+
+    #[test]
+    fn declaring_to_the_closest_read_is_not_enough_with_updates() {
+        let workers = vec![
+            vec![I::Store(X, 1), I::Load(0, Y), I::Store(Y, 1), I::Load(0, Y)],
+            vec![
+                I::compare_exchange(0, Y, 0, 0),
+                I::compare_exchange(0, X, 1, 2),
+            ],
+        ];
+        assert_eq!(ra(workers), 5);
+    }
+
+    #[test]
+    fn schedules_have_to_declare_their_writes() {
+        let workers = vec![
+            vec![
+                I::Load(0, X),
+                I::fetch_add(0, X, 2),
+                I::compare_exchange(0, X, 0, 1),
+            ],
+            vec![I::memory(0, X, Rmw::Exchange(2)), I::Load(0, X)],
+        ];
+        assert_eq!(ra(workers), 6);
+    }
+
+    #[test]
+    fn updates_compete_for_what_they_read() {
+        assert_eq!(both(vec![vec![I::fetch_add(0, X, 1)]; 2]), 2);
+        assert_eq!(both(vec![vec![I::fetch_add(0, X, 1)]; 5]), 120);
+    }
+
+    #[test]
+    fn the_read_at_the_end_of_a_schedule_stays_open() {
+        let workers = vec![
+            vec![I::compare_exchange(0, X, 0, 1)],
+            vec![I::compare_exchange(0, X, 0, 2), I::Store(X, 3)],
+        ];
+        assert_eq!(ra(workers), 3);
+    }
+
+    #[test]
+    fn under_sc_it_stays_open_for_loads_and_stores_too() {
+        let workers = vec![
+            vec![I::Store(Y, 1), I::Load(0, X)],
+            vec![I::Load(0, Z), I::Store(X, 1), I::Load(1, Y), I::Store(X, 2)],
+        ];
+        assert_eq!(sc(workers), 5);
+    }
+}
+
+#[test]
+fn locks_taken_in_opposite_order_have_two_classes_and_a_deadlock() {
+    let worker = |thread, first, second| {
+        vec![
+            I::lock(first, thread),
+            I::lock(second, thread),
+            I::unlock(second),
+            I::unlock(first),
+        ]
+    };
+    let program = Program::of_workers(vec![worker(1, 10, 11), worker(2, 11, 10)]);
+    let found = counts::<SaturatedRa>(program.clone());
+    assert_eq!((found.executions, found.blocked), (2, 1));
+    let found = counts::<SaturatedSc>(program);
+    assert_eq!((found.executions, found.blocked), (2, 1));
+}
+
+#[test]
+fn semaphores_come_in_every_order_and_never_block() {
+    let worker = vec![
+        I::object(21, ObjectFunction::SemaphoreWait),
+        I::object(21, ObjectFunction::SemaphorePost),
+    ];
+    for (threads, orders) in [(2, 2), (3, 6), (4, 24)] {
+        let mut program = Program::of_workers(vec![worker.clone(); threads]);
+        program.initial = vec![(21, 1)];
+        let found = counts::<SaturatedRa>(program.clone());
+        assert_eq!((found.executions, found.blocked), (orders, 0));
+        let found = counts::<SaturatedSc>(program);
+        assert_eq!((found.executions, found.blocked), (orders, 0));
+    }
+}
+
+/// Both threads may read 0 under release-acquire, which no interleaving explains.
+#[test]
+fn a_weak_failure_is_found_and_repeated() {
+    let worker = |mine, theirs| {
+        vec![
+            I::Store(mine, 1),
+            I::Load(0, theirs),
+            I::Store(theirs + 5, 1),
+            I::StoreRegister(theirs + 7, 0),
+        ]
+    };
+    let mut program = Program::of_workers(vec![worker(X, Y), worker(Y, X)]);
+    program.threads[0].extend([
+        I::Load(0, Y + 7),
+        I::JumpIf(0, 1, 8),
+        I::Load(1, X + 7),
+        I::AssertNot(1, 0),
+    ]);
+    let found = |keep_going| {
+        let mut machine = ScriptMachine::new(program.clone());
+        tracer::search::<SaturatedRa, _>(&mut machine, keep_going, &mut Silent)
+    };
+    let report = found(true);
+    assert_eq!((report.counts.executions, report.bugs.len()), (4, 1));
+    assert_eq!(found(false).ending, Ending::FirstBug);
+    assert!(counts::<SaturatedSc>(program.clone()).executions == 3);
+}
