@@ -152,7 +152,7 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
             return None;
         }
         // A fault on the way out of a thread that has failed: the host's own state is gone.
-        let leaving = matches!(runtime.current().pending, Pending::Stopped(_));
+        let leaving = runtime.current().pending == Pending::Stopped(Stop::Failed);
         if runtime.phase == Phase::Host || leaving {
             runtime.give_up(signal);
             return None;

@@ -72,6 +72,7 @@ impl Thread {
     /// Makes it a thread of execution `run` that has done nothing yet.
     pub(crate) fn begin(&mut self, run: u32) {
         self.run = run;
+        self.pending = Pending::Absent;
         self.clock.fill(0);
         self.spawned = 0;
         self.result = ptr::null_mut();

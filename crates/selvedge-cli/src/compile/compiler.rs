@@ -38,8 +38,8 @@ pub(crate) struct Compiler {
     pub(crate) family: Family,
     /// Its major version.
     pub(crate) version: u32,
-    /// What it says of itself.
-    banner: String,
+    /// What it says of itself, see [`macros`].
+    macros: String,
 }
 
 impl Compiler {
@@ -90,27 +90,35 @@ impl Compiler {
     }
 
     fn probe(program: PathBuf, arguments: Vec<OsString>) -> Result<Compiler, Problem> {
-        let banner = banner(&program, &arguments)?;
         let name = program.display();
-        let family = if banner.contains("clang") {
-            Family::Clang
-        } else if banner.contains("Free Software Foundation") {
-            Family::Gcc
-        } else {
-            return Err(Problem::request(format!("{name} is neither gcc nor clang"))
-                .note(format!(
-                    "it says: {}",
-                    banner.lines().next().unwrap_or_default()
-                ))
-                .help("Selvedge needs a compiler with -fsanitize=thread: name one with --cc"));
+        let macros = macros(&program, &arguments)?;
+        let value = |name: &str| {
+            let define = macros
+                .lines()
+                .find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name));
+            define.map(str::trim)
         };
-        let version = major_version(&banner, family).unwrap_or(0);
+        let (family, version) = match (value("__clang_major__ "), value("__GNUC__ ")) {
+            (Some(version), _) => (Family::Clang, version),
+            (None, Some(version)) => (Family::Gcc, version),
+            (None, None) => {
+                return Err(Problem::request(format!("{name} is neither gcc nor clang"))
+                    .help("Selvedge needs a compiler with -fsanitize=thread: name one with --cc"));
+            }
+        };
+        if value("__x86_64__ ").is_none() || value("__linux__ ").is_none() {
+            return Err(
+                Problem::request(format!("{name} does not compile for x86-64 Linux"))
+                    .help("name another compiler with --cc"),
+            );
+        }
+        let version = version.parse().unwrap_or(0);
         Ok(Compiler {
             program,
             arguments,
             family,
             version,
-            banner,
+            macros,
         })
     }
 
@@ -130,14 +138,24 @@ impl Compiler {
     pub(crate) fn fingerprint(&self, hasher: &mut impl Hasher) {
         self.program.hash(hasher);
         self.arguments.hash(hasher);
-        self.banner.hash(hasher);
+        self.macros.hash(hasher);
     }
 }
 
-/// What the compiler prints for `--version`, remembered because clang takes its time to say it.
-fn banner(program: &Path, arguments: &[OsString]) -> Result<String, Problem> {
+/// The macros that tell what a compiler is.
+const TELLING: [&str; 5] = [
+    "__VERSION__ ",
+    "__GNUC__ ",
+    "__clang_major__ ",
+    "__x86_64__ ",
+    "__linux__ ",
+];
+
+/// How the compiler defines the macros that tell what it is; remembered, because clang takes its
+/// time.
+fn macros(program: &Path, arguments: &[OsString]) -> Result<String, Problem> {
     let mut hasher = DefaultHasher::new();
-    (program, arguments).hash(&mut hasher);
+    (program, arguments, TELLING).hash(&mut hasher);
     if let Ok(metadata) = program.metadata() {
         (
             metadata.ino(),
@@ -151,40 +169,24 @@ fn banner(program: &Path, arguments: &[OsString]) -> Result<String, Problem> {
     if let Some(known) = cache::read(&key) {
         return Ok(known);
     }
-    let failed = |why: String| {
-        Problem::request(format!("{} does not run: {why}", program.display()))
-            .help("name another compiler with --cc")
-    };
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(arguments)
-        .arg("--version")
-        .env("LC_ALL", "C")
-        .output()
-        .map_err(|error| failed(error.to_string()))?;
-    if !output.status.success() {
-        return Err(failed(format!(
-            "{} --version ended with {}",
-            program.display(),
-            output.status
-        )));
-    }
-    let banner = String::from_utf8_lossy(&output.stdout).into_owned();
-    cache::write(&key, &banner);
-    Ok(banner)
-}
-
-fn major_version(banner: &str, family: Family) -> Option<u32> {
-    let first = banner
-        .lines()
-        .find(|line| family == Family::Gcc || line.contains("version"))?;
-    let number = match family {
-        // gcc (Debian 12.2.0-14) 12.2.0
-        Family::Gcc => first.split_whitespace().next_back()?,
-        // Debian clang version 14.0.6
-        Family::Clang => first.split("version").nth(1)?.trim_start(),
+        .args(["-E", "-dM", "-x", "c", "/dev/null"]);
+    let output = command.output().map_err(|error| {
+        Problem::request(format!("{} does not run: {error}", program.display()))
+            .help("name another compiler with --cc")
+    })?;
+    let all = String::from_utf8_lossy(&output.stdout);
+    let telling = |line: &&str| {
+        let defined = line.strip_prefix("#define ");
+        defined.is_some_and(|defined| TELLING.iter().any(|name| defined.starts_with(name)))
     };
-    let digits: String = number.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
+    let macros = all.lines().filter(telling).collect::<Vec<_>>().join("\n");
+    if !macros.is_empty() {
+        cache::write(&key, &macros);
+    }
+    Ok(macros)
 }
 
 /// The compiler of the same make for the other language, if `name` is not for `language` already.
@@ -243,14 +245,6 @@ fn no_compiler(language: Language) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn versions_are_read_from_banners() {
-        let gcc = "gcc (Debian 12.2.0-14+deb12u1) 12.2.0\nCopyright (C) Free Software Foundation";
-        assert_eq!(major_version(gcc, Family::Gcc), Some(12));
-        let clang = "Ubuntu clang version 18.1.3 (1ubuntu1)\nTarget: x86_64-pc-linux-gnu";
-        assert_eq!(major_version(clang, Family::Clang), Some(18));
-    }
 
     #[test]
     fn a_compiler_has_a_counterpart_for_the_other_language() {
