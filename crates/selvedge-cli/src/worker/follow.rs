@@ -83,6 +83,7 @@ impl Follower<'_, '_> {
             origin: recorded.origin,
             wrote,
             choice: recorded.choice,
+            newer: recorded.newer.clone(),
             clock: self.clock(&recorded.clock),
         };
         self.calls.0.push(self.machine.inner().backtrace(thread));

@@ -77,6 +77,7 @@ impl<'a> Watched<'a> {
             } else {
                 0
             },
+            newer: Vec::new(),
             clock: clock.to_vec(),
         };
         self.last = thread;
