@@ -66,10 +66,11 @@ pub(super) struct State {
     nodes: Vec<Node>,
     /// `next(p)` at the end of the trace; meaningful while the machine stands there.
     next: Vec<Option<Next>>,
+    /// Those of `next` that can go on.
+    enabled: ThreadSet,
     pub(super) statistics: Statistics,
     /// Scratch of the race detection.
     pub(super) places: Vec<Place>,
-    pub(super) threads: Vec<ThreadId>,
 }
 
 impl State {
@@ -134,7 +135,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         self.machine.reset();
         self.in_step = true;
         self.state.nodes.push(Node::default());
-        self.state.trace.reserve_threads(self.machine.threads());
+        self.look();
         self.check(ThreadId::MAIN)?;
         self.arrive()?;
         loop {
@@ -155,17 +156,14 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         self.replay()?;
         if std::mem::take(&mut self.undefined) {
             self.state.next.clear();
+            self.state.enabled.clear();
             self.algorithm.arrive(&mut self.state);
             self.counts.executions += 1;
             return self.progress();
         }
-        self.look();
         let state = &mut self.state;
-        for index in 0..state.next.len() {
-            if state.next[index].is_some_and(|next| next.enabled()) {
-                state.here().enabled.insert(ThreadId(index as u32));
-            }
-        }
+        let here = state.trace.len();
+        state.nodes[here].enabled.clone_from(&state.enabled);
         self.algorithm.arrive(state);
         if state.here().enabled.is_empty() {
             return self.finish();
@@ -239,7 +237,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         let step = state.trace.step(here);
         let clock = state.trace.graph.causality(step.last);
         self.machine.resume(thread, step.outcome, clock);
-        self.state.trace.reserve_threads(self.machine.threads());
+        self.look_after(&next);
         self.check(thread)?;
         match next.op {
             Op::Create { child } => self.check(child),
@@ -292,16 +290,64 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
 
     /// Asks the machine what every thread is about to do.
     fn look(&mut self) {
+        self.state.next.clear();
+        self.state.enabled.clear();
+        self.make_room();
+        for thread in 0..self.state.next.len() as u32 {
+            self.ask(ThreadId(thread));
+        }
+    }
+
+    /// The same after one step: only the threads that it can have changed something for.
+    fn look_after(&mut self, step: &Next) {
+        self.make_room();
+        let thread = step.act.thread;
+        self.ask(thread);
+        if let Op::Create { child } = step.op {
+            self.ask(child);
+        }
+        let ended = self.ended(thread);
+        let written = step.act.location().filter(|_| step.act.writes);
+        if written.is_none() && !ended {
+            return;
+        }
+        for other in 0..self.state.next.len() {
+            let Some(next) = &self.state.next[other] else {
+                continue;
+            };
+            let concerned = match next.op {
+                Op::Join { .. } | Op::JoinAll => ended,
+                _ => written.is_some() && next.act.location() == written,
+            };
+            if concerned {
+                let (thread, op) = (ThreadId(other as u32), next.op);
+                self.set_next(thread, Some(op));
+            }
+        }
+    }
+
+    fn make_room(&mut self) {
         let threads = self.machine.threads();
         self.state.trace.reserve_threads(threads);
-        self.state.next.clear();
-        for thread in (0..threads as u32).map(ThreadId) {
-            let next = match self.machine.pending(thread) {
-                Pending::Op(op) => Some(self.look_at(thread, op)),
-                Pending::Absent | Pending::Stopped(_) => None,
-            };
-            self.state.next.push(next);
+        self.state.next.resize(threads, None);
+    }
+
+    fn ask(&mut self, thread: ThreadId) {
+        let op = match self.machine.pending(thread) {
+            Pending::Op(op) => Some(op),
+            Pending::Absent | Pending::Stopped(_) => None,
+        };
+        self.set_next(thread, op);
+    }
+
+    fn set_next(&mut self, thread: ThreadId, op: Option<Op>) {
+        let next = op.map(|op| self.look_at(thread, op));
+        if next.as_ref().is_some_and(Next::enabled) {
+            self.state.enabled.insert(thread);
+        } else {
+            self.state.enabled.remove(thread);
         }
+        self.state.next[thread.index()] = next;
     }
 
     fn look_at(&self, thread: ThreadId, op: Op) -> Next {

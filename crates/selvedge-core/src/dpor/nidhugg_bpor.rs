@@ -7,6 +7,7 @@ use super::Algorithm;
 use super::act::{Act, Next};
 use super::explore::State;
 use super::source::Initials;
+use super::trace::Place;
 use crate::ids::ThreadId;
 
 /// What goes to sleep.
@@ -86,18 +87,15 @@ impl State {
         }
     }
 
-    /// Where a thread is wanted both conservatively and not, the former prevails.
-    fn add_conservative_branch(&mut self, start: usize, next: &Next) {
-        self.trace.initials(start, next, true, &mut self.threads);
-        let threads = std::mem::take(&mut self.threads);
+    /// Adds the racing thread itself, if it is enabled where the block starts (Algorithm 15). Where it is
+    /// wanted for a race too, the conservative branch prevails.
+    fn add_conservative_branch(&mut self, start: Place, next: &Next) {
+        let thread = next.act.thread;
         let node = self.node_mut(start);
-        let present = threads.iter().find(|&&thread| node.back.contains(thread));
-        let mut able = threads.iter().filter(|&&q| node.enabled.contains(q));
-        if let Some(&thread) = present.or(able.next()) {
+        if node.enabled.contains(thread) {
             node.back.insert(thread);
             node.conservative.insert(thread);
         }
-        self.threads = threads;
     }
 
     pub(super) fn sleeps_after(&self, act: &Act, sleep: Sleep) -> bool {

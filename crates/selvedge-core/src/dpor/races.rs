@@ -56,33 +56,26 @@ impl Trace {
         writes || step.act.writes
     }
 
-    /// `u(i, d)` and its initials: who can start a sequence from the node `i` in which `next` comes
-    /// before the step there. `related_only` gives *CI*, those whose first step is `next` or
-    /// happens before it.
-    pub(super) fn initials(
+    /// `u(i, d)` and its initials: whether `thread` can start a sequence from the node `i` in which
+    /// `next` comes before the step there. `related_only` asks for *CI*, those whose first step is `next`
+    /// or happens before it.
+    pub(super) fn is_initial(
         &self,
+        thread: ThreadId,
         i: Place,
         next: &Next,
         related_only: bool,
-        found: &mut Vec<ThreadId>,
-    ) {
-        found.clear();
-        let moved = self.moved(i, next);
+    ) -> bool {
+        if thread == self.step(i).act.thread {
+            return false;
+        }
         let p = next.act.thread;
-        for thread in (0..self.graph.threads() as u32).map(ThreadId) {
-            if thread == self.step(i).act.thread {
-                continue;
+        match self.first_from(thread, i) {
+            Some(first) => {
+                let initial = self.nothing_before(first, i);
+                initial && (!related_only || self.comes_before_moved(first, i, next))
             }
-            let starts = match self.first_from(thread, i) {
-                Some(first) => {
-                    let initial = self.nothing_before(first, i);
-                    initial && (!related_only || self.comes_before_moved(first, i, next, &moved))
-                }
-                None => thread == p && self.existed(p, i) && self.unhindered(i, &moved),
-            };
-            if starts {
-                found.push(thread);
-            }
+            None => thread == p && self.existed(p, i) && self.unhindered(i, &self.moved(i, next)),
         }
     }
 
@@ -117,8 +110,9 @@ impl Trace {
         self.hindrances(i, moved).next().is_none()
     }
 
-    fn comes_before_moved(&self, first: Place, i: Place, next: &Next, moved: &Act) -> bool {
+    fn comes_before_moved(&self, first: Place, i: Place, next: &Next) -> bool {
         let p = next.act.thread;
+        let moved = &self.moved(i, next);
         self.step(first).act.thread == p
             || self.knows(self.clock(p), first)
             || self

@@ -63,16 +63,14 @@ impl State {
     /// `addBranch(i, u(i, next))`: unless one of its initials is explored from there anyway, adds one.
     pub(super) fn add_branch(&mut self, i: Place, next: &Next, initials: Initials) {
         let related_only = initials == Initials::Persistent;
-        self.trace
-            .initials(i, next, related_only, &mut self.threads);
-        let threads = std::mem::take(&mut self.threads);
-        let node = self.node_mut(i);
-        if !threads.iter().any(|&thread| node.back.contains(thread)) {
-            let mut able = threads.iter().filter(|&&q| node.enabled.contains(q));
-            if let Some(&thread) = able.next() {
-                node.back.insert(thread);
-            }
+        let (trace, node) = (&self.trace, self.node(i));
+        let starts = |&thread: &ThreadId| trace.is_initial(thread, i, next, related_only);
+        if node.back.iter().any(|thread| starts(&thread)) {
+            return;
         }
-        self.threads = threads;
+        let first = node.enabled.iter().find(starts);
+        if let Some(thread) = first {
+            self.node_mut(i).back.insert(thread);
+        }
     }
 }

@@ -27,6 +27,18 @@ impl ThreadSet {
         self.high[word - 1] |= bit;
     }
 
+    pub(super) fn remove(&mut self, thread: ThreadId) {
+        let (word, bit) = place(thread);
+        match word {
+            0 => self.low &= !bit,
+            word => {
+                if let Some(bits) = self.high.get_mut(word - 1) {
+                    *bits &= !bit;
+                }
+            }
+        }
+    }
+
     pub(super) fn contains(&self, thread: ThreadId) -> bool {
         let (word, bit) = place(thread);
         self.word(word) & bit != 0
@@ -77,6 +89,10 @@ mod tests {
         sorted.sort();
         assert_eq!(set.iter().collect::<Vec<_>>(), sorted);
         assert!(set.contains(ThreadId(130)) && !set.contains(ThreadId(131)));
+        set.remove(ThreadId(130));
+        set.remove(ThreadId(3));
+        set.remove(ThreadId(500));
+        assert!(!set.contains(ThreadId(130)) && !set.contains(ThreadId(3)));
         set.clear();
         assert!(set.is_empty() && set.iter().next().is_none());
     }
