@@ -111,6 +111,19 @@ fn check(program: &Program, engine: Engine, bound: Option<u32>, expected: &Preem
     }
 }
 
+/// Every engine, with every bound that matters.
+fn check_all(program: &Program, expected: &Preemptions) {
+    for engine in Engine::ALL {
+        if engine.bounded() {
+            for bound in 0..=expected.largest() {
+                check(program, engine, Some(bound), expected);
+            }
+        } else {
+            check(program, engine, None, expected);
+        }
+    }
+}
+
 fn compare_many(flavour: Flavour) {
     let (mut compared, mut classes) = (0, 0);
     for seed in 0..PROGRAMS {
@@ -121,15 +134,7 @@ fn compare_many(flavour: Flavour) {
         };
         compared += 1;
         classes += expected.complete.len();
-        for engine in Engine::ALL {
-            if engine.bounded() {
-                for bound in 0..=expected.largest() {
-                    check(&program, engine, Some(bound), &expected);
-                }
-            } else {
-                check(&program, engine, None, &expected);
-            }
-        }
+        check_all(&program, &expected);
     }
     println!("{flavour:?}: {compared} programs, {classes} classes");
     assert!(compared > 380, "too many programs were skipped: {compared}");
@@ -158,4 +163,42 @@ fn programs_with_objects_have_the_classes_of_brute_force() {
 #[test]
 fn programs_with_loops_have_the_classes_of_brute_force() {
     compare_many(Flavour::Loops);
+}
+
+/// Every engine on one program; returns how many complete classes and deadlocks it has.
+fn compare_all(program: &Program) -> (usize, usize) {
+    let mut machine = ScriptMachine::new(program.clone());
+    let expected = least_preemptions(&mut machine, LIMIT).expect("the program is small");
+    check_all(program, &expected);
+    (expected.complete.len(), expected.stuck.len())
+}
+
+#[test]
+fn two_locks_in_opposite_order_have_two_executions_and_a_deadlock() {
+    let worker = |thread, first, second| {
+        let lock = |mutex| Instruction::lock(mutex, thread);
+        let unlock = Instruction::unlock;
+        vec![lock(first), lock(second), unlock(second), unlock(first)]
+    };
+    let program = Program::of_workers(vec![worker(1, 10, 11), worker(2, 11, 10)]);
+    assert_eq!(compare_all(&program), (2, 1));
+}
+
+/// The last thread waits for good once the lock is taken from it, and main, the only one left, has been
+/// put to sleep: no execution ends there, but the race for the lock counts.
+#[test]
+fn a_thread_that_waits_races_where_all_others_sleep() {
+    let program = Program {
+        threads: vec![
+            vec![Instruction::Create(1), Instruction::Load(0, 0)],
+            vec![Instruction::Create(2), Instruction::lock(10, 1)],
+            vec![
+                Instruction::lock(10, 2),
+                Instruction::Store(0, 1),
+                Instruction::unlock(10),
+            ],
+        ],
+        initial: Vec::new(),
+    };
+    assert_eq!(compare_all(&program), (2, 1));
 }
