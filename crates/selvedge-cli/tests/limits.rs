@@ -1,0 +1,205 @@
+//! Limits, interruptions, and options that no explorer honours yet.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Sandbox, wait_until, workers_of};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Far more executions than anybody can wait for.
+const LONG: &str = "
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x;
+static void *count(void *unused) {
+    for (int i = 0; i < 12; i++) x++;
+    return unused;
+}
+int main(void) {
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, count, 0);
+    for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+";
+
+/// Six executions.
+const SHORT: &str = "
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x;
+static void *count(void *unused) { x++; return unused; }
+int main(void) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, count, 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    return x != 3;
+}
+";
+
+#[test]
+fn a_timeout_ends_the_search_with_counts() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let start = Instant::now();
+    let outcome = sandbox.run(&["verify", "long.c", "--timeout", "0.5"]);
+    outcome
+        .ends_with(3)
+        .prints("incomplete: stopped after 0.5 seconds (--timeout); no bug so far");
+    assert!(start.elapsed() < Duration::from_secs(30));
+    let outcome = sandbox.run(&["verify", "long.c", "--timeout", "0.5", "--format", "json"]);
+    let json = outcome.ends_with(3).json();
+    assert_eq!(json["verdict"], "incomplete");
+    assert_eq!(json["reason"], "stopped after 0.5 seconds (--timeout)");
+    assert!(json["executions"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn a_program_that_hangs_is_stopped_by_the_timeout_too() {
+    let sandbox = Sandbox::with(
+        "hang.c",
+        "static int x;\nint main(void) { for (;;) x ^= 1; }\n",
+    );
+    let outcome = sandbox.run(&["verify", "hang.c", "--timeout", "0.5", "--watchdog", "600"]);
+    outcome
+        .ends_with(3)
+        .prints("incomplete: stopped after 0.5 seconds (--timeout)");
+}
+
+#[test]
+fn a_limit_on_executions_counts_exactly() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let arguments = [
+        "verify",
+        "long.c",
+        "--max-executions",
+        "100",
+        "--format",
+        "json",
+    ];
+    let json = sandbox.run(&arguments).ends_with(3).json();
+    assert_eq!(json["executions"], 100);
+    assert_eq!(
+        json["reason"],
+        "stopped after 100 executions (--max-executions)"
+    );
+}
+
+#[test]
+fn a_limit_that_is_just_enough_leaves_the_search_complete() {
+    let sandbox = Sandbox::with("short.c", SHORT);
+    let outcome = sandbox.run(&["verify", "short.c", "--max-executions", "6"]);
+    outcome
+        .ends_with(0)
+        .prints("verified: no execution fails (6 executions under sc)\n");
+    let outcome = sandbox.run(&["verify", "short.c", "--max-executions", "5"]);
+    outcome.ends_with(3).prints("(5 executions under sc)\n");
+}
+
+#[test]
+fn an_interruption_tells_what_was_covered() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        let sandbox = Sandbox::with("long.c", LONG);
+        let child = sandbox.command(&["verify", "long.c"]).spawn().unwrap();
+        let pid = child.id();
+        wait_until("the search runs", || !workers_of(pid).is_empty());
+        std::thread::sleep(Duration::from_millis(300));
+        kill(Pid::from_raw(pid as i32), signal).unwrap();
+        let outcome = sandbox.finish(child);
+        outcome
+            .ends_with(3)
+            .prints("incomplete: interrupted; no bug so far");
+    }
+}
+
+#[test]
+fn a_worker_does_not_outlive_the_command() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let mut child = sandbox.command(&["verify", "long.c"]).spawn().unwrap();
+    let pid = child.id();
+    wait_until("the search runs", || !workers_of(pid).is_empty());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("the worker has died", || workers_of(pid).is_empty());
+}
+
+#[test]
+fn a_worker_that_is_killed_from_outside_is_no_bug() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let child = sandbox
+        .command(&["verify", "long.c", "--timeout", "2"])
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    wait_until("the search runs", || !workers_of(pid).is_empty());
+    std::thread::sleep(Duration::from_millis(300));
+    kill(Pid::from_raw(workers_of(pid)[0] as i32), Signal::SIGKILL).unwrap();
+    let outcome = sandbox.finish(child);
+    outcome
+        .ends_with(4)
+        .says("error: the worker was killed by SIGKILL and not again when repeated\n");
+}
+
+#[test]
+fn what_no_explorer_can_do_is_refused_with_what_can() {
+    let sandbox = Sandbox::with("short.c", SHORT);
+    for (options, message) in [
+        (
+            ["--equivalence", "reads-from"],
+            "error: --equivalence reads-from is not available yet\n\
+             help: available now: --equivalence mazurkiewicz, which is the default\n",
+        ),
+        (
+            ["--algorithm", "dpor"],
+            "error: --algorithm dpor is not available yet\n\
+             help: available now: --algorithm trust, which is the default\n",
+        ),
+        (
+            ["--jobs", "4"],
+            "error: --jobs 4 is not available yet\n\
+             help: available now: one worker, which is the default\n",
+        ),
+    ] {
+        let outcome = sandbox.run(&[&["verify", "short.c"], &options[..]].concat());
+        assert_eq!(outcome.ends_with(2).stderr, message);
+    }
+    sandbox
+        .run(&["verify", "short.c", "--model", "sc", "--algorithm", "trust"])
+        .ends_with(0);
+}
+
+#[test]
+fn a_bound_on_preemptions_is_named_in_the_verdict() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let outcome = sandbox.run(&["verify", "long.c", "--preemptions", "0"]);
+    outcome
+        .ends_with(0)
+        .prints("verified within 0 preemptions: no execution fails");
+    let json = sandbox
+        .run(&["verify", "long.c", "--preemptions", "0", "--format", "json"])
+        .json();
+    assert_eq!(
+        (&json["verdict"], &json["bound"]),
+        (&"verified".into(), &0.into())
+    );
+    let sandbox = Sandbox::with("short.c", SHORT);
+    let outcome = sandbox.run(&["verify", "short.c", "--iterative"]);
+    outcome
+        .ends_with(0)
+        .prints("verified: no execution fails (6 executions under sc)\n");
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_done_without() {
+    let sandbox = Sandbox::with("short.c", SHORT);
+    for nowhere in ["/proc/nowhere", "relative", ""] {
+        let mut command = sandbox.command(&["verify", "short.c"]);
+        let child = command
+            .env("XDG_CACHE_HOME", nowhere)
+            .env_remove("HOME")
+            .spawn()
+            .unwrap();
+        sandbox.finish(child).ends_with(0);
+    }
+}
