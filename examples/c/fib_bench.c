@@ -23,7 +23,8 @@ static void *adds_to_a(void *unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        int sum = atomic_load(&a) + atomic_load(&b);
+        int sum = atomic_load(&a);
+        sum += atomic_load(&b);
         atomic_store(&a, sum);
     }
     return NULL;
@@ -33,7 +34,8 @@ static void *adds_to_b(void *unused)
 {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        int sum = atomic_load(&a) + atomic_load(&b);
+        int sum = atomic_load(&a);
+        sum += atomic_load(&b);
         atomic_store(&b, sum);
     }
     return NULL;

@@ -1,0 +1,14 @@
+// executions: 90
+// 6!/2!^3 orders of the additions.
+#include "run.h"
+
+static atomic_int x;
+
+BODY(worker)
+{
+    for (int i = 0; i < 2; i++)
+        atomic_fetch_add(&x, 1);
+    return NULL;
+}
+
+RUN(worker, worker, worker)
