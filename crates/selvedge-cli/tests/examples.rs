@@ -1,0 +1,93 @@
+//! Every program under `examples/c`, with each installed compiler, gets the verdict and the number
+//! of executions that `examples/c/manifest.json` gives it.
+#![allow(missing_docs)]
+
+mod fleet;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use fleet::{Case, Compiler};
+use serde_json::Value;
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c")
+}
+
+fn manifest() -> Vec<Value> {
+    let text = fs::read_to_string(directory().join("manifest.json")).expect("the manifest");
+    serde_json::from_str(&text).expect("a list of programs")
+}
+
+/// The runs that a line of the manifest asks for. A program with a bug is searched to its end, for
+/// the number of executions, and once more as users do, up to the first bug.
+fn cases(program: &Value, compiler: Compiler) -> Vec<Case> {
+    let text = |key: &str| program[key].as_str().map(str::to_owned);
+    let file = text("file").expect("a file name");
+    let path = directory().join(&file);
+    let cc = compiler.command(&path);
+    let options = program["options"].as_array().expect("a list of options");
+    let options = options.iter().map(|option| option.as_str().expect("text"));
+    let arguments: Vec<String> = ["--cc", cc]
+        .into_iter()
+        .chain(options)
+        .chain([path.to_str().expect("a path in UTF-8")])
+        .map(str::to_owned)
+        .collect();
+    let first_bug = Case {
+        name: format!("{file} ({cc})"),
+        arguments,
+        verdict: text("verdict").expect("a verdict"),
+        bug: text("bug"),
+        executions: program["executions"].as_u64(),
+        blocked: None,
+    };
+    if first_bug.verdict == "verified" {
+        return vec![first_bug];
+    }
+    let mut everything = first_bug.arguments.clone();
+    everything.insert(0, "--keep-going".to_owned());
+    let to_the_end = Case {
+        name: format!("{file} ({cc}, --keep-going)"),
+        arguments: everything,
+        verdict: first_bug.verdict.clone(),
+        bug: first_bug.bug.clone(),
+        ..first_bug
+    };
+    let first_bug = Case {
+        executions: None,
+        ..first_bug
+    };
+    vec![first_bug, to_the_end]
+}
+
+#[test]
+fn examples_get_their_verdicts_and_counts() {
+    let programs = manifest();
+    let runs = |compiler| {
+        programs
+            .iter()
+            .flat_map(move |program| cases(program, compiler))
+    };
+    fleet::check(Compiler::installed().into_iter().flat_map(runs).collect());
+}
+
+#[test]
+fn every_example_is_in_the_manifest() {
+    let is_program = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        matches!(extension, Some("c" | "cpp"))
+    };
+    let entries = fs::read_dir(directory()).expect("the examples");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut found: Vec<String> = paths
+        .filter(is_program)
+        .map(|path| path.file_name().expect("a name").to_string_lossy().into())
+        .collect();
+    found.sort();
+    let listed: Vec<String> = manifest()
+        .iter()
+        .map(|program| program["file"].as_str().expect("a file name").to_owned())
+        .collect();
+    assert_eq!(found, listed);
+}
