@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) struct Case {
     /// How the table of deviations calls it.
     pub(crate) name: String,
-    /// Everything after `verify --format json`.
+    /// The options and the file.
     pub(crate) arguments: Vec<String>,
     /// `verified` or `bug`.
     pub(crate) verdict: String,
@@ -97,7 +97,7 @@ pub(crate) fn check(cases: Vec<Case>) {
 
 fn run(case: &Case) -> Result<(), String> {
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-        .args(["verify", "--format", "json"])
+        .args(["verify", "--format", "json", "--model", "sc", "--timeout", "60"])
         .args(&case.arguments)
         .output()
         .expect("the command runs");
