@@ -1,6 +1,6 @@
 // A channel: std::deque, std::mutex and std::condition_variable, closed by the sender.
 //
-// Check:    selvedge verify examples/c/channel.cpp
+// Check:    selvedge verify examples/c/channel.cpp -- -std=c++17
 // Expected: verified
 // Source:   C. A. R. Hoare, "Communicating Sequential Processes", CACM 21(8), 1978, in spirit
 #include <cassert>

@@ -1,5 +1,8 @@
 // A promise is kept by one thread and awaited by another; a second result comes from std::async.
 //
+// The waiting thread finds the promise kept when it looks, or when it announces that it will sleep,
+// or sleeps: 3 executions. The result of std::async adds none, since its thread is joined first.
+//
 // Check:    selvedge verify examples/c/future.cpp
 // Expected: verified
 // Source:   H. G. Baker, C. Hewitt, "The Incremental Garbage Collection of Processes", 1977, for

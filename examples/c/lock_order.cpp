@@ -1,7 +1,5 @@
 // Two threads that lock two mutexes in opposite orders.
 //
-// With USE_STD_LOCK both are taken by std::lock, which backs off instead of waiting.
-//
 // Check:    selvedge verify examples/c/lock_order.cpp
 // Expected: bug, a deadlock: each holds the mutex that the other one waits for
 // Source:   folklore
@@ -13,12 +11,8 @@ static int moves;
 
 static void move(std::mutex &from, std::mutex &to)
 {
-#ifdef USE_STD_LOCK
-    std::scoped_lock hold(from, to);
-#else
     std::lock_guard<std::mutex> hold_from(from);
     std::lock_guard<std::mutex> hold_to(to);
-#endif
     moves++;
 }
 

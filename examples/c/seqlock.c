@@ -3,11 +3,12 @@
  * again until it sees the same even number before and after.
  *
  * The protected data are relaxed atomics, since readers do look at them while they are written.
- * An attempt that fails writes nothing, so it is a pure iteration and makes no execution.
+ * An attempt that fails writes nothing, so it is a pure iteration and makes no execution:
+ * each of two readers gets one of three versions, 3 * 3 = 9.
  *
  * Check:    selvedge verify examples/c/seqlock.c
  * Expected: verified
- * Source:   Linux 2.5.60, 2003; in C11 after H.-J. Boehm, "Can Seqlocks Get Along with Programming
+ * Source:   the Linux kernel, 2003; in C11 after H.-J. Boehm, "Can Seqlocks Get Along with Programming
  *           Language Memory Models?", MSPC 2012.
  */
 #include <assert.h>

@@ -1,5 +1,7 @@
 // A small shared pointer: copies count up, destructors count down, the last one deletes.
 //
+// Each of two threads counts up once and down twice: C(6, 3) = 20 orders of these.
+//
 // Check:    selvedge verify examples/c/shared_count.cpp
 // Expected: verified
 // Source:   after boost::shared_ptr (G. Colvin, B. Dawes, 1999) and std::shared_ptr, C++11

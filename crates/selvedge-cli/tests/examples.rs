@@ -26,12 +26,15 @@ fn cases(program: &Value, compiler: Compiler) -> Vec<Case> {
     let file = text("file").expect("a file name");
     let path = directory().join(&file);
     let cc = compiler.command(&path);
-    let options = program["options"].as_array().expect("a list of options");
-    let options = options.iter().map(|option| option.as_str().expect("text"));
+    let list = |key: &str| {
+        let list = program[key].as_array().expect("a list");
+        list.iter().map(|word| word.as_str().expect("text"))
+    };
     let arguments: Vec<String> = ["--cc", cc]
         .into_iter()
-        .chain(options)
-        .chain([path.to_str().expect("a path in UTF-8")])
+        .chain(list("options"))
+        .chain([path.to_str().expect("a path in UTF-8"), "--"])
+        .chain(list("flags"))
         .map(str::to_owned)
         .collect();
     let first_bug = Case {

@@ -97,7 +97,15 @@ pub(crate) fn check(cases: Vec<Case>) {
 
 fn run(case: &Case) -> Result<(), String> {
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-        .args(["verify", "--format", "json", "--model", "sc", "--timeout", "60"])
+        .args([
+            "verify",
+            "--format",
+            "json",
+            "--model",
+            "sc",
+            "--timeout",
+            "60",
+        ])
         .args(&case.arguments)
         .output()
         .expect("the command runs");
