@@ -8,8 +8,8 @@
  *
  * Check:    selvedge verify examples/c/seqlock.c
  * Expected: verified
- * Source:   the Linux kernel, 2003; in C11 after H.-J. Boehm, "Can Seqlocks Get Along with Programming
- *           Language Memory Models?", MSPC 2012.
+ * Source:   the Linux kernel, 2003; in C11 after H.-J. Boehm, "Can Seqlocks Get Along with
+ *           Programming Language Memory Models?", MSPC 2012.
  */
 #include <assert.h>
 #include <pthread.h>
