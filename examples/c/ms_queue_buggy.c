@@ -25,18 +25,22 @@ static struct node nodes[THREADS + 1];
 static struct node *head = &nodes[THREADS];
 static _Atomic(struct node *) tail = &nodes[THREADS];
 
+static void swing_tail(struct node *from, struct node *to)
+{
+    atomic_compare_exchange_strong(&tail, &from, to);
+}
+
 static void enqueue(struct node *node)
 {
     for (;;) {
         struct node *last = atomic_load(&tail);
-        struct node *expected = last;
         struct node *next = atomic_load(&last->next);
         if (next == NULL) {
             atomic_store(&last->next, node);
-            atomic_compare_exchange_strong(&tail, &expected, node);
+            swing_tail(last, node);
             return;
         }
-        atomic_compare_exchange_strong(&tail, &expected, next);
+        swing_tail(last, next);
     }
 }
 
