@@ -4,7 +4,7 @@ use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::witness::{self, Switch, Witness};
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
-use crate::args::{self, Equivalence, Format, Model, name_of};
+use crate::args::{self, Equivalence, Format, Model, Plain, name_of};
 use crate::compile::{self, Build, Program};
 use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
@@ -20,7 +20,7 @@ const ALGORITHM: &str = "trust";
 
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    available(&verify.search)?;
+    available(verify)?;
     let program = Program {
         directory: None,
         files: verify.files.clone(),
@@ -48,13 +48,24 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
 }
 
 /// Refuses what no explorer can do yet.
-fn available(search: &args::Search) -> Result<(), Problem> {
+fn available(verify: &args::Verify) -> Result<(), Problem> {
+    let search = &verify.search;
+    if search.model != Model::Sc && verify.machine.plain == Plain::Sc {
+        let model = name_of(search.model);
+        return Err(
+            Problem::request(format!("--plain sc does not go with --model {model}"))
+                .help("add --model sc, or make the variables atomic"),
+        );
+    }
     let refuse = |what: String, available: &str| {
         Err(Problem::request(format!("{what} is not available yet")).help(available))
     };
-    if search.model != Model::Sc {
-        let what = format!("--model {}", name_of(search.model));
-        return refuse(what, "available now: --model sc, which is the default");
+    if search.model != Model::Sc && (search.preemptions.is_some() || search.iterative) {
+        let what = format!(
+            "a bound on preemptions under --model {}",
+            name_of(search.model)
+        );
+        return refuse(what, "available now: bounds under --model sc");
     }
     if search.equivalence != Equivalence::Mazurkiewicz {
         let what = format!("--equivalence {}", name_of(search.equivalence));
@@ -156,6 +167,7 @@ impl Search<'_> {
     fn search(&self, journal_from: Option<u64>) -> Task {
         let search = &self.verify.search;
         Task::Search(protocol::Search {
+            model: search.model,
             keep_going: search.keep_going,
             bound: match (search.preemptions, search.iterative) {
                 (Some(bound), _) => Bound::Preemptions(bound),

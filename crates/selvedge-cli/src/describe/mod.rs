@@ -174,6 +174,7 @@ impl Describer<'_> {
                 Origin::Initial => ReadsFrom::Initial,
                 Origin::Step(step) => ReadsFrom::Step(step + 1),
             }),
+            passes: step.newer.iter().map(|step| step + 1).collect(),
             order: words::order(op, on),
         }
     }

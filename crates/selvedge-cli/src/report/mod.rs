@@ -251,6 +251,10 @@ pub(crate) struct Step {
     pub(crate) wrote: Option<Datum>,
     /// Who wrote the value read.
     pub(crate) reads_from: Option<ReadsFrom>,
+    /// The earlier steps whose newer values it does not see, or does not write over. Only weak memory
+    /// models have such steps.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) passes: Vec<u32>,
     /// The order written in the source, for atomics.
     pub(crate) order: Option<String>,
 }

@@ -100,13 +100,20 @@ fn what(step: &Step) -> String {
 }
 
 fn reads_from(step: &Step, trace: &[Step]) -> String {
-    match step.reads_from {
+    let name = |number: u32| match trace.get(number as usize - 1) {
+        Some(writer) => format!("step {number} ({})", thread_name(writer.thread)),
+        None => format!("step {number}"),
+    };
+    let source = match step.reads_from {
         Some(ReadsFrom::Initial) if step.operation.ends_with("lock") => String::new(),
         Some(ReadsFrom::Initial) => "the initial value".to_owned(),
-        Some(ReadsFrom::Step(number)) => match trace.get(number as usize - 1) {
-            Some(writer) => format!("step {number} ({})", thread_name(writer.thread)),
-            None => format!("step {number}"),
-        },
+        Some(ReadsFrom::Step(number)) => name(number),
         None => String::new(),
+    };
+    // The newest of what it passes by says enough.
+    match step.passes.last() {
+        None => source,
+        Some(&newer) if source.is_empty() => format!("comes to lie behind {}", name(newer)),
+        Some(&newer) => format!("{source}, not {}", name(newer)),
     }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use selvedge_core::model::SequentialConsistency;
+use selvedge_core::model::{self, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report};
 use selvedge_core::trust;
 use selvedge_core::witness;
@@ -12,6 +12,7 @@ use selvedge_runtime::NativeMachine;
 
 use super::journal::Watched;
 use super::protocol::{Bound, Counters, FoundBug, Reply, Search, Searched};
+use crate::args::Model;
 use crate::describe::{self, Binary};
 
 /// A loop that goes round more often than this is worth a warning.
@@ -26,8 +27,18 @@ pub(super) struct Exploration<'a> {
 }
 
 impl<'a> Exploration<'a> {
-    /// Explores the program, once or bound by bound.
+    /// Explores the program under the model that is asked for.
     pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
+        match self.search.model {
+            Model::Sc => self.explore::<SequentialConsistency>(machine),
+            Model::Tso => self.explore::<TotalStoreOrder>(machine),
+            Model::Ra => self.explore::<ReleaseAcquire>(machine),
+            Model::Rc11 => self.explore::<Rc11>(machine),
+        }
+    }
+
+    /// Explores the program, once or bound by bound.
+    fn explore<C: model::Model>(&self, machine: &mut Watched<'a>) -> Searched {
         if let Some(from) = self.search.journal_from {
             self.journal(machine, from);
         }
@@ -47,8 +58,7 @@ impl<'a> Exploration<'a> {
                 keep_going: self.search.keep_going,
                 preemptions: bound,
             };
-            let report =
-                trust::search::<SequentialConsistency, _>(machine, settings, &mut observer);
+            let report = trust::search::<C, _>(machine, settings, &mut observer);
             let limited = observer.limited;
             match bound {
                 Some(k) if self.search.bound == Bound::Iterative && goes_on(&report) => {

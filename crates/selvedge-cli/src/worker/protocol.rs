@@ -44,6 +44,8 @@ pub(crate) enum Task {
 /// A search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Search {
+    /// The memory model.
+    pub(crate) model: args::Model,
     /// Whether it goes on after a bug.
     pub(crate) keep_going: bool,
     /// Which executions it explores.
