@@ -74,11 +74,11 @@ fn results(build: Build, source: &str) -> BTreeSet<u128> {
             .steps
             .iter()
             .filter(|(thread, ..)| *thread == ThreadId::MAIN);
-        let last = stores.filter_map(|(_, op, _)| match op {
+        let mut last = stores.filter_map(|(_, op, _)| match op {
             Op::Store { value, .. } => Some(*value),
             _ => None,
         });
-        results.insert(last.last().expect("main stores the result"));
+        results.insert(last.next_back().expect("main stores the result"));
     });
     results
 }

@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
-use super::LiveFrame;
 use super::effects::{Effects, Tracker};
+use super::{Callees, LiveFrame};
 
 /// Frames larger than this are not analysed.
 pub(super) const FRAME_LIMIT: i64 = 1024;
@@ -64,16 +64,12 @@ impl Bits {
 pub(super) fn live_at_calls(
     code: &[u8],
     address: u64,
-    callbacks: &HashMap<usize, String>,
+    callees: &Callees,
 ) -> Vec<(usize, LiveFrame)> {
-    analyse(code, address, callbacks).unwrap_or_default()
+    analyse(code, address, callees).unwrap_or_default()
 }
 
-fn analyse(
-    code: &[u8],
-    address: u64,
-    callbacks: &HashMap<usize, String>,
-) -> Option<Vec<(usize, LiveFrame)>> {
+fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, LiveFrame)>> {
     let instructions: Vec<Instruction> = Decoder::with_ip(64, code, address, DecoderOptions::NONE)
         .into_iter()
         .collect();
@@ -81,8 +77,8 @@ fn analyse(
         return None;
     }
     let saved = prologue(&instructions)?;
-    let graph = Flow::of(&instructions)?;
-    let mut tracker = Tracker::new(callbacks);
+    let graph = Flow::of(&instructions, callees)?;
+    let mut tracker = Tracker::new(&callees.callbacks);
     let mut effects = Vec::with_capacity(instructions.len());
     for (index, instruction) in instructions.iter().enumerate() {
         if graph.leaders.contains(&index) {
@@ -191,7 +187,7 @@ struct Flow {
 }
 
 impl Flow {
-    fn of(instructions: &[Instruction]) -> Option<Flow> {
+    fn of(instructions: &[Instruction], callees: &Callees) -> Option<Flow> {
         let index_of: HashMap<u64, usize> = instructions
             .iter()
             .enumerate()
@@ -204,7 +200,14 @@ impl Flow {
             let next = (index + 1 < count).then_some(index + 1);
             let target = index_of.get(&instruction.near_branch_target()).copied();
             let (falls_through, jumps) = match instruction.flow_control() {
-                FlowControl::Next | FlowControl::Call | FlowControl::IndirectCall => (true, false),
+                FlowControl::Call => {
+                    let callee = instruction.near_branch_target() as usize;
+                    if callees.twice.contains(&callee) {
+                        return None;
+                    }
+                    (!callees.endings.contains(&callee), false)
+                }
+                FlowControl::Next | FlowControl::IndirectCall => (true, false),
                 FlowControl::ConditionalBranch => (true, true),
                 FlowControl::UnconditionalBranch => (false, true),
                 FlowControl::Return | FlowControl::Exception => (false, false),
@@ -212,6 +215,8 @@ impl Flow {
             };
             if jumps {
                 leaders.insert(target?);
+            }
+            if jumps || !falls_through {
                 leaders.extend(next);
             }
             let next = next.filter(|_| falls_through);

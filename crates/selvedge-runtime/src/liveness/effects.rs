@@ -71,7 +71,7 @@ impl<'a> Tracker<'a> {
         }
         if instruction.mnemonic() == Mnemonic::Lea && instruction.memory_base() == Register::RBP {
             if instruction.memory_index() != Register::None {
-                self.escape(instruction.memory_displacement64() as i64);
+                return Err(Unknown);
             }
             let offset = instruction.memory_displacement64() as i64;
             self.registers(instruction, &mut effects);
@@ -120,11 +120,11 @@ impl<'a> Tracker<'a> {
                     None => continue,
                 },
             };
-            let start = start + memory.displacement() as i64;
+            // The index can be negative, so that any variable might be meant.
             if index != Register::None {
-                self.escape(start);
-                continue;
+                return Err(Unknown);
             }
+            let start = start + memory.displacement() as i64;
             let size = memory.memory_size().size() as i64;
             if size == 0 {
                 self.escape(start);

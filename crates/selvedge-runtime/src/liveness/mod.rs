@@ -13,7 +13,7 @@
 mod dataflow;
 mod effects;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::arena::pointer;
 use crate::gate::Registers;
@@ -32,9 +32,44 @@ pub(crate) struct LiveFrame {
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
     functions: Vec<Function>,
-    callbacks: HashMap<usize, String>,
-    sites: HashMap<usize, Option<LiveFrame>>,
+    callees: Callees,
+    sites: HashMap<usize, Option<u32>>,
+    frames: Vec<LiveFrame>,
+    /// Answers that were given before, by a part of the site: hashing is too slow for every read.
+    recent: Vec<(usize, Option<u32>)>,
 }
+
+/// Functions whose calls are special, by address.
+#[derive(Debug, Default)]
+struct Callees {
+    callbacks: HashMap<usize, String>,
+    /// Those that never return.
+    endings: HashSet<usize>,
+    /// Those that can return twice, the second time from anywhere.
+    twice: HashSet<usize>,
+}
+
+/// Functions that never return.
+const ENDINGS: [&str; 14] = [
+    "__assert_fail",
+    "__clang_call_terminate",
+    "__cxa_rethrow",
+    "__cxa_throw",
+    "__stack_chk_fail",
+    "_Exit",
+    "_Unwind_Resume",
+    "_ZSt9terminatev",
+    "_exit",
+    "abort",
+    "exit",
+    "pthread_exit",
+    "quick_exit",
+    "thrd_exit",
+];
+/// Functions that can return twice.
+const TWICE: [&str; 4] = ["setjmp", "_setjmp", "__sigsetjmp", "vfork"];
+/// How many answers are kept at hand.
+const RECENT: usize = 1024;
 
 impl Liveness {
     /// Nothing is analysed yet.
@@ -44,26 +79,49 @@ impl Liveness {
             end: function.end + image.base,
             name: function.name.clone(),
         };
-        let callback = |function: &&Function| function.name.starts_with("__tsan_");
         let functions = image.functions.iter();
+        let mut callees = Callees::default();
+        for function in functions.clone() {
+            let address = function.start + image.base;
+            if function.name.starts_with("__tsan_") {
+                callees.callbacks.insert(address, function.name.clone());
+            } else if ENDINGS.contains(&function.name.as_str()) {
+                callees.endings.insert(address);
+            } else if TWICE.contains(&function.name.as_str()) {
+                callees.twice.insert(address);
+            }
+        }
         Liveness {
-            callbacks: functions
-                .clone()
-                .filter(callback)
-                .map(|function| (function.start + image.base, function.name.clone()))
-                .collect(),
+            callees,
             functions: functions.map(place).collect(),
             sites: HashMap::new(),
+            frames: Vec::new(),
+            recent: vec![(0, None); RECENT],
         }
     }
 
     /// What is live in the frame of the function that a call returns to at `site`; `None` if that
     /// function is not understood.
+    #[inline(always)]
     fn at(&mut self, site: usize) -> Option<&LiveFrame> {
+        let slot = site % RECENT;
+        let (known, number) = self.recent[slot];
+        let number = if known == site {
+            number
+        } else {
+            self.look_up(site)
+        };
+        number.map(|number| &self.frames[number as usize])
+    }
+
+    #[cold]
+    fn look_up(&mut self, site: usize) -> Option<u32> {
         if !self.sites.contains_key(&site) {
             self.analyse(site);
         }
-        self.sites.get(&site)?.as_ref()
+        let number = self.sites.get(&site).copied().flatten();
+        self.recent[site % RECENT] = (site, number);
+        number
     }
 
     /// Analyses the function around `site`, for all of its calls.
@@ -86,9 +144,11 @@ impl Liveness {
                 function.end - function.start,
             )
         };
-        let calls = dataflow::live_at_calls(code, function.start as u64, &self.callbacks);
-        self.sites
-            .extend(calls.into_iter().map(|(site, frame)| (site, Some(frame))));
+        let calls = dataflow::live_at_calls(code, function.start as u64, &self.callees);
+        for (site, frame) in calls {
+            self.sites.insert(site, Some(self.frames.len() as u32));
+            self.frames.push(frame);
+        }
     }
 
     /// Feeds everything that the thread's future can depend on to `hash`, as pairs of words: the

@@ -164,7 +164,11 @@ impl Program {
                     "-fsanitize=thread",
                     "-fno-builtin",
                 ])
-                .args(["-ftls-model=global-dynamic", "-fstack-clash-protection"])
+                .args([
+                    "-ftls-model=global-dynamic",
+                    "-fstack-clash-protection",
+                    "-fno-omit-frame-pointer",
+                ])
                 .args(volatile)
                 .args(flags)
                 .args(["-c", "-o"])
