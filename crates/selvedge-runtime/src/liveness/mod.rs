@@ -94,7 +94,7 @@ impl Liveness {
         Liveness {
             callees,
             functions: functions.map(place).collect(),
-            sites: HashMap::new(),
+            sites: FxHashMap::default(),
             frames: Vec::new(),
             recent: vec![(0, None); RECENT],
         }
