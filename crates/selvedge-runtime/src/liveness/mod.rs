@@ -94,7 +94,7 @@ impl Liveness {
         Liveness {
             callees,
             functions: functions.map(place).collect(),
-            sites: FxHashMap::default(),
+            sites: HashMap::new(),
             frames: Vec::new(),
             recent: vec![(0, None); RECENT],
         }
