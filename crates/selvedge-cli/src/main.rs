@@ -4,6 +4,7 @@
 mod args;
 mod compile;
 mod describe;
+mod explorer;
 mod interrupt;
 mod place;
 mod problem;

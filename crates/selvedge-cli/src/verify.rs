@@ -4,8 +4,9 @@ use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::witness::{self, Switch, Witness};
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
-use crate::args::{self, Equivalence, Format, Model, Plain, name_of};
+use crate::args::{self, Format};
 use crate::compile::{self, Build, Program};
+use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
 use crate::trace::Trace;
@@ -15,12 +16,9 @@ use crate::worker::protocol::{
 };
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
-/// The one explorer there is.
-const ALGORITHM: &str = "trust";
-
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    available(verify)?;
+    let explorer = Explorer::choose(&verify.search, &verify.machine)?;
     let program = Program {
         directory: None,
         files: verify.files.clone(),
@@ -31,9 +29,10 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let search = Search {
         verify,
         build: &build,
+        explorer: &explorer,
     };
     let found = search.run()?;
-    let report = found.report(&verify.search, &verify.machine);
+    let report = found.report(&explorer, &verify.search, &verify.machine);
     if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
         Trace::new(&program, verify, bug)?.write(path)?;
     }
@@ -47,54 +46,10 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     Ok(report.verdict.into())
 }
 
-/// Refuses what no explorer can do yet.
-fn available(verify: &args::Verify) -> Result<(), Problem> {
-    let search = &verify.search;
-    if search.model != Model::Sc && verify.machine.plain == Plain::Sc {
-        let model = name_of(search.model);
-        return Err(
-            Problem::request(format!("--plain sc does not go with --model {model}"))
-                .help("add --model sc, or make the variables atomic"),
-        );
-    }
-    let refuse = |what: String, available: &str| {
-        Err(Problem::request(format!("{what} is not available yet")).help(available))
-    };
-    if search.model != Model::Sc && (search.preemptions.is_some() || search.iterative) {
-        let what = format!(
-            "a bound on preemptions under --model {}",
-            name_of(search.model)
-        );
-        return refuse(what, "available now: bounds under --model sc");
-    }
-    if search.equivalence != Equivalence::Mazurkiewicz {
-        let what = format!("--equivalence {}", name_of(search.equivalence));
-        return refuse(
-            what,
-            "available now: --equivalence mazurkiewicz, which is the default",
-        );
-    }
-    if let Some(name) = search
-        .algorithm
-        .as_deref()
-        .filter(|&name| name != ALGORITHM)
-    {
-        let what = format!("--algorithm {name}");
-        return refuse(
-            what,
-            "available now: --algorithm trust, which is the default",
-        );
-    }
-    if search.jobs > 1 {
-        let what = format!("--jobs {}", search.jobs);
-        return refuse(what, "available now: one worker, which is the default");
-    }
-    Ok(())
-}
-
 struct Search<'a> {
     verify: &'a args::Verify,
     build: &'a Build,
+    explorer: &'a Explorer,
 }
 
 /// What a search came to.
@@ -167,7 +122,7 @@ impl Search<'_> {
     fn search(&self, journal_from: Option<u64>) -> Task {
         let search = &self.verify.search;
         Task::Search(protocol::Search {
-            model: search.model,
+            explorer: self.explorer.clone(),
             keep_going: search.keep_going,
             bound: match (search.preemptions, search.iterative) {
                 (Some(bound), _) => Bound::Preemptions(bound),
@@ -213,7 +168,12 @@ impl Search<'_> {
 }
 
 impl Found {
-    fn report(&self, search: &args::Search, machine: &args::Machine) -> Report {
+    fn report(
+        &self,
+        explorer: &Explorer,
+        search: &args::Search,
+        machine: &args::Machine,
+    ) -> Report {
         let described = || self.bugs.iter().map(|bug| bug.described.clone());
         let counts = self
             .searched
@@ -230,8 +190,8 @@ impl Found {
         Report {
             schema: SCHEMA,
             verdict,
-            model: search.model,
-            algorithm: ALGORITHM.to_owned(),
+            model: explorer.model(),
+            algorithm: explorer.name().to_owned(),
             executions: counts.executions,
             over_bound: counts.over_bound,
             blocked: counts.blocked,

@@ -146,38 +146,83 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
     let sandbox = Sandbox::with("short.c", SHORT);
     for (options, message) in [
         (
-            ["--equivalence", "reads-from"],
-            "error: --equivalence reads-from is not available yet\n\
-             help: available now: --equivalence mazurkiewicz, which is the default\n",
+            &["--equivalence", "reads-from", "--model", "tso"][..],
+            "error: tracer is not available under --model tso\n\
+             help: available now: --model sc or ra\n",
         ),
         (
-            ["--algorithm", "dpor"],
-            "error: --algorithm dpor is not available yet\n\
-             help: available now: --algorithm trust, which is the default\n",
+            &["--algorithm", "tracer"],
+            "error: --algorithm tracer explores one execution for each reads-from class\n\
+             help: add --equivalence reads-from\n",
         ),
         (
-            ["--jobs", "4"],
+            &["--algorithm", "source-dpor", "--model", "rc11"],
+            "error: source-dpor is not available under --model rc11\n\
+             help: available now: --model sc\n",
+        ),
+        (
+            &["--algorithm", "bpor"],
+            "error: --algorithm bpor needs a bound\nhelp: add --preemptions K or --iterative\n",
+        ),
+        (
+            &["--algorithm", "source-dpor", "--preemptions", "1"],
+            "error: a bound on preemptions under --model sc is not available yet with source-dpor\n\
+             help: available now: trust and the bpor algorithms, under --model sc\n",
+        ),
+        (
+            &["--plain", "sc", "--model", "ra"],
+            "error: --plain sc does not go with --model ra\n\
+             help: add --model sc, or make the variables atomic\n",
+        ),
+        (
+            &["--jobs", "4"],
             "error: --jobs 4 is not available yet\n\
              help: available now: one worker, which is the default\n",
         ),
     ] {
-        let outcome = sandbox.run(&[&["verify", "short.c"], &options[..]].concat());
+        let outcome = sandbox.run(&[&["verify", "short.c"], options].concat());
         assert_eq!(outcome.ends_with(2).stderr, message);
     }
-    sandbox
-        .run(&["verify", "short.c", "--model", "sc", "--algorithm", "trust"])
-        .ends_with(0);
+    let outcome = sandbox.run(&["verify", "short.c", "--algorithm", "guess"]);
+    outcome
+        .ends_with(2)
+        .says("error: there is no algorithm named guess\nhelp: available now: trust");
+}
+
+#[test]
+fn every_explorer_counts_the_same() {
+    let sandbox = Sandbox::with("short.c", SHORT);
+    for options in [
+        &["--algorithm", "trust"][..],
+        &["--model", "tso"],
+        &["--model", "ra"],
+        &["--model", "rc11"],
+        &["--equivalence", "reads-from"],
+        &["--equivalence", "reads-from", "--model", "ra"],
+        &["--algorithm", "source-dpor"],
+        &["--algorithm", "optimal-dpor"],
+        &["--algorithm", "lazy-bpor", "--preemptions", "9"],
+    ] {
+        let arguments = [&["verify", "short.c", "--format", "json"], options].concat();
+        let json = sandbox.run(&arguments).ends_with(0).json();
+        assert_eq!(
+            (&json["verdict"], &json["executions"]),
+            (&"verified".into(), &6.into())
+        );
+    }
 }
 
 #[test]
 fn a_bound_on_preemptions_is_named_in_the_verdict() {
-    let sandbox = Sandbox::with("long.c", LONG);
-    let outcome = sandbox.run(&["verify", "long.c", "--preemptions", "0"]);
+    let twice = SHORT.replace("x++;", "x++; x++;").replace("x != 3", "0");
+    let sandbox = Sandbox::with("twice.c", &twice);
+    let arguments = ["verify", "twice.c", "--preemptions", "0"];
+    let outcome = sandbox.run(&arguments);
     outcome
         .ends_with(0)
-        .prints("verified within 0 preemptions: no execution fails");
+        .prints("verified within 0 preemptions: no execution fails (6 executions");
     let json = sandbox
-        .run(&["verify", "long.c", "--preemptions", "0", "--format", "json"])
+        .run(&[&arguments[..], &["--format", "json"]].concat())
         .json();
     assert_eq!(
         (&json["verdict"], &json["bound"]),

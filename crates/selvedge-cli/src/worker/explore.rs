@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use selvedge_core::model::{self, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::dpor::{self, Engine};
+use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report};
+use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
 use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
@@ -14,6 +16,7 @@ use super::journal::Watched;
 use super::protocol::{Bound, Counters, FoundBug, Reply, Search, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
+use crate::explorer::{Explorer, engine};
 
 /// A loop that goes round more often than this is worth a warning.
 const HOT_LOOP: u32 = 1000;
@@ -27,18 +30,8 @@ pub(super) struct Exploration<'a> {
 }
 
 impl<'a> Exploration<'a> {
-    /// Explores the program under the model that is asked for.
-    pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
-        match self.search.model {
-            Model::Sc => self.explore::<SequentialConsistency>(machine),
-            Model::Tso => self.explore::<TotalStoreOrder>(machine),
-            Model::Ra => self.explore::<ReleaseAcquire>(machine),
-            Model::Rc11 => self.explore::<Rc11>(machine),
-        }
-    }
-
     /// Explores the program, once or bound by bound.
-    fn explore<C: model::Model>(&self, machine: &mut Watched<'a>) -> Searched {
+    pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
         if let Some(from) = self.search.journal_from {
             self.journal(machine, from);
         }
@@ -54,11 +47,7 @@ impl<'a> Exploration<'a> {
                 known: &known,
                 limited: false,
             };
-            let settings = trust::Settings {
-                keep_going: self.search.keep_going,
-                preemptions: bound,
-            };
-            let report = trust::search::<C, _>(machine, settings, &mut observer);
+            let report = self.search(machine, bound, &mut observer);
             let limited = observer.limited;
             match bound {
                 Some(k) if self.search.bound == Bound::Iterative && goes_on(&report) => {
@@ -68,6 +57,40 @@ impl<'a> Exploration<'a> {
             }
         };
         self.summarise(report, limited, bound, machine)
+    }
+
+    /// One search.
+    fn search(
+        &self,
+        machine: &mut Watched<'a>,
+        preemptions: Option<u32>,
+        observer: &mut Watcher<'_>,
+    ) -> Report {
+        let keep_going = self.search.keep_going;
+        let settings = trust::Settings {
+            keep_going,
+            preemptions,
+        };
+        match &self.search.explorer {
+            Explorer::Trust(Model::Sc) => {
+                trust::search::<SequentialConsistency, _>(machine, settings, observer)
+            }
+            Explorer::Trust(Model::Tso) => {
+                trust::search::<TotalStoreOrder, _>(machine, settings, observer)
+            }
+            Explorer::Trust(Model::Ra) => {
+                trust::search::<ReleaseAcquire, _>(machine, settings, observer)
+            }
+            Explorer::Trust(Model::Rc11) => trust::search::<Rc11, _>(machine, settings, observer),
+            Explorer::Tracer(Model::Ra) => {
+                tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
+            }
+            Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
+            Explorer::Interleaving(name) => {
+                let engine = engine(name).unwrap_or(Engine::OptimalDpor);
+                dpor::search(machine, engine, settings, observer).0
+            }
+        }
     }
 
     /// Has every step told before it is taken, from the run with number `from` on: what was told

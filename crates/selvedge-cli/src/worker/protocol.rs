@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::args;
+use crate::explorer::Explorer;
 use crate::report;
 
 /// No message is anywhere near this large; a length beyond it is garbage.
@@ -44,8 +45,8 @@ pub(crate) enum Task {
 /// A search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Search {
-    /// The memory model.
-    pub(crate) model: args::Model,
+    /// Who explores.
+    pub(crate) explorer: Explorer,
     /// Whether it goes on after a bug.
     pub(crate) keep_going: bool,
     /// Which executions it explores.

@@ -1,0 +1,136 @@
+//! Which explorer serves a request.
+
+use selvedge_core::dpor::Engine;
+use serde::{Deserialize, Serialize};
+
+use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
+use crate::problem::Problem;
+
+/// An explorer, with the memory model it explores.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Explorer {
+    /// Execution graphs, one for each class of program order, reads-from and coherence.
+    Trust(Model),
+    /// Execution graphs, one for each class of program order and reads-from.
+    Tracer(Model),
+    /// Interleavings, sequentially consistent; an engine by name.
+    Interleaving(String),
+}
+
+impl Explorer {
+    /// The explorer that the user asked for, else the best one for what was asked. Refuses what
+    /// none can do, and says what can be done.
+    pub(crate) fn choose(search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
+        let explorer = Explorer::named(search)?;
+        let model = explorer.model();
+        if machine.plain == Plain::Sc && model != Model::Sc {
+            return Err(Problem::request(format!(
+                "--plain sc does not go with --model {}",
+                name_of(model)
+            ))
+            .help("add --model sc, or make the variables atomic"));
+        }
+        explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
+        if search.jobs > 1 {
+            return Err(
+                Problem::request(format!("--jobs {} is not available yet", search.jobs))
+                    .help("available now: one worker, which is the default"),
+            );
+        }
+        Ok(explorer)
+    }
+
+    /// Bounds go with some explorers only, and some need one.
+    fn check_bound(&self, bounded: bool) -> Result<(), Problem> {
+        let name = self.name();
+        let takes_bound = match self {
+            Explorer::Trust(model) => *model == Model::Sc,
+            Explorer::Tracer(_) => false,
+            Explorer::Interleaving(name) => engine(name).is_some_and(Engine::bounded),
+        };
+        let needs_bound = takes_bound && matches!(self, Explorer::Interleaving(_));
+        match bounded {
+            false if needs_bound => Err(Problem::request(format!(
+                "--algorithm {name} needs a bound"
+            ))
+            .help("add --preemptions K or --iterative")),
+            true if !takes_bound => Err(Problem::request(format!(
+                "a bound on preemptions under --model {} is not available yet with {name}",
+                name_of(self.model())
+            ))
+            .help("available now: trust and the bpor algorithms, under --model sc")),
+            _ => Ok(()),
+        }
+    }
+
+    fn named(search: &Search) -> Result<Explorer, Problem> {
+        let model = search.model;
+        let default = match search.equivalence {
+            Equivalence::Mazurkiewicz => "trust",
+            Equivalence::ReadsFrom => "tracer",
+        };
+        let name = search.algorithm.as_deref().unwrap_or(default);
+        let fits = |equivalence: Equivalence, models: &[Model]| {
+            if search.equivalence != equivalence && search.algorithm.is_some() {
+                return Err(Problem::request(format!(
+                    "--algorithm {name} explores one execution for each {} class",
+                    name_of(equivalence)
+                ))
+                .help(format!("add --equivalence {}", name_of(equivalence))));
+            }
+            if !models.contains(&model) {
+                let names: Vec<String> = models.iter().map(|&model| name_of(model)).collect();
+                return Err(Problem::request(format!(
+                    "{name} is not available under --model {}",
+                    name_of(model)
+                ))
+                .help(format!("available now: --model {}", names.join(" or "))));
+            }
+            Ok(())
+        };
+        match name {
+            "trust" => {
+                let all = [Model::Sc, Model::Tso, Model::Ra, Model::Rc11];
+                fits(Equivalence::Mazurkiewicz, &all)?;
+                Ok(Explorer::Trust(model))
+            }
+            "tracer" => {
+                fits(Equivalence::ReadsFrom, &[Model::Sc, Model::Ra])?;
+                Ok(Explorer::Tracer(model))
+            }
+            _ if engine(name).is_some() => {
+                fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
+                Ok(Explorer::Interleaving(name.to_owned()))
+            }
+            _ => {
+                let engines = Engine::ALL.map(Engine::name).join(", ");
+                Err(
+                    Problem::request(format!("there is no algorithm named {name}"))
+                        .help(format!("available now: trust, tracer, {engines}")),
+                )
+            }
+        }
+    }
+
+    /// The memory model.
+    pub(crate) fn model(&self) -> Model {
+        match *self {
+            Explorer::Trust(model) | Explorer::Tracer(model) => model,
+            Explorer::Interleaving(_) => Model::Sc,
+        }
+    }
+
+    /// The name that the user knows it by.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Explorer::Trust(_) => "trust",
+            Explorer::Tracer(_) => "tracer",
+            Explorer::Interleaving(name) => name,
+        }
+    }
+}
+
+/// The interleaving engine of this name.
+pub(crate) fn engine(name: &str) -> Option<Engine> {
+    name.parse().ok()
+}
