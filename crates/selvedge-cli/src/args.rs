@@ -48,6 +48,9 @@ pub(crate) enum Command {
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Tell what a search of a program costs, and what the program costs without it
+    #[command(hide = true)]
+    Measure(Box<Verify>),
     /// Runs the program under test on behalf of the other subcommands.
     #[command(hide = true)]
     Worker(Worker),

@@ -6,6 +6,7 @@ mod compile;
 mod describe;
 mod explorer;
 mod interrupt;
+mod measure;
 mod place;
 mod problem;
 mod replay;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
             interrupt::install();
             verify::run(&verify)
         }
+        Command::Measure(verify) => measure::run(&verify),
         Command::Replay(replay) => {
             interrupt::install();
             replay::run(&replay)

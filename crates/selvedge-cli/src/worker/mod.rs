@@ -6,6 +6,7 @@ pub(crate) mod child;
 mod explore;
 mod follow;
 mod journal;
+mod measure;
 mod perform;
 pub(crate) mod progress;
 pub(crate) mod protocol;

@@ -5,6 +5,7 @@ use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings};
 use super::explore::Exploration;
 use super::follow;
 use super::journal::Watched;
+use super::measure;
 use super::protocol::{Counters, Reply, Request, Task, Unloadable};
 use crate::args;
 use crate::describe::Binary;
@@ -29,6 +30,7 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
             };
             reply(Reply::Searched(exploration.run(&mut machine)));
         }
+        Task::Measure => reply(Reply::Measured(measure::measure(&mut machine))),
         Task::Replay(bugs) => {
             for bug in bugs {
                 reply(Reply::Replayed(follow::schedule(

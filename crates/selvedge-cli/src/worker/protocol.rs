@@ -4,6 +4,7 @@
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use selvedge_core::report::{Bug as RawBug, Counts, Ending};
 use selvedge_core::witness;
@@ -40,6 +41,8 @@ pub(crate) enum Task {
     Search(Search),
     /// Run the schedules of these bugs and see whether they end as they did before.
     Replay(Vec<RawBug>),
+    /// Explore every execution and see what that costs.
+    Measure,
 }
 
 /// A search.
@@ -85,6 +88,8 @@ pub(crate) enum Reply {
     Searched(Searched),
     /// A schedule has been run again.
     Replayed(Replayed),
+    /// The costs.
+    Measured(Measured),
     /// There is nothing more to say.
     Done,
 }
@@ -124,6 +129,27 @@ pub(crate) struct Searched {
     pub(crate) limited: bool,
     /// The loop that went round most often, if that was often: where, and how often.
     pub(crate) hot_loop: Option<(report::Place, u32)>,
+}
+
+/// What a search costs, and what the program costs without it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    /// Why the search ended.
+    pub(crate) ending: Ending,
+    /// What it counted.
+    pub(crate) counts: Counts,
+    /// The events of all complete executions.
+    pub(crate) events: u64,
+    /// The processor time it took.
+    pub(crate) search: Duration,
+    /// The events of as many executions of one schedule.
+    pub(crate) bare_events: u64,
+    /// The processor time these took.
+    pub(crate) bare: Duration,
+    /// Bytes of memory before the search.
+    pub(crate) resident_at_start: u64,
+    /// The largest number of them up to its end.
+    pub(crate) resident_at_most: u64,
 }
 
 /// How a replay ended.

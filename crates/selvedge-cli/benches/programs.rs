@@ -1,0 +1,87 @@
+//! Executions per second and nanoseconds per event of eight programs, beside the bare cost of
+//! running one schedule of each equally often with no search at all, measured in the same run.
+//!
+//! `cargo bench -p selvedge-cli --bench programs`
+#![allow(missing_docs)]
+
+use std::path::Path;
+use std::process::{Command, exit};
+
+use serde_json::Value;
+
+/// File, options, flags for the compiler.
+const PROGRAMS: [(&str, &[&str], &[&str]); 8] = [
+    ("micro.c", &["--plain", "sc"], &[]),
+    ("event_counter.c", &[], &["-DTHREADS=3", "-DEVENTS=4"]),
+    ("spinlock_cas.c", &[], &["-DROUNDS=9"]),
+    ("queue_mutex.c", &[], &["-DITEMS=8"]),
+    ("treiber_stack.c", &[], &["-DTHREADS=3"]),
+    ("lastzero.c", &[], &["-DWRITERS=11"]),
+    ("thread_pool.c", &[], &["-DTASKS=3"]),
+    ("account.cpp", &[], &["-DTHREADS=7"]),
+];
+
+fn main() {
+    println!(
+        "{:<18} {:>10} {:>9} {:>10} {:>9} {:>9} {:>6} {:>9} {:>9}",
+        "program",
+        "executions",
+        "blocked",
+        "per second",
+        "ns/event",
+        "bare",
+        "ratio",
+        "MiB start",
+        "MiB peak"
+    );
+    for (file, options, flags) in PROGRAMS {
+        match measure(file, options, flags) {
+            Ok(measured) => print(file, &measured),
+            Err(error) => {
+                eprintln!("{file}: {error}");
+                exit(1);
+            }
+        }
+    }
+    println!();
+    println!(
+        "All times are processor time. ns/event: the search, over the events of all complete executions;\n\
+         bare: one schedule run as often without any search, per event; ratio: the first over the second"
+    );
+}
+
+fn measure(file: &str, options: &[&str], flags: &[&str]) -> Result<Value, String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+        .arg("measure")
+        .args(options)
+        .arg(directory.join(file))
+        .arg("--")
+        .args(flags)
+        .output()
+        .map_err(|error| error.to_string())?;
+    let measured: Value = serde_json::from_slice(&output.stdout)
+        .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
+    match &measured["ending"] {
+        ending if ending == "Complete" => Ok(measured),
+        ending => Err(format!("the search ended with {ending}")),
+    }
+}
+
+fn print(file: &str, measured: &Value) {
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let nanoseconds =
+        |key: &str| number(&measured[key]["secs"]) * 1e9 + number(&measured[key]["nanos"]);
+    let mebibytes = |key: &str| number(&measured[key]) / f64::from(1 << 20);
+    let executions = number(&measured["counts"]["executions"]);
+    let per_event = nanoseconds("search") / number(&measured["events"]);
+    let bare = nanoseconds("bare") / number(&measured["bare_events"]);
+    println!(
+        "{file:<18} {executions:>10} {:>9} {:>10.0} {per_event:>9.0} {bare:>9.0} {:>6.2} {:>9.1} {:>9.1}",
+        number(&measured["counts"]["blocked"]),
+        executions / nanoseconds("search") * 1e9,
+        per_event / bare,
+        mebibytes("resident_at_start"),
+        mebibytes("resident_at_most"),
+    );
+}

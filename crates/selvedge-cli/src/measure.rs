@@ -1,0 +1,43 @@
+//! `selvedge measure`: what a search of a program costs, as one object of JSON. The benchmark is
+//! made of this.
+
+use crate::args;
+use crate::compile::{self, Program};
+use crate::problem::{Problem, Status};
+use crate::worker::progress::Limits;
+use crate::worker::protocol::{Reply, Request, Task};
+use crate::worker::supervise::{self, Output};
+
+/// Measures a program and prints what came of it.
+pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
+    let program = Program {
+        directory: None,
+        files: verify.files.clone(),
+        flags: verify.flags.clone(),
+        compiler: verify.cc.clone(),
+    };
+    let build = compile::build(&program)?;
+    let request = Request {
+        library: build.library.clone(),
+        counters: build.scratch().join("counters"),
+        machine: verify.machine.clone(),
+        show_output: false,
+        task: Task::Measure,
+    };
+    let limits = Limits {
+        timeout: None,
+        executions: None,
+    };
+    let mut measured = None;
+    supervise::run(&request, limits, Output::Diverted, |reply| {
+        if let Reply::Measured(result) = reply {
+            measured = Some(result);
+        }
+    })?;
+    let measured =
+        measured.ok_or_else(|| Problem::internal("the worker ended without a result"))?;
+    let text = serde_json::to_string(&measured)
+        .map_err(|error| Problem::internal(format!("cannot write the result: {error}")))?;
+    println!("{text}");
+    Ok(Status::Verified)
+}
