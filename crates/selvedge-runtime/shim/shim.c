@@ -4,6 +4,7 @@
  * instrumentation. Everything is hidden, so that the host's own libc stays what it is, and weak, so
  * that a program that defines one of these functions itself gets its own.
  */
+#include <elf.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -316,6 +317,41 @@ API void *bsearch(const void *key, const void *base, size_t count, size_t size,
         }
     }
     return NULL;
+}
+
+/* ---- destructors ------------------------------------------------------------------------------ */
+
+void selvedge_take_destructors(uintptr_t *functions, size_t count, int read_only);
+
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
+
+static int becomes_read_only(uintptr_t address) {
+    const char *base = (const char *)&__ehdr_start;
+    const Elf64_Phdr *header = (const Elf64_Phdr *)(base + __ehdr_start.e_phoff);
+    for (int i = 0; i < __ehdr_start.e_phnum; i++)
+        if (header[i].p_type == PT_GNU_RELRO &&
+            address - (uintptr_t)base - header[i].p_vaddr < header[i].p_memsz)
+            return 1;
+    return 0;
+}
+
+/*
+ * The functions that the dynamic linker would call when the host's process ends belong to the end
+ * of the program instead.
+ */
+__attribute__((constructor(101))) static void hand_over_destructors(void) {
+    uintptr_t array = 0;
+    size_t size = 0;
+    for (const Elf64_Dyn *entry = _DYNAMIC; entry->d_tag != DT_NULL; entry++) {
+        if (entry->d_tag == DT_FINI_ARRAY)
+            array = (uintptr_t)&__ehdr_start + entry->d_un.d_ptr;
+        if (entry->d_tag == DT_FINI_ARRAYSZ)
+            size = entry->d_un.d_val;
+    }
+    if (array && size)
+        selvedge_take_destructors((uintptr_t *)array, size / sizeof(uintptr_t),
+                                  becomes_read_only(array));
 }
 
 /* ---- others ---------------------------------------------------------------------------------- */

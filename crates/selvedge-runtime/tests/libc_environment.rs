@@ -218,6 +218,27 @@ fn exit_ends_the_process_and_runs_handlers() {
 }
 
 #[test]
+fn constructors_and_destructors_are_part_of_the_program() {
+    isolated(
+        "constructors_and_destructors_are_part_of_the_program",
+        || {
+            let globals = "
+            __attribute__((constructor)) static void first(void) { shared = 1; }
+            __attribute__((destructor)) static void last(void) { assert(shared == 3); shared = 4; }
+            __attribute__((destructor(200))) static void very_last(void) { assert(shared == EXPECTED); }
+            static void handler(void) { assert(shared == 2); shared = 3; }";
+            let body = "assert(shared == 1); shared = 2; atexit(handler);";
+            let with = |expected: &str| {
+                let define = format!("#define EXPECTED {expected}\n{globals}");
+                program(&define, body)
+            };
+            check_all(&with("4"), |checked| checked.is_fine_in(1));
+            check(&with("5")).has_bug(Assertion, "shared == EXPECTED");
+        },
+    );
+}
+
+#[test]
 fn what_is_not_modelled_is_refused_by_name() {
     isolated("what_is_not_modelled_is_refused_by_name", || {
         for (body, name) in [

@@ -26,6 +26,7 @@ entry_points![
     selvedge_thread_exit,
     selvedge_push_cleanup,
     selvedge_pop_cleanup,
+    selvedge_take_destructors,
 ];
 
 /// Memory for the exception that unwinds the stack of a thread that calls `pthread_exit`.
@@ -46,7 +47,7 @@ pub(crate) struct Handler {
     quick: bool,
     /// Handlers run in the opposite order of this: along happens-before, and the same in every
     /// interleaving where that says nothing.
-    order: (u64, ThreadId, u64),
+    order: (u64, ThreadId, i64),
 }
 
 fn register(function: usize, argument: usize, quick: bool) -> c_int {
@@ -68,6 +69,47 @@ fn register(function: usize, argument: usize, quick: bool) -> c_int {
         });
     });
     0
+}
+
+/// The `__attribute__((destructor))` functions, of which the compiler's own start-up code is one.
+/// They run after all handlers, and no more when the host's process ends.
+extern "C" fn selvedge_take_destructors(functions: usize, count: usize, read_only: c_int) {
+    if read_only != 0 {
+        protect(functions, 8 * count, libc::PROT_READ | libc::PROT_WRITE);
+    }
+    for index in 0..count {
+        let at = functions + 8 * index;
+        let function: usize = program::peek(at);
+        program::poke(at, nothing as *const () as usize);
+        if count > 1 {
+            let order = (0, ThreadId::MAIN, index as i64 - count as i64);
+            let handler = Handler {
+                function,
+                argument: 0,
+                quick: false,
+                order,
+            };
+            process(|process| process.handlers.push(handler));
+        }
+    }
+    if read_only != 0 {
+        protect(functions, 8 * count, libc::PROT_READ);
+    }
+}
+
+extern "C" fn nothing() {}
+
+fn protect(address: usize, size: usize, protection: c_int) {
+    const PAGE: usize = 4096;
+    let start = address & !(PAGE - 1);
+    // SAFETY: pages of the program's own image, which are in use as what they stay.
+    unsafe {
+        libc::mprotect(
+            with_exposed_provenance_mut(start),
+            address + size - start,
+            protection,
+        )
+    };
 }
 
 fn take_last(quick: bool) -> Option<Handler> {

@@ -146,7 +146,7 @@ pub(crate) struct Process {
     /// What `exit` has to call.
     pub(crate) handlers: Vec<Handler>,
     /// How many handlers were ever registered.
-    pub(crate) registered: u64,
+    pub(crate) registered: i64,
     /// Whether a thread was joined or detached by several others.
     pub(crate) contended: bool,
     /// Once controls whose routine ran in a constructor: done for good.
