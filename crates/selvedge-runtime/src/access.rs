@@ -204,7 +204,9 @@ impl Runtime {
             let entry = self.locations.entry(location);
             let inside = entry.address >= access.address
                 && entry.address + usize::from(entry.width) <= access.address + access.size;
-            if inside && entry.kind == LocationKind::Memory {
+            // Writing over an object begins a new life of it; reading one means nothing.
+            let known = entry.kind == LocationKind::Memory || access.kind.writes();
+            if inside && known {
                 missing &= !entry.mask_in(word);
                 self.parts.push(location);
             }

@@ -58,6 +58,8 @@ pub(crate) struct Deferred {
     pub(crate) by_program: bool,
     /// What was there before.
     pub(crate) old: u128,
+    /// The object that it begins a new life of.
+    pub(crate) object: Option<Location>,
 }
 
 /// Everything about the running program.

@@ -363,3 +363,20 @@ fn new_and_delete_are_malloc_and_free() {
         check_cxx(&program("", "int *p = new int[2]; p[2] = 1;")).has_bug(HeapOverflow, "");
     });
 }
+#[test]
+fn objects_on_the_stack_begin_anew_in_every_call() {
+    isolated("objects_on_the_stack_begin_anew_in_every_call", || {
+        check_cxx_all(
+            &program(
+                "void round() { std::mutex m; std::condition_variable c; std::atomic<int> x{0};
+                     std::thread t([&] { std::lock_guard<std::mutex> lock(m); x = 1; c.notify_one(); });
+                     { std::unique_lock<std::mutex> lock(m); c.wait(lock, [&] { return x == 1; }); }
+                     t.join(); }",
+                "round(); round();",
+            ),
+            |checked| {
+                checked.is_fine();
+            },
+        );
+    });
+}

@@ -51,10 +51,12 @@ impl Clocks {
         self.entries.extend_from_within(start..start + self.width);
     }
 
-    /// Adds `clock`.
+    /// Adds `clock`, which may be from a time when fewer threads were known.
     pub fn push(&mut self, clock: &[u32]) {
-        debug_assert_eq!(clock.len(), self.width);
+        debug_assert!(clock.len() <= self.width);
         self.entries.extend_from_slice(clock);
+        let missing = self.width - clock.len();
+        self.entries.resize(self.entries.len() + missing, 0);
     }
 
     /// Counts in `into` what `from` counts as well.

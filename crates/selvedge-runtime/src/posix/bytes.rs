@@ -1,4 +1,5 @@
-//! Functions on bytes: `memcpy` and its relatives.
+//! Functions on bytes. `memcpy`, `memmove` and `memset` themselves are among the callbacks of the
+//! instrumentation, which calls them by other names.
 
 use std::ffi::c_int;
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
@@ -9,10 +10,7 @@ use super::program::check_not_null;
 use crate::current;
 
 entry_points![
-    memcpy,
-    memmove,
     mempcpy,
-    memset,
     memcmp,
     bcmp,
     bcopy,
@@ -78,16 +76,6 @@ pub(crate) fn check_fits(size: usize, room: usize, site: Site) {
     }
 }
 
-extern "C" fn memcpy(to: usize, from: usize, size: usize) -> usize {
-    copy(to, from, size, current::site());
-    to
-}
-
-extern "C" fn memmove(to: usize, from: usize, size: usize) -> usize {
-    copy(to, from, size, current::site());
-    to
-}
-
 extern "C" fn mempcpy(to: usize, from: usize, size: usize) -> usize {
     copy(to, from, size, current::site());
     to + size
@@ -95,11 +83,6 @@ extern "C" fn mempcpy(to: usize, from: usize, size: usize) -> usize {
 
 extern "C" fn bcopy(from: usize, to: usize, size: usize) {
     copy(to, from, size, current::site());
-}
-
-extern "C" fn memset(to: usize, byte: c_int, size: usize) -> usize {
-    set(to, byte, size, current::site());
-    to
 }
 
 extern "C" fn bzero(to: usize, size: usize) {

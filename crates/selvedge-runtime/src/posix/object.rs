@@ -4,6 +4,7 @@ use selvedge_core::objects::{DESTROYED, ObjectFunction};
 use selvedge_core::op::Value;
 use selvedge_core::{FailureKind, Function, MemoryOrder, Op, Outcome, Site, Width};
 
+use super::program;
 use crate::current;
 
 /// A synchronisation object of the program, during one call on it.
@@ -42,11 +43,13 @@ impl Object {
 
     /// Performs `function`; meeting a destroyed object is a bug.
     pub(crate) fn step(self, function: ObjectFunction, order: MemoryOrder) -> Outcome {
-        let outcome = self.step_unchecked(function, order);
-        if outcome.read == DESTROYED {
-            self.misuse(format_args!("use of a destroyed {}", self.noun));
+        loop {
+            let outcome = self.step_unchecked(function, order);
+            if outcome.read != DESTROYED {
+                return outcome;
+            }
+            self.revive();
         }
-        outcome
     }
 
     /// Performs `function`, whatever state the object is in.
@@ -67,17 +70,37 @@ impl Object {
     /// Reads the state.
     pub(crate) fn load(self) -> Value {
         let at = current::object(self.address, self.width);
-        let outcome = current::perform(
-            Op::Load {
-                at,
-                order: MemoryOrder::Acquire,
-            },
-            self.site,
-        );
-        if outcome.read == DESTROYED {
+        loop {
+            let order = MemoryOrder::Acquire;
+            let outcome = current::perform(Op::Load { at, order }, self.site);
+            if outcome.read != DESTROYED {
+                return outcome.read;
+            }
+            self.revive();
+        }
+    }
+
+    /// Code that announces nothing, such as a constructor in C++'s library, may have begun a new
+    /// life of a destroyed object. Otherwise its use is a bug.
+    fn revive(self) {
+        let word = self.word();
+        if word == self.grave() {
             self.misuse(format_args!("use of a destroyed {}", self.noun));
         }
-        outcome.read
+        self.initialise(word);
+    }
+
+    /// What a destroyed object leaves in its memory.
+    fn grave(self) -> u64 {
+        const GRAVE: u64 = 0x5e1f_dead_5e1f_dead;
+        self.width.truncate(GRAVE.into()) as u64
+    }
+
+    fn word(self) -> u64 {
+        match self.width.0 {
+            4 => program::peek::<u32>(self.address).into(),
+            _ => program::peek(self.address),
+        }
     }
 
     /// Writes the state, releasing what the thread did before.
@@ -103,6 +126,10 @@ impl Object {
         let outcome = self.step(ObjectFunction::Destroy, MemoryOrder::AcqRel);
         if in_use(outcome.read) {
             self.misuse(format_args!("destruction of a {} {how}", self.noun));
+        }
+        match self.width.0 {
+            4 => program::poke(self.address, self.grave() as u32),
+            _ => program::poke(self.address, self.grave()),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::abi::{Entry, Export};
 use crate::access::{Access, Problem, Step};
 use crate::current;
 use crate::gate::gate;
+use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Deferred, with};
@@ -103,6 +104,7 @@ fn defer(access: Access, volatile: bool) {
             volatile,
             by_program: true,
             old,
+            object: None,
         })
     });
     // SAFETY: the gate is mapped while a program is loaded.
@@ -170,6 +172,7 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
                     volatile: false,
                     by_program,
                     old,
+                    object: (entry.kind == LocationKind::Object).then_some(part),
                 });
             });
             // SAFETY: the gate is mapped while a program is loaded.

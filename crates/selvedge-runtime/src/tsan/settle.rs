@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use selvedge_core::{FailureKind, MemoryOrder, Site};
+use selvedge_core::{FailureKind, MemoryOrder, Op, Site};
 
 use super::plain::perform_store;
 use crate::abi;
@@ -164,18 +164,22 @@ fn perform_parts(parts: Vec<Deferred>) {
     let take = |part: Deferred| {
         let (address, width) = (part.access.address, part.access.size as u8);
         let value = memory::read(address, width);
-        memory::write(address, width, part.old);
-        (part.access, value)
+        // What an object's memory holds matters only before its first use.
+        if part.object.is_none() {
+            memory::write(address, width, part.old);
+        }
+        (part, value)
     };
     let stores: Vec<_> = parts.into_iter().map(take).collect();
-    for (access, value) in stores {
+    for (Deferred { access, object, .. }, value) in stores {
         let (address, width) = (access.address, access.size as u8);
-        perform_store(
-            address,
-            width,
-            value,
-            MemoryOrder::Plain,
-            Site(access.site as u64),
-        );
+        let (order, site) = (MemoryOrder::Plain, Site(access.site as u64));
+        match object {
+            None => perform_store(address, width, value, order, site),
+            Some(at) => {
+                current::forget_entry();
+                current::perform(Op::Store { at, value, order }, site);
+            }
+        }
     }
 }
