@@ -149,6 +149,28 @@ fn bpor_needs_its_conservative_branches() {
     show(&late_write(), 0, form, 2, 1);
 }
 
+/// To be within two preemptions, main has to write x before the first thread ends: only then does it have to
+/// wait, and is left for free.
+#[test]
+fn bpor_must_heed_what_ends_a_wait() {
+    let program = Program {
+        threads: vec![
+            vec![
+                I::Create(1),
+                I::Create(2),
+                write(X, 4),
+                I::Join(1),
+                write(X, 5),
+            ],
+            vec![write(Y, 1)],
+            vec![write(X, 1), write(Y, 2), write(X, 3)],
+        ],
+        initial: Vec::new(),
+    };
+    let form = Form::Kept(Specimen::BporHeedlessOfWaiting);
+    show(&program, 2, form, 11, 1);
+}
+
 #[test]
 fn bpor_needs_the_running_thread_first() {
     let program = Program::of_workers(vec![

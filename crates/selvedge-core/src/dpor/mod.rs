@@ -64,7 +64,7 @@ use act::Act;
 use explore::{Search, State};
 
 /// The interleaving engines by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Engine {
     /// Source sets and sleep sets (Algorithm 3).
     SourceDpor,
@@ -176,6 +176,8 @@ pub enum Specimen {
     SourceBporWithoutSleep,
     /// Nidhugg-BPOR without any sleep sets.
     NidhuggBporWithoutSleep,
+    /// BPOR that does not care what ends a wait. The other forms of BPOR below do not either.
+    BporHeedlessOfWaiting,
     /// BPOR that heeds only steps which do not happen before the next one.
     BporRacesOnly,
     /// BPOR without conservative branches.
@@ -265,7 +267,7 @@ pub fn search_specimen<M: Machine>(
 ) -> (Report, Statistics) {
     let bound = settings.preemptions.unwrap_or(0);
     let nidhugg = |sleep| nidhugg_bpor::NidhuggBpor { bound, sleep };
-    let bpor = bpor::Bpor::new(bound);
+    let bpor = bpor::Bpor::new(bound).heedless_of_waiting();
     let lazy = |count| lazy_bpor::LazyBpor::new(bound, count);
     use nidhugg_bpor::Sleep;
     let (mut report, statistics) = match specimen {
@@ -288,6 +290,7 @@ pub fn search_specimen<M: Machine>(
             };
             run(machine, algorithm, settings, observer)
         }
+        Specimen::BporHeedlessOfWaiting => run(machine, bpor, settings, observer),
         Specimen::BporRacesOnly => run(machine, bpor.races_only(), settings, observer),
         Specimen::BporWithoutConservative => {
             run(machine, bpor.without_conservative(), settings, observer)

@@ -122,6 +122,12 @@ impl Trace {
         Some(self.place_of[*slot as usize])
     }
 
+    /// The last step of `thread`.
+    pub(super) fn last_of(&self, thread: ThreadId) -> Option<Place> {
+        let slot = self.graph.thread(thread).last()?;
+        Some(self.place_of[*slot as usize])
+    }
+
     /// Whether `thread` existed at the node `place`.
     pub(super) fn existed(&self, thread: ThreadId, place: Place) -> bool {
         let from = match self.steps.get(place) {
