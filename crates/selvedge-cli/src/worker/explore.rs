@@ -138,7 +138,8 @@ impl<'a> Exploration<'a> {
 
 /// Whether a larger bound would show more.
 fn goes_on(report: &Report) -> bool {
-    report.ending == Ending::Complete && beyond(&report.counts)
+    let ended = matches!(report.ending, Ending::Complete | Ending::Lossy);
+    ended && beyond(&report.counts)
 }
 
 fn beyond(counts: &Counts) -> bool {
