@@ -2,9 +2,8 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use selvedge_core::{Effect, Machine, Op, Outcome, Pending, ThreadId, Value};
 use selvedge_runtime::{NativeMachine, Plain, Settings, support};
@@ -32,7 +31,8 @@ fn program(body: &str, times: u32) -> String {
     )
 }
 
-fn build(directory: &Path, source: &str) -> Result<(), Box<dyn Error>> {
+fn build(directory: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
     let at = |name: &str| directory.join(name);
     fs::write(at("program.c"), source)?;
     fs::write(at("stubs.s"), support::stub_assembly())?;
@@ -61,7 +61,7 @@ fn build(directory: &Path, source: &str) -> Result<(), Box<dyn Error>> {
         .arg(at("program.so"))
         .args(objects)
         .status()?;
-    Ok(())
+    Ok(at("program.so"))
 }
 
 /// Performs the pending operation of `thread` on the one location that matters.
@@ -112,23 +112,35 @@ fn execution(machine: &mut NativeMachine) -> u64 {
     steps
 }
 
+/// Nanoseconds of processor time that this process has used: others may be busy too.
+fn processor_time() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: stores into the structure that it is passed.
+    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Nanoseconds per call of `work`, the best of some rounds.
 fn measure(mut work: impl FnMut() -> u64) -> f64 {
     let round = |work: &mut dyn FnMut() -> u64| {
-        let (start, mut count) = (Instant::now(), 0);
-        while start.elapsed().as_millis() < 100 {
-            count += work();
+        let (start, mut count) = (processor_time(), 0);
+        while processor_time() - start < 20_000_000 {
+            for _ in 0..10 {
+                count += work();
+            }
         }
-        start.elapsed().as_nanos() as f64 / count as f64
+        (processor_time() - start) as f64 / count as f64
     };
-    (0..5)
+    (0..25)
         .map(|_| round(&mut work))
         .fold(f64::INFINITY, f64::min)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let directory = std::env::temp_dir().join(format!("selvedge-step-cost-{}", std::process::id()));
-    fs::create_dir_all(&directory)?;
     let cases = [
         ("atomic store", "atomic_store(&x, i)", Plain::Race),
         ("atomic fetch_add", "atomic_fetch_add(&x, 1)", Plain::Race),
@@ -140,21 +152,23 @@ fn main() -> Result<(), Box<dyn Error>> {
             Plain::Race,
         ),
     ];
-    for (name, body, plain) in cases {
-        build(&directory, &program(body, 1000))?;
+    // With an argument, only the measurements whose names contain it.
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    for (name, body, plain) in cases.into_iter().filter(|case| case.0.contains(&wanted)) {
+        let library = build(&directory.join(name), &program(body, 1000))?;
         let settings = Settings {
             plain,
             ..Settings::default()
         };
-        let mut machine = NativeMachine::load(&directory.join("program.so"), settings)?;
+        let mut machine = NativeMachine::load(&library, settings)?;
         let cost = measure(|| {
             machine.reset();
             execution(&mut machine)
         });
         println!("{name:32} {cost:8.1} ns per step");
     }
-    build(&directory, &program("atomic_store(&x, i)", 1))?;
-    let mut machine = NativeMachine::load(&directory.join("program.so"), Settings::default())?;
+    let library = build(&directory.join("short"), &program("atomic_store(&x, i)", 1))?;
+    let mut machine = NativeMachine::load(&library, Settings::default())?;
     let whole = measure(|| {
         machine.reset();
         execution(&mut machine);

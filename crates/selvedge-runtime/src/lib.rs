@@ -40,6 +40,7 @@ pub mod symbols;
 mod thread;
 mod tsan;
 mod visible;
+mod visits;
 
 pub use heap::HeapBlock;
 pub use loader::LoadError;

@@ -241,7 +241,7 @@ impl Runtime {
         self.locations.relink();
         for thread in &mut self.threads {
             thread.run = 0;
-            thread.spin.forget();
+            thread.visits.forget();
         }
         self.run = 0;
     }

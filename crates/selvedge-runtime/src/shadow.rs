@@ -223,17 +223,36 @@ impl Shadow {
             cell.count = 1;
             return None;
         }
+        let mut private = cell.spill == 0;
         for old in &cell.records[..usize::from(cell.count)] {
             // Nobody else has run since: nothing can have changed.
             if old.thread == new.thread && old.epoch == new.epoch && old.covers(&new) {
                 return None;
             }
+            private &= old.thread == new.thread;
+        }
+        if private && usize::from(cell.count) < INLINE {
+            cell.add_own(new);
+            return None;
         }
         self.spills.access(cell, new, view)
     }
 }
 
 impl Cell {
+    /// Adds an access to a word that only the same thread has accessed.
+    #[inline(always)]
+    fn add_own(&mut self, new: Record) {
+        let mut kept = 0;
+        for index in 0..usize::from(self.count) {
+            let old = self.records[index];
+            self.records[kept] = old;
+            kept += usize::from(!new.covers(&old));
+        }
+        self.records[kept] = new;
+        self.count = kept as u8 + 1;
+    }
+
     /// Forgets what belongs to an older execution.
     #[inline(always)]
     fn begin(&mut self, run: u32) {

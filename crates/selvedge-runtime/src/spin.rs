@@ -1,34 +1,11 @@
 //! Recognising iterations that change nothing.
 //!
-//! A thread that comes back to a visible read with the registers and the stack it had there before, as
-//! far as they matter (see [`crate::liveness`]), and that has written nothing in between, has made a *pure iteration*: only another value can end
-//! its loop.
+//! A thread that comes back to a visible read with the registers and the stack it had there before,
+//! as far as they matter (see [`crate::liveness`]), and that has written nothing in between, has made
+//! a *pure iteration*: only another value can end its loop.
 
 use crate::gate::Registers;
 use crate::liveness::Liveness;
-
-/// A visit of a visible operation: where, in which frame, how often.
-#[derive(Clone, Copy, Default)]
-struct Visit {
-    run: u32,
-    count: u32,
-    site: usize,
-    stack_pointer: usize,
-    /// The effect-free stretch to which `trail` belongs.
-    stretch: u32,
-    /// One more than the index of its last entry in the trail.
-    trail: u32,
-}
-
-/// A read since the last side effect.
-#[derive(Clone, Copy)]
-struct Read {
-    state: (u64, u64),
-    /// The thread's events before it.
-    event: u32,
-    /// One more than the index of the previous read at the same place.
-    previous: u32,
-}
 
 /// Where a thread stands when it enters the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -39,55 +16,40 @@ pub(crate) struct Point {
     pub(crate) registers: Registers,
 }
 
-/// What a thread has done since its last side effect.
+/// A state in which the thread read something.
+#[derive(Clone, Copy, Default)]
+struct Read {
+    /// The effect-free stretch it belongs to; those of older stretches count as free.
+    stretch: u64,
+    state: (u64, u64),
+    /// The thread's events before it.
+    event: u32,
+}
+
+/// The states in which a thread read something since its last side effect.
 pub(crate) struct Spin {
-    visits: Vec<Visit>,
+    table: Vec<Read>,
     used: usize,
-    run: u32,
-    stretch: u32,
-    trail: Vec<Read>,
+    stretch: u64,
 }
 
 impl Spin {
-    /// Nothing yet.
+    /// None yet.
     pub(crate) fn new() -> Spin {
         Spin {
-            visits: vec![Visit::default(); 64],
+            table: vec![Read::default(); 64],
             used: 0,
-            run: 0,
             stretch: 1,
-            trail: Vec::new(),
         }
     }
 
-    /// Begins an execution.
-    pub(crate) fn reset(&mut self, run: u32) {
-        self.run = run;
-        self.used = 0;
-        self.effect();
-    }
-
-    /// Forgets executions altogether, because their numbers start again.
-    pub(crate) fn forget(&mut self) {
-        self.visits.fill(Visit::default());
-        self.run = 0;
-    }
-
-    /// The thread did something that others, or its own future, can notice.
+    /// The thread did something that others, or its own future, can notice; or it begins.
     #[inline(always)]
     pub(crate) fn effect(&mut self) {
-        if !self.trail.is_empty() {
-            self.trail.clear();
-            self.stretch = self.stretch.wrapping_add(1);
+        if self.used != 0 {
+            self.used = 0;
+            self.stretch += 1;
         }
-    }
-
-    /// Counts an arrival at a visible operation and returns how many there were.
-    #[inline(always)]
-    pub(crate) fn count(&mut self, point: &Point) -> u32 {
-        let slot = self.find(point);
-        self.visits[slot].count += 1;
-        self.visits[slot].count
     }
 
     /// Notes an arrival at a visible read as the `event`-th event of the thread. If the thread was
@@ -98,84 +60,52 @@ impl Spin {
         event: u32,
         liveness: &mut Liveness,
     ) -> Option<u32> {
-        let state = state(point, liveness);
-        let slot = self.find(point);
-        let visit = &mut self.visits[slot];
-        if visit.stretch != self.stretch {
-            visit.stretch = self.stretch;
-            visit.trail = 0;
+        let state = fingerprint(point, liveness);
+        self.note(state, event)
+    }
+
+    fn note(&mut self, state: (u64, u64), event: u32) -> Option<u32> {
+        if 2 * self.used > self.table.len() {
+            self.grow();
         }
-        let mut next = visit.trail;
-        while next != 0 {
-            let read = &self.trail[next as usize - 1];
+        let mask = self.table.len() - 1;
+        let mut slot = state.0 as usize & mask;
+        loop {
+            let read = &mut self.table[slot];
+            if read.stretch != self.stretch {
+                *read = Read {
+                    stretch: self.stretch,
+                    state,
+                    event,
+                };
+                self.used += 1;
+                return None;
+            }
             if read.state == state {
                 return Some(read.event);
             }
-            next = read.previous;
-        }
-        self.trail.push(Read {
-            state,
-            event,
-            previous: visit.trail,
-        });
-        visit.trail = self.trail.len() as u32;
-        None
-    }
-
-    #[inline(always)]
-    fn find(&mut self, point: &Point) -> usize {
-        let mask = self.visits.len() - 1;
-        let key = point.site.wrapping_add(point.stack_pointer.rotate_left(20));
-        let mut slot = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & mask;
-        loop {
-            let visit = &mut self.visits[slot];
-            if visit.run != self.run {
-                break;
-            }
-            if visit.site == point.site && visit.stack_pointer == point.stack_pointer {
-                return slot;
-            }
             slot = (slot + 1) & mask;
         }
-        if 2 * self.used > mask {
-            self.grow();
-            return self.find(point);
-        }
-        self.used += 1;
-        self.visits[slot] = Visit {
-            run: self.run,
-            count: 0,
-            site: point.site,
-            stack_pointer: point.stack_pointer,
-            stretch: self.stretch,
-            trail: 0,
-        };
-        slot
     }
 
     #[cold]
     fn grow(&mut self) {
-        let larger = vec![Visit::default(); self.visits.len() * 2];
-        let old = std::mem::replace(&mut self.visits, larger);
+        let larger = vec![Read::default(); self.table.len() * 2];
+        let old = std::mem::replace(&mut self.table, larger);
         self.used = 0;
-        let run = self.run;
-        for visit in old.into_iter().filter(|visit| visit.run == run) {
-            let point = Point {
-                site: visit.site,
-                stack_pointer: visit.stack_pointer,
-                stack_top: 0,
-                registers: Registers::default(),
-            };
-            let slot = self.find(&point);
-            self.visits[slot] = visit;
+        let stretch = self.stretch;
+        for read in old.into_iter().filter(|read| read.stretch == stretch) {
+            self.note(read.state, read.event);
         }
     }
 }
 
 /// A fingerprint of what the thread's future can depend on, wide enough that two different states
 /// never have the same in practice.
-fn state(point: &Point, liveness: &mut Liveness) -> (u64, u64) {
+#[inline(always)]
+fn fingerprint(point: &Point, liveness: &mut Liveness) -> (u64, u64) {
     let mut hash = Fingerprint::new();
+    hash.pair(point.site, point.stack_pointer);
     liveness.visit(
         point.site,
         &point.registers,
@@ -210,4 +140,41 @@ impl Fingerprint {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_is_found_again_until_something_happens() {
+        let mut spin = Spin::new();
+        for stretch in 0..3_u64 {
+            for event in 0..300 {
+                let state = (u64::from(event).wrapping_mul(31), stretch);
+                assert_eq!(spin.note(state, event), None);
+            }
+            assert_eq!(spin.note((31 * 17, stretch), 999), Some(17));
+            assert_eq!(spin.note((31 * 17, stretch + 7), 1000), None);
+            spin.effect();
+        }
+    }
+
+    #[test]
+    fn fingerprints_of_similar_states_differ() {
+        let of = |words: [usize; 4]| {
+            let mut hash = Fingerprint::new();
+            hash.pair(words[0], words[1]);
+            hash.pair(words[2], words[3]);
+            hash.finish()
+        };
+        let mut all = std::collections::HashSet::new();
+        for a in 0..20 {
+            for b in 0..20 {
+                for c in 0..20 {
+                    assert!(all.insert(of([a, b, c, 0])));
+                }
+            }
+        }
+    }
 }

@@ -10,6 +10,7 @@ use crate::frames::Frames;
 use crate::heap::Region;
 use crate::layout::{Layout, Slot};
 use crate::spin::Spin;
+use crate::visits::Visits;
 
 /// A thread, for the whole search: the same place in the spawn tree has the same number, stack,
 /// heap region and thread-local block in every execution.
@@ -44,6 +45,8 @@ pub(crate) struct Thread {
     pub(crate) frames: Frames,
     /// What it did since its last side effect.
     pub(crate) spin: Spin,
+    /// How often it came by each of its visible operations.
+    pub(crate) visits: Visits,
 }
 
 impl Thread {
@@ -66,6 +69,7 @@ impl Thread {
             heap: Region::new(index, layout.heap_region),
             frames: Frames::new(index),
             spin: Spin::new(),
+            visits: Visits::new(),
         }
     }
 
@@ -79,7 +83,8 @@ impl Thread {
         self.lowest = self.slot.stack_top;
         self.published = false;
         self.frames.clear();
-        self.spin.reset(run);
+        self.spin.effect();
+        self.visits.reset(run);
     }
 
     /// Notes how far its stack was used.

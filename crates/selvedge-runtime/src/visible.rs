@@ -47,7 +47,7 @@ impl Runtime {
         };
         let running = self.running;
         let thread = &mut self.threads[running];
-        let count = thread.spin.count(&point);
+        let count = thread.visits.count(point.site, point.stack_pointer);
         if count > self.hottest.1 {
             self.hottest = (point.site, count);
         }

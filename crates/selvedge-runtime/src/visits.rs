@@ -1,0 +1,112 @@
+//! How often a thread came by each visible operation, in each frame.
+
+/// A visible operation in a frame.
+#[derive(Clone, Copy, Default)]
+struct Visit {
+    run: u32,
+    count: u32,
+    site: usize,
+    stack_pointer: usize,
+}
+
+/// The visits of one thread in the present execution. Entries of older executions count as free.
+pub(crate) struct Visits {
+    table: Vec<Visit>,
+    used: usize,
+    run: u32,
+}
+
+impl Visits {
+    /// None yet.
+    pub(crate) fn new() -> Visits {
+        Visits {
+            table: vec![Visit::default(); 64],
+            used: 0,
+            run: 0,
+        }
+    }
+
+    /// Begins an execution.
+    pub(crate) fn reset(&mut self, run: u32) {
+        self.run = run;
+        self.used = 0;
+    }
+
+    /// Forgets executions altogether, because their numbers start again.
+    pub(crate) fn forget(&mut self) {
+        self.table.fill(Visit::default());
+        self.run = 0;
+    }
+
+    /// Counts a visit and returns how many there were.
+    #[inline(always)]
+    pub(crate) fn count(&mut self, site: usize, stack_pointer: usize) -> u32 {
+        let slot = self.find(site, stack_pointer);
+        let visit = &mut self.table[slot];
+        visit.count += 1;
+        visit.count
+    }
+
+    #[inline(always)]
+    fn find(&mut self, site: usize, stack_pointer: usize) -> usize {
+        let mask = self.table.len() - 1;
+        let key = site.wrapping_add(stack_pointer.rotate_left(20));
+        let mut slot = key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32 & mask;
+        loop {
+            let visit = &self.table[slot];
+            if visit.run != self.run {
+                break;
+            }
+            if visit.site == site && visit.stack_pointer == stack_pointer {
+                return slot;
+            }
+            slot = (slot + 1) & mask;
+        }
+        if 2 * self.used > mask {
+            self.grow();
+            return self.find(site, stack_pointer);
+        }
+        self.used += 1;
+        self.table[slot] = Visit {
+            run: self.run,
+            count: 0,
+            site,
+            stack_pointer,
+        };
+        slot
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let larger = vec![Visit::default(); self.table.len() * 2];
+        let old = std::mem::replace(&mut self.table, larger);
+        self.used = 0;
+        let run = self.run;
+        for visit in old.into_iter().filter(|visit| visit.run == run) {
+            let slot = self.find(visit.site, visit.stack_pointer);
+            self.table[slot] = visit;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visits_are_counted_per_site_and_frame() {
+        let mut visits = Visits::new();
+        for run in 1..4 {
+            visits.reset(run);
+            for round in 1..=3 {
+                for place in 0..500 {
+                    assert_eq!(visits.count(place, place % 7), round);
+                    assert_eq!(visits.count(place, 100), round);
+                }
+            }
+        }
+        visits.forget();
+        visits.reset(1);
+        assert_eq!(visits.count(0, 0), 1);
+    }
+}
