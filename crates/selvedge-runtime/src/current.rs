@@ -73,6 +73,22 @@ pub(crate) fn clock_sum() -> u64 {
     })
 }
 
+/// The present moment of the running thread, to be asked about later.
+pub(crate) fn moment() -> (ThreadId, u32) {
+    with(|runtime| {
+        let running = runtime.running;
+        (
+            ThreadId(running as u32),
+            runtime.threads[running].clock[running],
+        )
+    })
+}
+
+/// Whether a moment happens before the present point of the running thread.
+pub(crate) fn knows((thread, epoch): (ThreadId, u32)) -> bool {
+    with(|runtime| thread.index() == runtime.running || runtime.view().knows(thread.index(), epoch))
+}
+
 /// Whether waiting on a condition variable may end without a signal.
 pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)
@@ -185,6 +201,16 @@ pub(crate) fn object(address: usize, width: Width) -> Location {
         runtime
             .locations
             .number(&runtime.shadow, address, width.0, Kind::Object)
+    })
+}
+
+/// The queue of those who wait for the word at `address`, which knows nothing of the queue: empty
+/// at first.
+pub(crate) fn queue(address: usize) -> Location {
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, 4, Kind::Queue)
     })
 }
 

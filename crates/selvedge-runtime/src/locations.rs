@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Memory,
     /// A synchronisation object: its abstract state is not kept in memory.
     Object,
+    /// The queue of those who wait for a word to change: kept nowhere, and no access to that word.
+    Queue,
 }
 
 /// A location and what is known of it in the present execution.
@@ -51,7 +53,8 @@ impl Locations {
         width: u8,
         kind: Kind,
     ) -> Location {
-        let Some(cell) = shadow.cell(address) else {
+        let cell = shadow.cell(address).filter(|_| kind != Kind::Queue);
+        let Some(cell) = cell else {
             return self.number_elsewhere(address, width, kind);
         };
         // SAFETY: cells are mapped while the program is loaded; this one is not in use elsewhere.
@@ -119,7 +122,7 @@ impl Locations {
         if entry.run == run {
             entry.initial
         } else {
-            memory::read(entry.address, entry.width)
+            entry.now()
         }
     }
 
@@ -195,6 +198,14 @@ impl Entry {
             .map_or(0, |(_, mask)| mask)
     }
 
+    /// What it holds before any visible operation.
+    fn now(&self) -> Value {
+        match self.kind {
+            Kind::Queue => 0,
+            Kind::Memory | Kind::Object => memory::read(self.address, self.width),
+        }
+    }
+
     /// The first visible operation of an execution on it.
     fn begin(&mut self, run: u32) -> Result<(), ()> {
         for (cell, mask) in self.cells() {
@@ -210,7 +221,7 @@ impl Entry {
             unsafe { (*cell).visible |= mask };
         }
         self.run = run;
-        self.initial = memory::read(self.address, self.width);
+        self.initial = self.now();
         Ok(())
     }
 }

@@ -133,13 +133,12 @@ impl Ended {
 }
 
 impl View<'_> {
-    /// Whether `old`, of another thread, happens before the present point.
+    /// Whether what another thread did at `epoch` happens before the present point.
     #[inline(always)]
-    fn knows(&self, old: &Record) -> bool {
-        let thread = usize::from(old.thread);
-        self.clock[thread] > old.epoch || {
+    pub(crate) fn knows(&self, thread: usize, epoch: u32) -> bool {
+        self.clock[thread] > epoch || {
             let end = &self.ends[thread];
-            end.events == old.epoch && self.clock[end.by as usize] > end.at
+            end.events == epoch && self.clock[end.by as usize] > end.at
         }
     }
 }
@@ -342,7 +341,7 @@ enum Judgement {
 
 #[inline(always)]
 fn judge(old: &Record, new: &Record, view: View<'_>) -> Judgement {
-    let before = old.thread == new.thread || view.knows(old);
+    let before = old.thread == new.thread || view.knows(old.thread.into(), old.epoch);
     if !before && old.conflicts(new) {
         Judgement::Race
     } else if before && new.covers(old) {

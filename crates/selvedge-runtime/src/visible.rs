@@ -1,6 +1,7 @@
 //! Visible operations: what happens when a thread arrives at one and when it is performed.
 
-use selvedge_core::{MemoryOrder, Op, Outcome, Value};
+use selvedge_core::objects::ObjectFunction;
+use selvedge_core::{Function, MemoryOrder, Op, Outcome, Value};
 
 use crate::access::{Access, Problem};
 use crate::gate::gate;
@@ -110,6 +111,9 @@ impl Runtime {
             (false, None) => Kind::AtomicRead,
             (false, Some(_)) => Kind::AtomicWrite,
         };
+        if leaves_behind(op) {
+            return Ok(None);
+        }
         self.note(location, kind, site).map_err(|problem| {
             let access = self.access_of(op, outcome, site);
             (problem, access)
@@ -190,4 +194,16 @@ impl Runtime {
             site,
         }
     }
+}
+
+/// Whether the operation is on an object that may be gone by then: a barrier may be destroyed and
+/// freed as soon as it has opened, before everybody has left it.
+fn leaves_behind(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Update {
+            function: Function::Object(ObjectFunction::BarrierAwait { .. }),
+            ..
+        }
+    )
 }

@@ -290,6 +290,20 @@ fn a_barrier_holds_until_all_have_come() {
 }
 
 #[test]
+fn a_barrier_may_go_as_soon_as_it_has_opened() {
+    isolated("a_barrier_may_go_as_soon_as_it_has_opened", || {
+        check(&two_threads(
+            "pthread_barrier_t *b2;",
+            "if (pthread_barrier_wait(b2) == PTHREAD_BARRIER_SERIAL_THREAD) {
+                 pthread_barrier_destroy(b2); free(b2); }",
+            "b2 = malloc(sizeof *b2); pthread_barrier_init(b2, 0, 2);",
+            "",
+        ))
+        .is_fine();
+    });
+}
+
+#[test]
 fn semaphores_count() {
     isolated("semaphores_count", || {
         check_all(

@@ -66,6 +66,14 @@ pub(crate) fn deadline(clock: c_int, address: usize, site: Site) -> Option<u64> 
     nanoseconds(time).map(|at| at.saturating_sub(start(clock)))
 }
 
+/// The moment of the running thread that comes after the duration stored at `address`, `None` if
+/// that is malformed.
+pub(crate) fn after(address: usize, site: Site) -> Option<u64> {
+    let duration: timespec = program::read(address, site);
+    let now = local(|local| local.nanoseconds);
+    nanoseconds(duration).map(|passing| now.saturating_add(passing))
+}
+
 /// Lets time pass up to `moment`.
 pub(crate) fn pass(moment: u64) {
     local(|local| local.nanoseconds = local.nanoseconds.max(moment));

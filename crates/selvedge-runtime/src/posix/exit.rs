@@ -45,6 +45,8 @@ pub(crate) struct Handler {
     function: usize,
     argument: usize,
     quick: bool,
+    /// When it was registered; `None` before main.
+    moment: Option<(ThreadId, u32)>,
     /// Handlers run in the opposite order of this: along happens-before, and the same in every
     /// interleaving where that says nothing.
     order: (u64, ThreadId, i64),
@@ -53,11 +55,8 @@ pub(crate) struct Handler {
 fn register(function: usize, argument: usize, quick: bool) -> c_int {
     current::impure();
     let thread = current::thread();
-    let clock = if current::booting() {
-        0
-    } else {
-        current::clock_sum()
-    };
+    let moment = (!current::booting()).then(current::moment);
+    let clock = moment.map_or(0, |_| current::clock_sum());
     process(|process| {
         process.registered += 1;
         let order = (clock, thread, process.registered);
@@ -65,6 +64,7 @@ fn register(function: usize, argument: usize, quick: bool) -> c_int {
             function,
             argument,
             quick,
+            moment,
             order,
         });
     });
@@ -87,6 +87,7 @@ extern "C" fn selvedge_take_destructors(functions: usize, count: usize, read_onl
                 function,
                 argument: 0,
                 quick: false,
+                moment: None,
                 order,
             };
             process(|process| process.handlers.push(handler));
@@ -123,8 +124,16 @@ fn take_last(quick: bool) -> Option<Handler> {
     })
 }
 
+/// Whether the running thread knows of a handler. Those of which nothing orders the registration
+/// before this point do not count: in another run of the same execution they may come later.
 fn has_handlers(quick: bool) -> bool {
-    process(|process| process.handlers.iter().any(|h| h.quick == quick))
+    let known = |handler: &Handler| handler.moment.is_none_or(current::knows);
+    process(|process| {
+        process
+            .handlers
+            .iter()
+            .any(|h| h.quick == quick && known(h))
+    })
 }
 
 /// Runs the exit handlers, the latest first, once the other threads have come to an end.

@@ -23,6 +23,7 @@ mod clock;
 mod condition;
 mod exit;
 mod format;
+mod futex;
 mod heap;
 mod host;
 mod key;

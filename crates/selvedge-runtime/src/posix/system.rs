@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_long};
 
 use selvedge_core::{FailureKind, Site};
 
-use super::process;
+use super::{futex, process, program};
 use crate::current;
 
 entry_points![selvedge_touch, selvedge_syscall, selvedge_check_jump];
@@ -15,8 +15,8 @@ extern "C" fn selvedge_touch(address: usize, size: usize, write: c_int, site: us
 
 extern "C" fn selvedge_syscall(number: c_long, arguments: usize, site: usize) -> c_long {
     let site = Site(site as u64);
-    let _ = arguments;
     match number {
+        libc::SYS_futex => futex::call(program::peek(arguments), site),
         libc::SYS_gettid => process::thread_number().into(),
         libc::SYS_sched_yield => 0,
         _ => current::refuse(format!("the raw system call number {number}"), site),
