@@ -3,7 +3,7 @@
 //! A user's object that refers to a [`Symbol::Refused`] function is refused before it runs. C++'s
 //! standard library, which is linked in whole files, refers to many of those without calling
 //! them; so every one of them has a stub that gives up by name when it is called after all (see
-//! [`refusing_stubs`]). What the linked program then still needs from the host must be
+//! `refusing_stubs`). What the linked program then still needs from the host must be
 //! [`Symbol::Known`].
 
 mod known;

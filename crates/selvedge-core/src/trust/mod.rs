@@ -11,7 +11,7 @@
 //!   the scheduler would prefer; otherwise executions are lost.
 //! * An update whose guard fails is a parked read of the newest write. An older write would do as
 //!   well for the graph, but such a read could never be revisited nor deleted.
-//! * A lock that an unlock wakes is judged as if it were parked, see [`maximal`], and graphs in
+//! * A lock that an unlock wakes is judged as if it were parked, see `maximal.rs`, and graphs in
 //!   which some thread waits for good are dropped.
 //! * An event that took one of several alternatives counts as maximal only with the first one.
 //!
