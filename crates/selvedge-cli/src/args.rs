@@ -51,6 +51,8 @@ pub(crate) enum Command {
     /// Tell what a search of a program costs, and what the program costs without it
     #[command(hide = true)]
     Measure(Box<Verify>),
+    /// Tell which final states a litmus test has
+    Litmus(Litmus),
     /// Runs the program under test on behalf of the other subcommands.
     #[command(hide = true)]
     Worker(Worker),
@@ -174,6 +176,17 @@ pub(crate) struct Replay {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Litmus {
+    /// Litmus tests in herd's C syntax
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Memory model
+    #[arg(long, value_enum, default_value_t = Model::Rc11)]
+    pub(crate) model: Model,
 }
 
 #[derive(Args, Debug)]

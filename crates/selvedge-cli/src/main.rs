@@ -6,6 +6,7 @@ mod compile;
 mod describe;
 mod explorer;
 mod interrupt;
+mod litmus;
 mod measure;
 mod place;
 mod problem;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
             verify::run(&verify)
         }
         Command::Measure(verify) => measure::run(&verify),
+        Command::Litmus(litmus) => litmus::run(&litmus),
         Command::Replay(replay) => {
             interrupt::install();
             replay::run(&replay)

@@ -374,6 +374,16 @@ fn rwc() {
     check(&threads(Relaxed, Some(SeqCst)), 7, "|10|0", &[Ra]);
 }
 
+/// The SC read comes before the write that it does not see, and by that before the fence that the write
+/// synchronises with (`fr; hb; [F]`): SC accesses and SC fences work together.
+#[test]
+fn rwc_with_seq_cst_accesses_and_one_fence() {
+    let second = two(r(X, Relaxed), Some(SeqCst), r(Y, SeqCst));
+    let third = two(w(Y, 1, SeqCst), None, r(X, SeqCst));
+    let threads = [w(X, 1, SeqCst), second, third];
+    check(&threads, 7, "|10|0", &[Tso, Ra]);
+}
+
 /// Lahav et al. 2017, §2.3, where C11's fences are too weak.
 #[test]
 fn w_rwc_with_fences() {

@@ -4,13 +4,14 @@ mod common;
 
 use common::explore;
 use selvedge_testkit::{
-    Axioms, Flavour, Program, ScriptMachine, allowed, random_litmus, random_program,
+    Axioms, Flavour, Program, ScriptMachine, allowed, random_cycle, random_litmus, random_program,
     with_random_orders,
 };
 
 /// How many programs of each sort: 2,000 for each model.
-const LITMUS: u64 = 1000;
-const FLAVOURS: u64 = 200;
+const CYCLES: u64 = 800;
+const LITMUS: u64 = 400;
+const FLAVOURS: u64 = 160;
 /// Programs with more prefixes than this are left out.
 const LIMIT: usize = 2_000;
 
@@ -64,6 +65,7 @@ impl Tally {
 
 fn compare_many(model: Axioms) {
     let mut tally = Tally::default();
+    tally.compare(model, CYCLES, random_cycle);
     tally.compare(model, LITMUS, random_litmus);
     for flavour in Flavour::ALL {
         tally.compare(model, FLAVOURS, |seed| random_program(seed, flavour));

@@ -17,7 +17,7 @@ pub use brute::{Outcomes, brute_force};
 pub use c_source::c_source;
 pub use candidates::allowed;
 pub use execution::Execution;
-pub use orders::{random_litmus, with_random_orders};
+pub use orders::{random_cycle, random_litmus, with_random_orders};
 pub use preemptions::{Preemptions, least_preemptions};
 pub use random::{Flavour, random_program};
 pub use script::{Instruction, Program, ScriptMachine};

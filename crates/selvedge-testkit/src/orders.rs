@@ -44,6 +44,51 @@ pub fn random_litmus(seed: u64) -> Program {
     program
 }
 
+/// A program made of a critical cycle, as diy makes them: neighbouring threads meet at one variable, where at
+/// least one of them writes. Each thread has one or two accesses, and sometimes another one
+/// that gets in the way. Nearly every one of these has outcomes that only weak memory has.
+pub fn random_cycle(seed: u64) -> Program {
+    let mut random = Random::new(seed ^ 0x00c7_c1e0);
+    let threads = 2 + random.below(3) as usize;
+    // Of the meeting with the next thread: whether this one and whether the next one writes.
+    let meetings: Vec<(bool, bool)> = (0..threads)
+        .map(|_| [(true, false), (false, true), (true, true)][random.below(3) as usize])
+        .collect();
+    let mut value = 0;
+    let mut variable = 0;
+    let mut workers = Vec::new();
+    for thread in 0..threads {
+        let (_, first) = meetings[(thread + threads - 1) % threads];
+        let (second, _) = meetings[thread];
+        let mut access = |variable: u32, writes: bool, random: &mut Random| {
+            value += 1;
+            let register = value as usize % 2;
+            match random.below(6) {
+                0 => Instruction::fetch_add(register, variable, 1),
+                _ if writes => Instruction::Store(variable, value),
+                _ => Instruction::Load(register, variable),
+            }
+        };
+        let mut code = vec![access(variable, first, &mut random)];
+        if random.once_in(4) {
+            let extra = random.below(3) as u32;
+            let writes = random.once_in(2);
+            code.push(access(extra, writes, &mut random));
+        }
+        // A thread that only writes may be one step of the cycle on its own.
+        let alone = first && second && threads > 2 && random.once_in(2);
+        let last = thread + 1 == threads;
+        if !alone || last {
+            variable = if last { 0 } else { variable + 1 };
+            code.push(access(variable, second, &mut random));
+        }
+        workers.push(code);
+    }
+    let mut program = Program::of_workers(workers);
+    program.threads[0].truncate(threads);
+    program
+}
+
 /// The same program with a random order at each access to a variable and fences here and there. Some programs
 /// are all of one kind, so that the strong parts of a model come together often enough.
 pub fn with_random_orders(program: &Program, seed: u64) -> Program {
