@@ -121,6 +121,9 @@ fn run(case: &Case) -> Result<(), String> {
     };
     compare("verdict", case.verdict.as_str().into(), &result["verdict"]);
     compare("bug", case.bug.clone().into(), &result["bug"]["kind"]);
+    for bug in result["bugs"].as_array().into_iter().flatten() {
+        compare("a bug", case.bug.clone().into(), &bug["kind"]);
+    }
     if let Some(executions) = case.executions {
         compare("executions", executions.into(), &result["executions"]);
     }
