@@ -117,6 +117,11 @@ impl Region {
         &self.blocks
     }
 
+    /// Whether the block at `address` was allocated by constructors.
+    pub(crate) fn is_from_boot(&self, address: usize) -> bool {
+        address < self.boot_end
+    }
+
     /// Makes what was allocated so far part of the initial state; returns where it lies.
     pub(crate) fn keep(&mut self) -> Option<Range> {
         self.boot.clone_from(&self.blocks);

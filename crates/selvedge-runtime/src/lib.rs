@@ -19,6 +19,7 @@ mod frames;
 mod gate;
 mod heap;
 mod layout;
+mod leaks;
 mod liveness;
 mod loader;
 mod locals;

@@ -100,6 +100,13 @@ impl NativeMachine {
         Some(ThreadId(owner as u32))
     }
 
+    /// Whether threads that make pure iterations are stopped, as they are unless this says otherwise:
+    /// so that tests can look at what such a thread would go on to do.
+    #[doc(hidden)]
+    pub fn set_parking(&mut self, on: bool) {
+        with(|runtime| runtime.parking = on);
+    }
+
     /// The address the program was loaded at: sites minus this are addresses in its file.
     pub fn load_base(&self) -> u64 {
         with(|runtime| runtime.image.base as u64)
@@ -303,7 +310,16 @@ impl Machine for NativeMachine {
     }
 
     fn leftover(&self) -> Option<Failure> {
-        crate::posix::leftover()
+        let leak = || {
+            with(|runtime| {
+                runtime
+                    .settings
+                    .check_leaks
+                    .then(|| runtime.leak())
+                    .flatten()
+            })
+        };
+        crate::posix::leftover().or_else(leak)
     }
 
     fn refusal(&self) -> Option<String> {

@@ -87,6 +87,8 @@ pub(crate) struct Runtime {
     pub(crate) statements: Box<[(usize, usize); 256]>,
     /// The visible locations inside of the range that is being accessed.
     pub(crate) parts: Vec<Location>,
+    /// Heap addresses that visible operations wrote in this execution, if leaks are looked for.
+    pub(crate) written_addresses: Vec<usize>,
     pub(crate) failure: Option<Failure>,
     pub(crate) refusal: Option<String>,
     /// The address that the failure or the refusal is about.
@@ -103,6 +105,8 @@ pub(crate) struct Runtime {
     pub(crate) hottest: (usize, u32),
     /// What of a stopped thread's stack matters.
     pub(crate) liveness: Liveness,
+    /// Whether pure iterations stop a thread.
+    pub(crate) parking: bool,
     pub(crate) settings: Settings,
 }
 
@@ -168,6 +172,7 @@ impl Runtime {
             deferred_parts: Vec::new(),
             statements: Box::new([(0, 0); 256]),
             parts: Vec::new(),
+            written_addresses: Vec::new(),
             failure: None,
             refusal: None,
             failure_place: 0,
@@ -179,6 +184,7 @@ impl Runtime {
             watchdog: Watchdog::default(),
             hottest: (0, 0),
             liveness: Liveness::default(),
+            parking: true,
             settings,
         }
     }
@@ -226,6 +232,7 @@ impl Runtime {
         self.refusal = None;
         self.deferred = None;
         self.deferred_parts.clear();
+        self.written_addresses.clear();
         self.shadow.reset();
         if self.run == u32::MAX {
             self.forget_runs();

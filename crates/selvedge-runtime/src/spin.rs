@@ -1,8 +1,11 @@
 //! Recognising iterations that change nothing.
 //!
-//! A thread that comes back to a visible read with the registers and the stack it had there before,
-//! as far as they matter (see [`crate::liveness`]), and that has written nothing in between, has made
-//! a *pure iteration*: only another value can end its loop.
+//! A thread that comes back to the same visible read with the registers and the stack it had there
+//! before, as far as they matter (see [`crate::liveness`]), and that has written nothing in between,
+//! has made a *pure iteration*: only another value can end its loop.
+
+use selvedge_core::op::Rmw;
+use selvedge_core::{Function, Op, Value};
 
 use crate::gate::Registers;
 use crate::liveness::Liveness;
@@ -57,10 +60,11 @@ impl Spin {
     pub(crate) fn arrive(
         &mut self,
         point: &Point,
+        op: &Op,
         event: u32,
         liveness: &mut Liveness,
     ) -> Option<u32> {
-        let state = fingerprint(point, liveness);
+        let state = fingerprint(point, op, liveness);
         self.note(state, event)
     }
 
@@ -103,9 +107,10 @@ impl Spin {
 /// A fingerprint of what the thread's future can depend on, wide enough that two different states
 /// never have the same in practice.
 #[inline(always)]
-fn fingerprint(point: &Point, liveness: &mut Liveness) -> (u64, u64) {
+fn fingerprint(point: &Point, op: &Op, liveness: &mut Liveness) -> (u64, u64) {
     let mut hash = Fingerprint::new();
     hash.pair(point.site, point.stack_pointer);
+    hash.operation(op);
     liveness.visit(
         point.site,
         &point.registers,
@@ -129,6 +134,46 @@ impl Fingerprint {
         let (a, b) = (a as u64, b as u64);
         self.0 = fold(a ^ 0x2d35_8dcc_aa6c_78a5, b ^ self.0);
         self.1 = fold(b ^ 0xa076_1d64_78bd_642f, a ^ self.1.rotate_left(31));
+    }
+
+    /// The operation itself: its arguments come in registers that calls do not preserve.
+    #[inline(always)]
+    fn operation(&mut self, op: &Op) {
+        let (at, order, failure) = match *op {
+            Op::Load { at, order } => (at, order, order),
+            Op::Update {
+                at, order, failure, ..
+            } => (at, order, failure),
+            _ => return,
+        };
+        self.pair(at.index(), (order as usize) << 8 | failure as usize);
+        let Op::Update {
+            function: Function::Memory { width, rmw },
+            ..
+        } = *op
+        else {
+            return;
+        };
+        let (kind, operands) = match rmw {
+            Rmw::Exchange(value) => (1, [value, 0]),
+            Rmw::Add(value) => (2, [value, 0]),
+            Rmw::Sub(value) => (3, [value, 0]),
+            Rmw::And(value) => (4, [value, 0]),
+            Rmw::Or(value) => (5, [value, 0]),
+            Rmw::Xor(value) => (6, [value, 0]),
+            Rmw::Nand(value) => (7, [value, 0]),
+            Rmw::Max(value) => (8, [value, 0]),
+            Rmw::Min(value) => (9, [value, 0]),
+            Rmw::UMax(value) => (10, [value, 0]),
+            Rmw::UMin(value) => (11, [value, 0]),
+            Rmw::CompareExchange { expected, desired } => (12, [expected, desired]),
+        };
+        self.pair(kind, width.0.into());
+        let halves = |value: Value| (value as usize, (value >> 64) as usize);
+        for value in operands {
+            let (low, high) = halves(value);
+            self.pair(low, high);
+        }
     }
 
     fn finish(self) -> (u64, u64) {

@@ -55,9 +55,9 @@ impl Runtime {
         if self.settings.unroll.is_some_and(|limit| count > limit) {
             return Err(Obstacle::Unrolled);
         }
-        if matches!(op, Op::Load { .. } | Op::Update { .. }) {
+        if self.parking && matches!(op, Op::Load { .. } | Op::Update { .. }) {
             let events = thread.clock[running];
-            if let Some(since) = thread.spin.arrive(&point, events, &mut self.liveness) {
+            if let Some(since) = thread.spin.arrive(&point, op, events, &mut self.liveness) {
                 return Err(Obstacle::Spinning(since));
             }
         }
@@ -120,6 +120,9 @@ impl Runtime {
         })?;
         let Some(value) = wrote else { return Ok(None) };
         let entry = *self.locations.entry(location);
+        if self.settings.check_leaks && self.layout.heap_owner(value as usize).is_some() {
+            self.written_addresses.push(value as usize);
+        }
         let thread = self.current();
         thread.spin.effect();
         if entry.width == 8 && thread.slot.contains(value as usize) {

@@ -292,3 +292,44 @@ fn a_block_is_found_by_address() {
         assert!(block.freed.is_some());
     });
 }
+
+#[test]
+fn lost_blocks_are_found_on_request() {
+    isolated("lost_blocks_are_found_on_request", || {
+        let leak = |body: &str| {
+            let program = Program::build(GCC, &program(body));
+            let mut machine = program.load(Settings {
+                check_leaks: true,
+                ..Settings::default()
+            });
+            Driver::first(&mut machine);
+            assert_eq!(end(&machine), End::Complete);
+            machine
+                .leftover()
+                .map(|failure| (failure.kind, failure.message))
+        };
+        let lost = |message: &str| Some((FailureKind::Leak, message.to_owned()));
+        assert_eq!(leak("malloc(24)"), lost("a heap block of 24 bytes is lost"));
+        let both = "void **p = malloc(8); *p = malloc(16)";
+        assert_eq!(
+            leak(both),
+            lost("a heap block of 8 bytes is lost, and 1 more")
+        );
+        assert_eq!(
+            leak("static void **p; p = malloc(8); *p = malloc(16)"),
+            None
+        );
+        assert_eq!(leak("static char *p; p = malloc(8); p += 5"), None);
+        assert_eq!(leak("free(malloc(8))"), None);
+        assert_eq!(
+            leak("sink = malloc(8); sink = 0"),
+            None,
+            "a visible operation wrote it"
+        );
+        assert_eq!(
+            leak("void *p = malloc(8); exit(p == 0)"),
+            None,
+            "main still has it"
+        );
+    });
+}

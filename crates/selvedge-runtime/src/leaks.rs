@@ -1,0 +1,88 @@
+//! Memory that is still allocated at the end and that nothing can free.
+//!
+//! What the globals, and whatever they lead to, hold the address of, into or of the start of a
+//! block, could still be freed. Where visible operations are concerned, memory need not show the
+//! last of them, so every address that one of them wrote counts as held: a leak that is reported is
+//! one.
+
+use selvedge_core::{Failure, FailureKind, Pending, Stop};
+
+use crate::arena::pointer;
+use crate::heap::HeapBlock;
+use crate::loader::Range;
+use crate::runtime::Runtime;
+
+impl Runtime {
+    /// The first block, by thread and allocation, that is lost.
+    pub(crate) fn leak(&self) -> Option<Failure> {
+        let live = |block: &&HeapBlock| block.freed.is_none();
+        let threads = || self.threads.iter().filter(|thread| thread.run == self.run);
+        let blocks: Vec<&HeapBlock> = threads()
+            .flat_map(|thread| thread.heap.blocks().iter().filter(live))
+            .collect();
+        let mut reached = vec![false; blocks.len()];
+        let mut open: Vec<Range> = self.image.writable.clone();
+        // Whoever ends the process may do so in the middle of what others are doing.
+        if threads().any(|thread| thread.pending == Pending::Stopped(Stop::Exited)) {
+            open.extend(threads().map(|thread| Range {
+                start: thread.lowest & !7,
+                end: thread.slot.end,
+            }));
+        }
+        let reach = |value: usize, reached: &mut [bool], open: &mut Vec<Range>| {
+            let after = blocks.partition_point(|block| block.start as usize <= value);
+            let Some(index) = after.checked_sub(1) else {
+                return;
+            };
+            let (start, size) = (blocks[index].start as usize, blocks[index].size as usize);
+            if value < start + size.max(1) && !std::mem::replace(&mut reached[index], true) {
+                open.push(Range {
+                    start,
+                    end: start + size,
+                });
+            }
+        };
+        for &value in &self.written_addresses {
+            reach(value, &mut reached, &mut open);
+        }
+        for (index, block) in blocks.iter().enumerate() {
+            if self.threads[block.thread.index()]
+                .heap
+                .is_from_boot(block.start as usize)
+                && !std::mem::replace(&mut reached[index], true)
+            {
+                let start = block.start as usize;
+                open.push(Range {
+                    start,
+                    end: start + block.size as usize,
+                });
+            }
+        }
+        while let Some(Range { start, end }) = open.pop() {
+            for address in (start.next_multiple_of(8)..end.saturating_sub(7)).step_by(8) {
+                // SAFETY: globals, live blocks and stacks of the loaded program; no fiber runs.
+                let value = unsafe { pointer::<usize>(address).read() };
+                reach(value, &mut reached, &mut open);
+            }
+        }
+        let lost = reached.iter().position(|&reached| !reached)?;
+        let HeapBlock {
+            size, thread, site, ..
+        } = *blocks[lost];
+        let count = reached.iter().filter(|&&reached| !reached).count();
+        let message = match count {
+            1 => format!("a heap block of {size} bytes is lost"),
+            _ => format!(
+                "a heap block of {size} bytes is lost, and {} more",
+                count - 1
+            ),
+        };
+        Some(Failure {
+            kind: FailureKind::Leak,
+            message,
+            thread,
+            site,
+            other: None,
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Random loops: where a thread is parked, it would have gone round for ever.
+
+mod common;
+
+use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
+use selvedge_core::{Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_runtime::{NativeMachine, Settings};
+
+const LOOPS: u64 = 120;
+/// How long a loop is watched.
+const STEPS: usize = 80;
+
+/// A small generator of pseudo-random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695);
+        (self.0 >> 33) % bound
+    }
+
+    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        from[self.below(from.len() as u64) as usize]
+    }
+}
+
+/// An expression over the variables of a loop.
+fn expression(random: &mut Random, depth: u32) -> String {
+    if depth == 0 || random.below(3) == 0 {
+        let leaves = [
+            "a", "b", "c", "r", "s.m", "s.n", "v[1]", "v[a & 3]", "*p", "q->n", "g", "0",
+        ];
+        return match random.below(4) {
+            0 => random.below(4).to_string(),
+            _ => random.pick(&leaves).to_owned(),
+        };
+    }
+    let left = expression(random, depth - 1);
+    let right = expression(random, depth - 1);
+    match random.below(5) {
+        0 => format!("helper({left}, {right})"),
+        1 => format!(
+            "change({}, {left})",
+            random.pick(&["&a", "&b", "p", "&s.m", "v", "v + 2"])
+        ),
+        _ => format!(
+            "({left} {} {right})",
+            random.pick(&["+", "-", "^", "&", "|", "==", "<"])
+        ),
+    }
+}
+
+fn statement(random: &mut Random, depth: u32) -> String {
+    let value = expression(random, 2);
+    match random.below(if depth == 0 { 6 } else { 9 }) {
+        0..3 => {
+            let targets = [
+                "a", "b", "c", "s.m", "s.n", "v[2]", "v[b & 3]", "*p", "q->m",
+            ];
+            format!("{} = {value} & 3;", random.pick(&targets))
+        }
+        3 => format!("{value};"),
+        4 => format!("p = {};", random.pick(&["&a", "&b", "&c", "v + 1", "&s.n"])),
+        5 => format!("r += atomic_load(&{});", random.pick(&["x", "y"])),
+        6 => format!("if ({value}) {{ {} }}", statement(random, depth - 1)),
+        7 => format!(
+            "for (int i = 0; i < 3; i++) {{ {} }}",
+            statement(random, depth - 1)
+        ),
+        _ => format!(
+            "{{ int d = {value}; {} a = d & 7; }}",
+            statement(random, depth - 1)
+        ),
+    }
+}
+
+/// A function with a loop around visible reads.
+fn function(random: &mut Random, number: u64) -> String {
+    let body: String = (0..1 + random.below(4))
+        .map(|_| statement(random, 2))
+        .collect();
+    let first = random.pick(&["", "int first = 1;", "int first = 1, n = 0;"]);
+    let last = match first {
+        "" => String::new(),
+        "int first = 1;" => format!("if (!first) {{ {} }} first = 0;", statement(random, 1)),
+        _ => format!("if (++n == {}) break;", random.below(30)),
+    };
+    let condition = random.pick(&[
+        "r == 9",
+        "a == 7",
+        "b > c + 3",
+        "s.m == 5",
+        "atomic_load(&y) == 3",
+    ]);
+    let read = random.pick(&[
+        "r = atomic_load(&x);",
+        "while (atomic_load(&x) == 9);",
+        "e = 5; atomic_compare_exchange_strong(&x, &e, 6); r = e;",
+        "atomic_compare_exchange_strong(&x, &e, 6); if (e == 2) e = 4; else e = 5;",
+        "r = look(&x);",
+    ]);
+    format!(
+        "static int loop{number}(int b) {{
+             int a = 0, c = 1, r = 0, e = 5, v[4] = {{ 0, 1, 2, 3 }}, *p = &a, g = 3;
+             struct {{ int m, n; }} s = {{ 0, 2 }}, *q = &s;
+             {first}
+             for (;;) {{
+                 {read}
+                 {body}
+                 {last}
+                 if ({condition}) break;
+             }}
+             return a + 2 * b + 4 * c + 8 * r + s.m + s.n + v[0] + v[1] + v[2] + v[3] + *p;
+         }}\n"
+    )
+}
+
+fn program(seed: u64) -> String {
+    let mut random = Random(seed);
+    let mut source = String::from(
+        "#include <stdatomic.h>
+         #include \"selvedge.h\"
+         atomic_int x, y, result;
+         static int helper(int a, int b) { return (a + 3 * b) & 3; }
+         static int change(int *p, int a) { *p = (*p + a) & 3; return *p; }
+         static int look(atomic_int *p) { int seen = atomic_load(p); return seen & 7; }\n",
+    );
+    for number in 0..LOOPS {
+        source += &function(&mut random, number);
+    }
+    source += "int main(int argc, char **argv) {\nint r = 0;\nswitch (selvedge_choose(";
+    source += &format!("{LOOPS})) {{\n");
+    for number in 0..LOOPS {
+        source += &format!("case {number}: r = loop{number}(argc); break;\n");
+    }
+    source + "}\natomic_store(&result, r);\nreturn 0;\n}\n"
+}
+
+/// What loop `number` does if `x` and `y` stay as they are: its operations and where they are, and
+/// how main stands in the end.
+fn run(machine: &mut NativeMachine, number: u64, x: u128) -> (Vec<(Op, Site)>, Pending) {
+    machine.reset();
+    let (mut clock, mut trace, mut locations) = ([0], Vec::new(), Vec::new());
+    let main = ThreadId::MAIN;
+    while let Pending::Op(op) = machine.pending(main) {
+        if trace.len() == STEPS {
+            break;
+        }
+        let mut outcome = Outcome::default();
+        match op {
+            Op::Choose { .. } => outcome.read = u128::from(number),
+            Op::Load { at, .. } | Op::Update { at, .. } => {
+                locations.push(at);
+                let (address, _) = machine.range_of(at);
+                let first = machine.range_of(locations[0]).0;
+                outcome.read = if address == first { x } else { 1 };
+                if let Op::Update { function, .. } = op {
+                    assert_eq!(function.apply(outcome.read), selvedge_core::Effect::Keep);
+                }
+            }
+            _ => {}
+        }
+        clock[0] += 1;
+        trace.push((op, machine.site(main)));
+        machine.resume(main, outcome, &clock);
+    }
+    (trace, machine.pending(main))
+}
+
+fn check(build: Build, seed: u64) {
+    let program = Program::build(build, &program(seed));
+    let mut machine = program.load(Settings::default());
+    let (mut parked, mut free) = (0, 0);
+    for number in 0..LOOPS {
+        for x in [0, 2] {
+            let (trace, stop) = run(&mut machine, number, x);
+            let Pending::Stopped(Stop::Spinning { since }) = stop else {
+                free += 1;
+                continue;
+            };
+            parked += 1;
+            let since = since as usize;
+            let period = trace.len() - since;
+            machine.set_parking(false);
+            let (longer, _) = run(&mut machine, number, x);
+            machine.set_parking(true);
+            assert_eq!(
+                longer.len(),
+                STEPS,
+                "loop {number} of seed {seed} ends: {build:?}"
+            );
+            for (index, step) in longer.iter().enumerate().skip(trace.len()) {
+                let same = &trace[since + (index - since) % period];
+                assert_eq!(
+                    step, same,
+                    "step {index} of loop {number}, seed {seed}, {build:?}"
+                );
+            }
+        }
+    }
+    assert!(
+        parked > LOOPS / 4 && free > LOOPS / 8,
+        "{parked} parked, {free} not"
+    );
+}
+
+#[test]
+fn parked_loops_would_never_end() {
+    isolated("parked_loops_would_never_end", || {
+        for (index, build) in Build::installed(&[GCC, CLANG, GCC_O2, CLANG_O2]).enumerate() {
+            for seed in 0..2 {
+                check(build, 10 * seed + index as u64);
+            }
+        }
+    });
+}
