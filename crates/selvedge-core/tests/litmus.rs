@@ -483,6 +483,19 @@ fn z6_u_stays_allowed() {
     }
 }
 
+/// The same with loads: the acquire and the SC load are at one location, so what happens before the
+/// first does not come before the second in `scb`.
+#[test]
+fn z6_u_with_loads_stays_allowed() {
+    let first = [w(X, 1, SeqCst), w(Y, 1, Release)].concat();
+    let second = [r(Y, Acquire), r(Y, SeqCst)].concat();
+    let third = [w(Y, 3, SeqCst), r(X, SeqCst)].concat();
+    let threads = [first, second, third];
+    let weak = "|11|0 y=3";
+    assert!(!outcomes(&threads, Sc).contains(weak));
+    assert!(outcomes(&threads, Rc11).contains(weak));
+}
+
 #[test]
 fn updates_of_one_location_never_read_the_same_write() {
     for order in [Relaxed, AcqRel, SeqCst] {
