@@ -80,6 +80,35 @@ impl NativeMachine {
         })
     }
 
+    /// The words on the stack of `thread`, from the deepest point that is known of to its beginning.
+    pub fn stack_words(&self, thread: ThreadId) -> Vec<u64> {
+        with(|runtime| match runtime.threads.get(thread.index()) {
+            Some(known) if known.run == runtime.run => {
+                let stack = known.slot.stack_low..known.slot.stack_top;
+                // SAFETY: the gate is mapped while a program is loaded.
+                let entered = unsafe { (*gate::gate()).stack_pointer };
+                let deepest = match stack.contains(&entered) {
+                    true => known.lowest.min(entered),
+                    false => known.lowest,
+                };
+                (deepest.next_multiple_of(8)..stack.end)
+                    .step_by(8)
+                    // SAFETY: aligned words of the stack of a thread that exists, which is mapped.
+                    .map(|word| unsafe { arena::pointer::<u64>(word).read_volatile() })
+                    .collect()
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// The address that the failure is about, and what its message calls it.
+    pub fn failure_place(&self) -> Option<(u64, String)> {
+        with(|runtime| match runtime.failure_place {
+            0 => None,
+            address => Some((address as u64, runtime.name(address))),
+        })
+    }
+
     /// The visible operation that a thread passed most often, in one frame of one execution, in the
     /// search so far, and how often.
     pub fn hottest_loop(&self) -> Option<(Site, u32)> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use addr2line::Context;
 use gimli::{Dwarf, EndianRcSlice, LittleEndian, SectionId};
-use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, SymbolKind};
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 
 use super::variables::Variables;
 use crate::place;
@@ -28,6 +28,8 @@ struct Symbol {
 pub(crate) struct Binary {
     symbols: Vec<Symbol>,
     sections: Vec<(&'static str, Rc<[u8]>)>,
+    /// The code, by where it begins.
+    code: Vec<(u64, Vec<u8>)>,
     context: OnceCell<Option<Context<Slice>>>,
     variables: OnceCell<Variables>,
 }
@@ -37,9 +39,16 @@ impl Binary {
     /// cannot be read is like one without symbols.
     pub(crate) fn read(path: &Path) -> Binary {
         let bytes = fs::read(path).unwrap_or_default();
-        let (mut symbols, mut sections) = (Vec::new(), Vec::new());
+        let (mut symbols, mut sections, mut code) = (Vec::new(), Vec::new(), Vec::new());
         if let Ok(file) = File::parse(&*bytes) {
             symbols = read_symbols(&file);
+            for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
+                code.extend(
+                    section
+                        .data()
+                        .map(|data| (section.address(), data.to_vec())),
+                );
+            }
             for id in SECTIONS {
                 let section = file.section_by_name(id.name());
                 if let Some(data) = section.and_then(|s| s.uncompressed_data().ok()) {
@@ -51,6 +60,7 @@ impl Binary {
         Binary {
             symbols,
             sections,
+            code,
             context,
             variables,
         }
@@ -97,6 +107,25 @@ impl Binary {
             });
         }
         places
+    }
+
+    /// Whether `address` is where a call of the program's own code to something that is not
+    /// returns to.
+    pub(super) fn returns_from_library(&self, address: u64) -> bool {
+        const CALL: u8 = 0xe8;
+        let inside = |(start, bytes): &&(u64, Vec<u8>)| {
+            (start + 5..=start + bytes.len() as u64).contains(&address)
+        };
+        let Some((start, bytes)) = self.code.iter().find(inside) else {
+            return false;
+        };
+        let end = (address - start) as usize;
+        let [CALL, a, b, c, d] = bytes[end - 5..end] else {
+            return false;
+        };
+        let callee = address.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
+        let users = |address| Place::nearest(self.frames(address)).is_users();
+        users(address - 1) && !users(callee)
     }
 
     /// The variable at `address`: its name in the debug information, else in the symbol table.

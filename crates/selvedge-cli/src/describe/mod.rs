@@ -53,7 +53,7 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
         .chain(other.iter().map(|other| other.thread))
         .chain(waiting.iter().map(|waiting| waiting.thread))
         .collect();
-    let message = failure.message.clone();
+    let message = names.in_words(&failure.message);
     Bug {
         kind: failure.kind,
         message: if message.is_empty() {
@@ -77,6 +77,11 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
     }
 }
 
+/// The addresses that the calls `thread` is in return to, innermost first.
+pub(crate) fn calls(binary: &Binary, machine: &NativeMachine, thread: ThreadId) -> Vec<u64> {
+    Names::new(binary, machine).calls(thread)
+}
+
 /// Describes a single step that `machine` is about to take. `kinds` remembers what is known of the
 /// locations from one step to the next.
 pub(crate) fn step(
@@ -92,7 +97,7 @@ pub(crate) fn step(
         machine,
         kinds: kinds.0.clone(),
     }
-    .step(0, step, &machine.backtrace(step.thread))
+    .step(0, step, &names.calls(step.thread))
 }
 
 /// The source of `site`.
@@ -208,7 +213,7 @@ impl Describer<'_> {
 
     /// The source of `site`, at which `thread` has stopped.
     fn site_of(&self, thread: ThreadId, site: Site) -> Place {
-        self.names.place(site, &self.machine.backtrace(thread))
+        self.names.place(site, &self.names.calls(thread))
     }
 
     fn stack(&self, thread: ThreadId) -> Stack {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use selvedge_core::{Location, Op, Site, ThreadId, Value};
+use selvedge_core::{Location, Machine as _, Op, Site, ThreadId, Value};
 use selvedge_runtime::{HeapBlock, NativeMachine};
 
 use super::binary::Binary;
@@ -143,15 +143,52 @@ impl<'a> Names<'a> {
         Some(format!("&{}", self.memory(address, 0)?.name))
     }
 
-    /// The calls that `thread` is in.
+    /// The addresses that the calls `thread` is in return to, innermost first.
+    ///
+    /// The runtime knows of instrumented functions only. Where the thread stands in a function of
+    /// a library, such as `std::thread::join`, the call to that is looked up on its stack.
+    pub(super) fn calls(&self, thread: ThreadId) -> Vec<u64> {
+        let mut calls = self.machine.backtrace(thread);
+        let site = self.machine.site(thread);
+        if self.frames(site).iter().any(Place::is_users) {
+            return calls;
+        }
+        let words = self.machine.stack_words(thread);
+        let base = self.machine.load_base();
+        let returns = |word: &&u64| {
+            let address = word.checked_sub(base);
+            address.is_some_and(|address| self.binary.returns_from_library(address))
+        };
+        // Copies of the site lie below the place that it really returns from.
+        let entry = words.iter().rposition(|&word| word == site.0);
+        let caller = entry.and_then(|entry| words[entry + 1..].iter().find(returns));
+        if let Some(&caller) = caller.filter(|&caller| !calls.contains(caller)) {
+            calls.insert(calls.len().min(1), caller);
+        }
+        calls
+    }
+
+    /// The same in terms of the source.
     pub(super) fn stack(&self, thread: ThreadId) -> Vec<Place> {
-        let sites = self.machine.backtrace(thread);
-        sites
+        let calls = self.calls(thread);
+        calls
             .into_iter()
-            .flat_map(|site| self.frames(Site(site)))
-            // Below `main` and below a thread's start is the runtime, which is nobody's business.
+            .flat_map(|call| self.frames(Site(call)))
             .filter(|frame| *frame != Place::default())
             .collect()
+    }
+
+    /// Gives the variable that a message is about its full name, with members and indices.
+    pub(super) fn in_words(&self, message: &str) -> String {
+        let better = self.machine.failure_place().and_then(|(address, called)| {
+            let offset = address.checked_sub(self.machine.load_base())?;
+            let found = self.binary.variable(offset, 0)?;
+            Some((called, format!("`{}`", found.name)))
+        });
+        match better {
+            Some((called, name)) => message.replace(&called, &name),
+            None => message.to_owned(),
+        }
     }
 
     /// The width of the location that an operation touches.

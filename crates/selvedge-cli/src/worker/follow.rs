@@ -22,6 +22,7 @@ pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary)
     machine.reset();
     let mut follower = Follower {
         machine,
+        binary,
         threads: HashMap::from([(ThreadId::MAIN, ThreadId::MAIN)]),
         locations: HashMap::new(),
         steps: Vec::new(),
@@ -43,6 +44,7 @@ pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary)
 
 struct Follower<'a, 'm> {
     machine: &'a mut Watched<'m>,
+    binary: &'a Binary,
     /// From recorded numbers to those of this process.
     threads: HashMap<ThreadId, ThreadId>,
     locations: HashMap<Location, Location>,
@@ -86,7 +88,8 @@ impl Follower<'_, '_> {
             newer: recorded.newer.clone(),
             clock: self.clock(&recorded.clock),
         };
-        self.calls.0.push(self.machine.inner().backtrace(thread));
+        let calls = describe::calls(self.binary, self.machine.inner(), thread);
+        self.calls.0.push(calls);
         let Outcome { read, wrote } = step.outcome();
         self.machine
             .resume(thread, Outcome { read, wrote }, &step.clock);

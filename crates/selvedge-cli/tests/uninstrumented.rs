@@ -1,0 +1,314 @@
+//! Code that would go unseen is refused by name, function and line; code that compilers make hard to
+//! see is seen. With every compiler that is installed.
+
+mod common;
+
+use common::{Outcome, Sandbox, compilers};
+
+/// Checks that every compiler's build is refused for this reason.
+#[track_caller]
+fn refused(text: &str, reason: &str) {
+    for compiler in compilers() {
+        refused_with(compiler, text, reason);
+    }
+}
+
+#[track_caller]
+fn refused_with(compiler: &str, text: &str, reason: &str) {
+    let sandbox = Sandbox::with("program.c", text);
+    let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler]);
+    let message = format!("error: cannot check this program: program.c:{reason}");
+    outcome.ends_with(2).says(&message);
+}
+
+/// Runs a program with every compiler and looks at the outcome.
+#[track_caller]
+fn each(text: &str, options: &[&str], look: impl Fn(&str, &Outcome)) {
+    for compiler in compilers() {
+        let sandbox = Sandbox::with("program.c", text);
+        let arguments = [&["verify", "program.c", "--cc", compiler], options].concat();
+        look(compiler, &sandbox.run(&arguments));
+    }
+}
+
+/// A program whose two threads run `one` and `other` with `declarations` in front.
+fn pair(declarations: &str, one: &str, other: &str) -> String {
+    format!(
+        "#include <assert.h>
+        #include <pthread.h>
+        #include <stdatomic.h>
+        #include <string.h>
+        {declarations}
+        static void *first(void *unused) {{ {one}; return unused; }}
+        static void *second(void *unused) {{ {other}; return unused; }}
+        int main(void) {{
+            pthread_t threads[2];
+            pthread_create(&threads[0], 0, first, 0);
+            pthread_create(&threads[1], 0, second, 0);
+            pthread_join(threads[0], 0);
+            pthread_join(threads[1], 0);
+            return 0;
+        }}"
+    )
+}
+
+#[track_caller]
+fn races(declarations: &str, one: &str, other: &str) {
+    each(&pair(declarations, one, other), &[], |compiler, outcome| {
+        assert_eq!(outcome.status, Some(1), "{compiler}: {outcome:?}");
+        outcome.prints("bug: data race");
+    });
+}
+
+#[test]
+fn bare_atomic_instructions() {
+    let text = "static int counter;
+static void bump(void) {
+    __asm__ volatile(\"lock; incl %0\" : \"+m\"(counter));
+}
+int main(void) { bump(); return 0; }
+";
+    refused(text, "3: `bump` has the bare atomic instruction `lock inc`");
+    let text = "static int lock;
+int main(void) {
+    int taken = 1;
+    __asm__ volatile(\"xchgl %0, %1\" : \"+r\"(taken), \"+m\"(lock));
+    return taken;
+}
+";
+    refused(text, "4: `main` has the bare atomic instruction `xchg`");
+}
+
+#[test]
+fn maxima_that_clang_expands_in_place() {
+    let text = "static int most;
+int main(void) {
+    return __atomic_fetch_max(&most, 3, 5);
+}
+";
+    if compilers().contains(&"clang") {
+        refused_with(
+            "clang",
+            text,
+            "3: `main` has the bare atomic instruction `lock cmpxchg`",
+        );
+    }
+}
+
+#[test]
+fn fences_and_clocks_in_assembly() {
+    let text = "int main(void) {
+    __asm__ volatile(\"mfence\" ::: \"memory\");
+    return 0;
+}
+";
+    refused(text, "2: `main` has the bare fence `mfence`");
+    let text = "int main(void) {
+    return __builtin_ia32_rdtsc() == 0;
+}
+";
+    refused(
+        text,
+        "2: `main` has `rdtsc`, which gives another result in every run",
+    );
+}
+
+#[test]
+fn a_pause_and_an_empty_assembly_are_fine() {
+    let text = "int main(void) {
+    __asm__ volatile(\"pause\");
+    __asm__ volatile(\"\" ::: \"memory\");
+    return 0;
+}
+";
+    each(text, &[], |_, outcome| {
+        outcome.ends_with(0);
+    });
+}
+
+#[test]
+fn functions_without_instrumentation() {
+    let text = "static int shared;
+__attribute__((no_sanitize(\"thread\")))
+static int hidden(int *p) {
+    shared = 1;
+    return *p;
+}
+int main(void) { return hidden(&shared) - 1; }
+";
+    let reason = "4: `hidden` touches memory without telling Selvedge";
+    refused(text, reason);
+}
+
+#[test]
+fn assembly_that_touches_memory() {
+    let text = "static int shared;
+__attribute__((noinline)) static void set(void) {
+    __asm__ volatile(\"movl $1, %0\" : \"=m\"(shared));
+}
+int main(void) { set(); return 0; }
+";
+    refused(text, "3: `set` touches memory without telling Selvedge");
+}
+
+#[test]
+fn structures_passed_by_value_from_shared_memory() {
+    let text = "struct big { long words[8]; };
+static struct big shared;
+static long sum(struct big b) { return b.words[0] + b.words[7]; }
+long call(void) {
+    return sum(shared);
+}
+int main(void) { return (int)call(); }
+";
+    refused(text, "5: `call` touches memory without telling Selvedge");
+}
+
+#[test]
+fn functions_chosen_while_loading() {
+    let text = "static int one(void) { return 0; }
+static void *choose(void) { return (void *)one; }
+int chosen(void) __attribute__((ifunc(\"choose\")));
+int main(void) { return chosen(); }
+";
+    refused(
+        text,
+        " `chosen` chooses its code while it is loaded (ifunc)",
+    );
+}
+
+#[test]
+fn thread_locals_at_fixed_places() {
+    let text = "static __thread int mine __attribute__((tls_model(\"initial-exec\")));
+int main(void) {
+    mine = 1;
+    return mine - 1;
+}
+";
+    for compiler in compilers() {
+        let sandbox = Sandbox::with("program.c", text);
+        let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler]);
+        outcome
+            .ends_with(2)
+            .says("program.c:3: `main` ")
+            .says("leave out");
+    }
+}
+
+#[test]
+fn libraries_and_compiled_code() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
+    let outcome = sandbox.run(&["verify", "program.c", "--", "-lz"]);
+    outcome
+        .ends_with(2)
+        .says("error: the library z cannot be checked\n");
+    let outcome = sandbox.run(&["verify", "program.c", "--", "part.o"]);
+    outcome
+        .ends_with(2)
+        .says("error: part.o is compiled code and cannot be checked\n");
+    let outcome = sandbox.run(&["verify", "program.c", "--", "-lpthread", "-lm", "-pthread"]);
+    outcome.ends_with(0);
+}
+
+#[test]
+fn constant_sizes_are_seen() {
+    let declarations = "static char bytes[64], copy[64]; static int n = 24;";
+    for fill in [
+        "memset(bytes, 0, 24)",
+        "__builtin_memset(bytes, 0, 24)",
+        "memset(bytes, 0, n)",
+        "memcpy(bytes, copy, 24)",
+        "__builtin_memcpy(bytes, copy, 24)",
+        "memmove(bytes, copy, 24)",
+        "strcpy(bytes, \"some longer text\")",
+        "__builtin_strcpy(bytes, \"some longer text\")",
+    ] {
+        races(declarations, fill, "bytes[5] = 1");
+    }
+}
+
+#[test]
+fn aggregates_are_seen_on_both_sides() {
+    let declarations = "struct s { long a, b, c, d; }; static struct s one, other, *p = &one;";
+    races(declarations, "*p = other", "one.c = 1");
+    races(
+        declarations,
+        "struct s local = *p; (void)local",
+        "one.c = 1",
+    );
+    races(
+        declarations,
+        "*p = (struct s){ 0 }",
+        "(void)*(volatile long *)&one.d",
+    );
+    races(declarations, "other = *p", "one.b = 2");
+}
+
+#[test]
+fn locals_that_escape_are_seen() {
+    let text = "#include <pthread.h>
+        static void *write(void *p) { *(int *)p = 1; return p; }
+        int main(void) {
+            int local = 0;
+            pthread_t thread;
+            pthread_create(&thread, 0, write, &local);
+            local = 2;
+            return pthread_join(thread, 0);
+        }";
+    each(text, &[], |_, outcome| {
+        outcome
+            .ends_with(1)
+            .prints("bug: data race")
+            .prints("of the stack of T0");
+    });
+}
+
+#[test]
+fn thread_locals_belong_to_their_thread() {
+    let text = pair(
+        "static __thread int mine = 5; static __thread char tail[3];",
+        "mine++; tail[1] = 1; assert(mine == 6)",
+        "mine += 2; tail[1] = 2; assert(mine == 7)",
+    );
+    for flags in [&[][..], &["--", "-ftls-model=initial-exec"], &["--", "-O2"]] {
+        each(&text, flags, |compiler, outcome| {
+            assert_eq!(outcome.status, Some(0), "{compiler} {flags:?}: {outcome:?}");
+        });
+    }
+}
+
+#[test]
+fn increments_are_two_accesses() {
+    let text =
+        pair("static int x;", "x++", "x++").replace("return 0;", "assert(x == 2); return 0;");
+    each(&text, &["--plain", "sc"], |_, outcome| {
+        outcome.ends_with(1).prints("bug: assertion failed: x == 2");
+    });
+}
+
+#[test]
+fn fences_compile_when_warnings_are_errors() {
+    let text = pair(
+        "static atomic_int x;",
+        "x = 1; atomic_thread_fence(memory_order_seq_cst)",
+        "atomic_thread_fence(memory_order_acquire); x = 2",
+    );
+    each(
+        &text,
+        &["--", "-Wall", "-Wextra", "-Werror"],
+        |compiler, outcome| {
+            assert_eq!(outcome.status, Some(0), "{compiler}: {outcome:?}");
+        },
+    );
+}
+
+#[test]
+fn names_of_the_program_win_over_those_of_the_process() {
+    let text = "#include <assert.h>
+        int index(int n) { return n + 1; }
+        char *optarg = \"mine\";
+        int main(void) { assert(index(1) == 2 && optarg[0] == 'm'); return 0; }";
+    each(text, &["--", "-fno-builtin"], |compiler, outcome| {
+        assert_eq!(outcome.status, Some(0), "{compiler}: {outcome:?}");
+    });
+}
