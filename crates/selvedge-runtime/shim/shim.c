@@ -321,7 +321,10 @@ API void *bsearch(const void *key, const void *base, size_t count, size_t size,
 
 /* ---- destructors ------------------------------------------------------------------------------ */
 
-void selvedge_take_destructors(uintptr_t *functions, size_t count, int read_only);
+void selvedge_take_destructors(uintptr_t *functions, size_t count, int read_only, void *exit_lock);
+
+/* Whoever takes it first runs what has to run at the end. */
+static long exit_lock;
 
 extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 extern const Elf64_Dyn _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -349,9 +352,8 @@ __attribute__((constructor(101))) static void hand_over_destructors(void) {
         if (entry->d_tag == DT_FINI_ARRAYSZ)
             size = entry->d_un.d_val;
     }
-    if (array && size)
-        selvedge_take_destructors((uintptr_t *)array, size / sizeof(uintptr_t),
-                                  becomes_read_only(array));
+    selvedge_take_destructors((uintptr_t *)array, size / sizeof(uintptr_t), becomes_read_only(array),
+                              &exit_lock);
 }
 
 /* ---- others ---------------------------------------------------------------------------------- */

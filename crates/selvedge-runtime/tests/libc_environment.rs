@@ -206,6 +206,17 @@ fn exit_ends_the_process_and_runs_handlers() {
         check(&program(failing, "atexit(handler); _exit(0);")).is_fine_in(1);
         check(&program(failing, "atexit(handler); quick_exit(0);")).is_fine_in(1);
         check(&program(failing, "at_quick_exit(handler); quick_exit(0);")).has_bug(Assertion, "");
+        // Whoever ends the process runs the handlers, once, whatever the others do.
+        let once =
+            "static atomic_int runs; static void handler(void) { runs++; assert(runs == 1); }";
+        check(&two_threads(once, "exit(me);", "atexit(handler);", "")).is_fine();
+        check(&two_threads(
+            once,
+            "if (me == 1) exit(me);",
+            "atexit(handler);",
+            "",
+        ))
+        .is_fine();
         // Handlers see what the other threads have done.
         check(&two_threads(
             "static void last(void) { assert(shared == 1); }",

@@ -24,6 +24,7 @@ mod condition;
 mod exit;
 mod format;
 mod futex;
+mod handlers;
 mod heap;
 mod host;
 mod key;
@@ -60,6 +61,7 @@ pub(crate) fn entries() -> Vec<(&'static str, usize)> {
         clock::entries(),
         condition::entries(),
         exit::entries(),
+        handlers::entries(),
         heap::entries(),
         key::entries(),
         key::aliases(),

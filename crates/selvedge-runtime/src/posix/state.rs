@@ -9,7 +9,8 @@ use std::ffi::c_int;
 
 use selvedge_core::{Site, ThreadId};
 
-use super::exit::{ForcedUnwind, Handler};
+use super::exit::ForcedUnwind;
+use super::handlers::{Handler, Order};
 use super::key::{Key, Specific};
 use super::random::Generator;
 use crate::current;
@@ -72,6 +73,8 @@ pub(crate) struct Local {
     pub(crate) initialising: Vec<usize>,
     /// The buffers of its `pthread_cleanup_push`, the latest last.
     pub(crate) cleanups: Vec<usize>,
+    /// The exit handlers it has called.
+    pub(crate) called: Vec<Order>,
     /// What it gave to `pthread_exit`.
     pub(crate) result: usize,
     /// The exception that unwinds its stack then.
@@ -92,6 +95,7 @@ impl Local {
         woke_spuriously: false,
         initialising: Vec::new(),
         cleanups: Vec::new(),
+        called: Vec::new(),
         result: 0,
         unwinding: ForcedUnwind::NEW,
     };
@@ -145,6 +149,8 @@ pub(crate) struct Process {
     pub(crate) keys: Vec<Key>,
     /// What `exit` has to call.
     pub(crate) handlers: Vec<Handler>,
+    /// Where the program keeps the lock that the first thread takes that ends it.
+    pub(crate) exit_lock: usize,
     /// How many handlers were ever registered.
     pub(crate) registered: i64,
     /// Whether a thread was joined or detached by several others.
@@ -173,10 +179,7 @@ impl Process {
         let (main, keys, handlers) = &self.initial;
         let mut first = Some(main);
         for local in &mut self.locals {
-            match first.take() {
-                Some(main) => local.as_mut().clone_from(main),
-                None => local.clear(),
-            }
+            local.restore(first.take().unwrap_or(&NEW));
         }
         self.contended = false;
         self.keys.clone_from(keys);
@@ -184,20 +187,26 @@ impl Process {
     }
 }
 
+/// A thread that has not begun.
+static NEW: Local = Local::NEW;
+
 impl Local {
-    /// Back to a thread that has not begun, without giving memory back.
-    fn clear(&mut self) {
-        let mut old = std::mem::replace(self, Local::NEW);
-        old.held.clear();
-        old.specific.clear();
-        old.destructors.clear();
-        old.initialising.clear();
-        old.cleanups.clear();
-        self.held = old.held;
-        self.specific = old.specific;
-        self.destructors = old.destructors;
-        self.initialising = old.initialising;
-        self.cleanups = old.cleanups;
+    /// Becomes as `other`, without giving memory back.
+    fn restore(&mut self, other: &Local) {
+        self.errno = other.errno;
+        self.held.clone_from(&other.held);
+        self.specific.clone_from(&other.specific);
+        self.destructors.clone_from(&other.destructors);
+        self.keys = other.keys;
+        self.nanoseconds = other.nanoseconds;
+        self.random = other.random;
+        self.claim = other.claim;
+        self.second_claim = other.second_claim;
+        self.woke_spuriously = other.woke_spuriously;
+        self.initialising.clone_from(&other.initialising);
+        self.cleanups.clone_from(&other.cleanups);
+        self.called.clone_from(&other.called);
+        self.result = other.result;
     }
 }
 
@@ -211,6 +220,7 @@ static PROCESS: Shared = Shared(RefCell::new(Process {
     locals: Vec::new(),
     keys: Vec::new(),
     handlers: Vec::new(),
+    exit_lock: 0,
     registered: 0,
     contended: false,
     settled: Vec::new(),

@@ -107,6 +107,11 @@ pub fn check_cxx(source: &str) -> Checked {
     check_cxx_with(Settings::default(), source)
 }
 
+/// Checks a C++ program, built with g++, where another compiler would tell nothing new.
+pub fn check_cxx_once(source: &str, expect: impl FnOnce(&Checked)) {
+    expect(&check_cxx(source));
+}
+
 /// Checks a C++ program with every compiler there is; all must say the same.
 pub fn check_cxx_all(source: &str, mut expect: impl FnMut(&Checked)) {
     for build in Build::installed(&[GCC, CLANG]) {
