@@ -193,6 +193,28 @@ fn lazy_bpor_as_printed_loses_what_lies_behind_a_rejected_branch() {
     show(&program, 0, Form::Kept(Specimen::LazyRunningFirst), 6, 1);
 }
 
+/// A race that is two rejected steps away is not seen.
+#[test]
+fn lazy_bpor_needs_slack() {
+    let (lock, unlock) = (I::lock, I::unlock);
+    let (a, b) = (MUTEX, MUTEX + 1);
+    let mut program = Program::of_workers(vec![
+        vec![lock(b, 1), unlock(b), write(X, 1)],
+        vec![
+            lock(a, 2),
+            unlock(a),
+            lock(b, 2),
+            unlock(b),
+            lock(a, 2),
+            read(X),
+            unlock(a),
+        ],
+    ]);
+    let main = [lock(a, 0), unlock(a), lock(b, 0), read(X), unlock(b)];
+    program.threads[0].splice(2..2, main);
+    show(&program, 2, Form::Kept(Specimen::LazyWithoutSlack), 30, 1);
+}
+
 #[test]
 fn the_first_approximation_counts_too_much() {
     let program = Program::of_workers(vec![

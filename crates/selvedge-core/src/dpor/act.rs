@@ -134,6 +134,18 @@ impl Next {
         self.alternatives == 0 && self.act.location().is_some()
     }
 
+    /// How many ways it would have to go on where its location holds `value`.
+    pub(super) fn alternatives_at(&self, value: Value) -> u32 {
+        match self.op {
+            Op::Update { function, .. } => match function.apply(value) {
+                Effect::Choose(alternatives) => alternatives,
+                Effect::Write(_) | Effect::Keep => 1,
+                Effect::Block => 0,
+            },
+            _ => self.alternatives,
+        }
+    }
+
     /// The step as it would be where its location holds `value`; `None` if it had to wait there.
     pub(super) fn at_value(&self, value: Value) -> Option<Act> {
         let writes = match self.op {

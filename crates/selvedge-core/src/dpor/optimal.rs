@@ -94,8 +94,7 @@ impl OptimalDpor {
                     alternatives: 1,
                     value: step.before,
                 };
-                state.trace.reversal(i, &next, Some(k), &mut self.v);
-                self.wake_up(state, i);
+                self.wake_up(state, i, &next, Some(k));
             }
         }
         let mut places = std::mem::take(&mut state.places);
@@ -105,20 +104,26 @@ impl OptimalDpor {
             {
                 state.trace.races(&next, &mut places);
                 for &i in &places {
-                    state.trace.reversal(i, &next, None, &mut self.v);
-                    self.wake_up(state, i);
+                    self.wake_up(state, i, &next, None);
                 }
             }
         }
         state.places = places;
     }
 
-    /// Sees to it that `v` is explored from the node `i`, unless that was done before.
-    fn wake_up(&mut self, state: &State, i: Place) {
+    /// Sees to it that the reversal is explored from the node `i`, unless that was done before. The moved step
+    /// may have other alternatives there than where it was taken.
+    fn wake_up(&mut self, state: &State, i: Place, next: &Next, taken: Option<Place>) {
         let v = &mut self.v;
         let sleep = &state.node(i).sleep;
-        if !sleep.iter().any(|act| weak_initial(act, v)) {
-            insert(&mut self.trees[i], v);
+        for choice in 0..next.alternatives_at(state.trace.step(i).before) {
+            state.trace.reversal(i, next, taken, v);
+            if let Some(last) = v.last_mut() {
+                last.choice = choice;
+            }
+            if !sleep.iter().any(|act| weak_initial(act, v)) {
+                insert(&mut self.trees[i], v);
+            }
         }
     }
 }
