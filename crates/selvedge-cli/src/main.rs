@@ -8,6 +8,7 @@ mod explorer;
 mod interrupt;
 mod litmus;
 mod measure;
+mod output;
 mod place;
 mod problem;
 mod replay;

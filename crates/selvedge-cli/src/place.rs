@@ -15,3 +15,31 @@ pub(crate) fn shorten(path: &Path) -> String {
 pub(crate) fn is_system(path: &str) -> bool {
     path.starts_with("/usr/") || path.contains("/include/c++/")
 }
+
+/// A C++ name as it is written in the source; other names as they are.
+pub(crate) fn readable(name: &str) -> String {
+    // `f` would be demangled as well: it stands for `float`.
+    let mangled = Some(name).filter(|name| name.starts_with("_Z"));
+    let demangled = mangled.and_then(|name| addr2line::demangle(name, gimli::DW_LANG_C_plus_plus));
+    demangled.unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_cxx_are_demangled() {
+        assert_eq!(readable("f"), "f");
+        assert_eq!(readable("i"), "i");
+        assert_eq!(readable("_ZNSt6thread4joinEv"), "std::thread::join()");
+    }
+
+    #[test]
+    fn paths_below_the_current_directory_are_relative() {
+        let here = env::current_dir().unwrap();
+        assert_eq!(shorten(&here.join("a/b.c")), "a/b.c");
+        assert_eq!(shorten(Path::new("./b.c")), "b.c");
+        assert_eq!(shorten(Path::new("/usr/include/x.h")), "/usr/include/x.h");
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::output;
 use anstyle::{AnsiColor, Style};
 
 /// How the command ends. The numbers are part of its contract.
@@ -86,7 +87,7 @@ impl Problem {
 
     /// Shows it on standard error, in colour where that is a terminal.
     pub(crate) fn print(&self) {
-        anstream::eprint!("{self}");
+        output::complain(&self.to_string());
     }
 }
 
@@ -114,7 +115,7 @@ pub(crate) fn warn(message: &str) {
             labelled(f, "warning", AnsiColor::Yellow, self.0)
         }
     }
-    anstream::eprint!("{}", Warning(message));
+    output::complain(&Warning(message).to_string());
 }
 
 fn labelled(f: &mut fmt::Formatter<'_>, label: &str, colour: AnsiColor, text: &str) -> fmt::Result {

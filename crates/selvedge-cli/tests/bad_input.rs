@@ -157,10 +157,30 @@ fn a_function_that_is_nowhere() {
         words.contains("undefined reference to `missing'"),
         "{words}"
     );
-    assert!(
-        words.ends_with("error: the program does not link\n"),
-        "{words}"
+    let ending = "error: the program does not link\n\
+                  note: missing is defined in none of the files\n";
+    assert!(words.ends_with(ending), "{words}");
+}
+
+#[test]
+fn a_function_that_is_there_twice() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
+        "one.c",
+        "int f(void) { return 1; }\nint main(void) { return f(); }",
     );
+    sandbox.write("two.c", "int f(void) { return 2; }");
+    let outcome = sandbox.run(&["verify", "one.c", "two.c"]);
+    let ending = "error: the program does not link\nnote: f is defined more than once\n";
+    assert!(outcome.ends_with(2).stderr.ends_with(ending), "{outcome:?}");
+}
+
+#[test]
+fn a_reader_that_goes_away() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return *(int *)0; }");
+    let mut child = sandbox.command(&["verify", "program.c"]).spawn().unwrap();
+    drop(child.stdout.take());
+    sandbox.finish(child).ends_with(1);
 }
 
 #[test]

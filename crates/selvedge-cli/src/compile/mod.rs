@@ -5,6 +5,7 @@ mod compiler;
 mod flags;
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{IsTerminal, Read};
 use std::os::unix::process::CommandExt;
@@ -20,6 +21,7 @@ use tempfile::TempDir;
 use self::compiler::{Compiler, Family, Language};
 use self::support::Support;
 use crate::interrupt;
+use crate::output;
 use crate::problem::Problem;
 use crate::scan;
 
@@ -226,7 +228,7 @@ impl Toolchain {
             if !done.status.success() {
                 return Err(self.does_not_compile(source, done));
             }
-            eprint!("{}", done.words);
+            output::pass_on(&done.words);
             objects.push(Object {
                 source: source.path.clone(),
                 path: object(index),
@@ -283,7 +285,7 @@ impl Toolchain {
         if done.status.success() {
             return Ok(());
         }
-        Err(Problem::request("the program does not link").words(done.words))
+        Err(does_not_link(done.words))
     }
 }
 
@@ -318,6 +320,33 @@ fn run(mut command: Command) -> Result<Done, Problem> {
         status: output.status,
         words,
     })
+}
+
+/// What is wrong with a program whose parts do not fit together, in the linker's words and then in
+/// short: linkers call the files by the names that the compiler gave them.
+fn does_not_link(words: String) -> Problem {
+    let named = |before: &str| {
+        let names = words.split(before).skip(1).filter_map(|rest| {
+            let rest = rest.trim_start_matches(['`', '\'', '‘']);
+            let end = rest.find(['\'', '’', '\n', ';'])?;
+            Some(rest[..end].to_owned())
+        });
+        names.collect::<BTreeSet<String>>()
+    };
+    let mut problem = Problem::request("the program does not link");
+    for name in named("undefined reference to ")
+        .into_iter()
+        .chain(named("undefined symbol: "))
+    {
+        problem = problem.note(format!("{name} is defined in none of the files"));
+    }
+    for name in named("multiple definition of ")
+        .into_iter()
+        .chain(named("duplicate symbol: "))
+    {
+        problem = problem.note(format!("{name} is defined more than once"));
+    }
+    problem.words(words)
 }
 
 /// Compiled code that was not compiled here.

@@ -86,13 +86,13 @@ impl Binary {
         {
             while let Ok(Some(frame)) = frames.next() {
                 let location = frame.location.as_ref();
-                let name = frame.function.as_ref().and_then(|f| f.demangle().ok());
+                let name = frame.function.as_ref().and_then(|f| f.raw_name().ok());
                 places.push(Place {
                     file: location
                         .and_then(|l| l.file)
                         .map(|f| place::shorten(Path::new(f))),
                     line: location.and_then(|l| l.line),
-                    function: name.map(|name| name.into_owned()),
+                    function: name.map(|name| place::readable(&name)),
                 });
             }
         }
@@ -100,7 +100,7 @@ impl Binary {
         if places.is_empty() {
             let function = self
                 .symbol(address, true)
-                .map(|symbol| readable(&symbol.name));
+                .map(|symbol| place::readable(&symbol.name));
             places.push(Place {
                 function,
                 ..Place::default()
@@ -139,8 +139,8 @@ impl Binary {
         }
         let symbol = self.symbol(address, false)?;
         let name = match address - symbol.start {
-            0 => readable(&symbol.name),
-            offset => format!("{} +{offset}", readable(&symbol.name)),
+            0 => place::readable(&symbol.name),
+            offset => format!("{} +{offset}", place::readable(&symbol.name)),
         };
         Some(super::variables::Found {
             name,
@@ -153,7 +153,7 @@ impl Binary {
         let symbol = self
             .symbol(address, true)
             .filter(|symbol| symbol.start == address)?;
-        Some(readable(&symbol.name))
+        Some(place::readable(&symbol.name))
     }
 
     fn symbol(&self, address: u64, code: bool) -> Option<&Symbol> {
@@ -198,9 +198,4 @@ fn read_symbols(file: &File<'_>) -> Vec<Symbol> {
         .collect();
     symbols.sort_by_key(|symbol| (symbol.start, symbol.size));
     symbols
-}
-
-/// A C++ name as it is written in the source.
-fn readable(name: &str) -> String {
-    addr2line::demangle(name, gimli::DW_LANG_C_plus_plus).unwrap_or_else(|| name.to_owned())
 }

@@ -12,6 +12,7 @@ use super::table;
 use super::{Bug, Place, Report, Verdict, thread_name};
 use crate::args::{self, name_of};
 use crate::describe::title;
+use crate::output;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -68,7 +69,7 @@ fn quoted(word: &str) -> String {
 
 /// Prints the result of a check.
 pub(crate) fn print(report: &Report, next: &Next) {
-    anstream::print!("{}", text(report, next));
+    output::print(&text(report, next));
 }
 
 /// Prints the failure that a replay ended in.
@@ -82,7 +83,7 @@ pub(crate) fn print_replayed(bug: &Bug, trace: &Path, in_process: bool) {
              {DIM}      (then `break FUNCTION` or `break FILE:LINE`, and `run`){DIM:#}"
         );
     }
-    anstream::print!("{text}");
+    output::print(&text);
 }
 
 fn text(report: &Report, next: &Next) -> String {

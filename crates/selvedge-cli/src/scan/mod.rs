@@ -139,10 +139,9 @@ fn user_of(name: &str, objects: &[Object]) -> Option<String> {
     })
 }
 
-/// A C++ name as it is written in the source.
+/// A name as it is written in the source, marked as such.
 fn readable(name: &str) -> String {
-    let demangled = addr2line::demangle(name, gimli::DW_LANG_C_plus_plus);
-    format!("`{}`", demangled.as_deref().unwrap_or(name))
+    format!("`{}`", place::readable(name))
 }
 
 /// The inspection of one compiled file.
