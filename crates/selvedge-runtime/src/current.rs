@@ -374,6 +374,13 @@ pub(crate) fn fail(kind: FailureKind, message: String, site: Site) -> ! {
     fail_with(kind, message, site, None)
 }
 
+/// Reports a bug that has to do with what lies at `address`, which the message calls
+/// [`PLACE`](crate::problem::PLACE).
+pub(crate) fn fail_at(kind: FailureKind, message: String, address: usize, site: Site) -> ! {
+    with(|runtime| runtime.failure_place = address);
+    fail(kind, message, site)
+}
+
 /// Reports a bug that has a second party.
 pub(crate) fn fail_with(kind: FailureKind, message: String, site: Site, other: Option<Other>) -> ! {
     with(|runtime| {

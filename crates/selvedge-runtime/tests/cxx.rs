@@ -320,6 +320,25 @@ fn streams_and_containers_work() {
 }
 
 #[test]
+fn what_the_library_would_do_behind_the_program_is_refused() {
+    isolated(
+        "what_the_library_would_do_behind_the_program_is_refused",
+        || {
+            for (body, what) in [
+                ("int x; std::cin >> x; return x;", "reads input"),
+                (
+                    "std::ifstream file(\"data\"); return file.good();",
+                    "uses files",
+                ),
+            ] {
+                check_cxx(&program("#include <fstream>\n#include <iostream>\n", body))
+                    .is_refused(what);
+            }
+        },
+    );
+}
+
+#[test]
 fn random_devices_repeat() {
     isolated("random_devices_repeat", || {
         check_cxx_once(

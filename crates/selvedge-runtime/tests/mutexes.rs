@@ -163,7 +163,10 @@ fn misuse_of_a_mutex_is_a_bug() {
             "",
             "",
         ))
-        .has_bug(ObjectMisuse, "does not hold");
+        .has_bug(
+            ObjectMisuse,
+            "unlock of `m`, a mutex that the thread does not hold",
+        );
         check(&two_threads(
             global,
             "if (me == 1) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }

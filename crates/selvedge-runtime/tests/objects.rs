@@ -68,7 +68,7 @@ fn read_write_locks_have_all_their_forms() {
         check(&alone(&format!(
             "{RWLOCK} pthread_rwlock_rdlock(&l); pthread_rwlock_destroy(&l);"
         )))
-        .has_bug(ObjectMisuse, "read-write lock that is locked");
+        .has_bug(ObjectMisuse, "a read-write lock that is locked");
         check(&alone(&format!(
             "{RWLOCK} pthread_rwlock_rdlock(&l); pthread_rwlock_wrlock(&l);"
         )))

@@ -8,6 +8,7 @@ use selvedge_core::objects::{ObjectFunction, completes, generation};
 
 use super::object::Object;
 use super::program::{peek, poke, wipe};
+use crate::problem::PLACE;
 
 entry_points![
     pthread_barrier_init,
@@ -46,7 +47,9 @@ extern "C" fn pthread_barrier_wait(address: usize) -> c_int {
     let barrier = barrier(address);
     let parties = peek::<u32>(address + PARTIES_OFFSET);
     if parties == 0 {
-        barrier.misuse(format_args!("use of a barrier that was not initialised"));
+        barrier.misuse(format_args!(
+            "use of {PLACE}, a barrier that was not initialised"
+        ));
     }
     let arrival = barrier
         .step(ObjectFunction::BarrierArrive { parties }, AcqRel)

@@ -16,6 +16,8 @@ entry_points![
     time,
     timespec_get,
     clock,
+    times,
+    getrusage,
     nanosleep,
     clock_nanosleep,
     usleep,
@@ -130,6 +132,27 @@ extern "C" fn timespec_get(result: usize, base: c_int) -> c_int {
 extern "C" fn clock() -> c_long {
     const CLOCKS_PER_SECOND: u64 = 1_000_000;
     (read(libc::CLOCK_PROCESS_CPUTIME_ID) / (BILLION / CLOCKS_PER_SECOND)) as c_long
+}
+
+extern "C" fn times(result: usize) -> c_long {
+    const TICKS_PER_SECOND: u64 = 100;
+    let site = current::site();
+    let now = (read(libc::CLOCK_MONOTONIC) / (BILLION / TICKS_PER_SECOND)) as c_long;
+    if result != 0 {
+        program::write(result, [now, 0, 0, 0], site);
+    }
+    now
+}
+
+/// Only the processor time is told.
+extern "C" fn getrusage(_who: c_int, result: usize) -> c_int {
+    const WORDS: usize = size_of::<libc::rusage>() / 8;
+    let site = current::site();
+    let used = split(read(libc::CLOCK_PROCESS_CPUTIME_ID));
+    let mut words = [0; WORDS];
+    words[..2].copy_from_slice(&[used.tv_sec, used.tv_nsec / 1_000]);
+    program::write(result, words, site);
+    0
 }
 
 extern "C" fn nanosleep(duration: usize, _remaining: usize) -> c_int {

@@ -13,6 +13,7 @@ use super::program::{peek, poke, wipe};
 use super::state::local;
 use super::{clock, mutex};
 use crate::current;
+use crate::problem::PLACE;
 
 entry_points![
     pthread_cond_init,
@@ -98,8 +99,9 @@ pub(crate) fn broadcast(condition: Object) {
 /// Joins the waiters and gives the mutex back.
 fn enter(condition: Object, mutex: Object) -> u32 {
     if !mutex::is_held(mutex) {
-        let what = "wait on a condition variable without holding the mutex";
-        condition.misuse(format_args!("{what}"));
+        condition.misuse(format_args!(
+            "wait on {PLACE}, a condition variable, without holding the mutex"
+        ));
     }
     let outcome = condition.step(ObjectFunction::ConditionEnqueue, Relaxed);
     let Some(slot) = free_slot(outcome.read) else {

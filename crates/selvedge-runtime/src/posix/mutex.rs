@@ -13,6 +13,7 @@ use super::object::Object;
 use super::program::{peek, poke, wipe};
 use super::state::local;
 use crate::current;
+use crate::problem::PLACE;
 
 entry_points![
     pthread_mutex_init,
@@ -143,7 +144,7 @@ pub(crate) fn unlock(mutex: Object) -> c_int {
             return EPERM;
         }
         mutex.misuse(format_args!(
-            "unlock of a mutex that the thread does not hold"
+            "unlock of {PLACE}, a mutex that the thread does not hold"
         ));
     }
     if local(|local| local.drop_hold(mutex.address)) {

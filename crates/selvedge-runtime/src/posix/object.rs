@@ -6,6 +6,7 @@ use selvedge_core::{FailureKind, Function, MemoryOrder, Op, Outcome, Site, Width
 
 use super::program;
 use crate::current;
+use crate::problem::PLACE;
 
 /// A synchronisation object of the program, during one call on it.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +86,7 @@ impl Object {
     fn revive(self) {
         let word = self.word();
         if word == self.grave() {
-            self.misuse(format_args!("use of a destroyed {}", self.noun));
+            self.misuse(format_args!("use of {PLACE}, a destroyed {}", self.noun));
         }
         self.initialise(word);
     }
@@ -125,7 +126,10 @@ impl Object {
     pub(crate) fn destroy(self, in_use: impl Fn(Value) -> bool, how: &str) {
         let outcome = self.step(ObjectFunction::Destroy, MemoryOrder::AcqRel);
         if in_use(outcome.read) {
-            self.misuse(format_args!("destruction of a {} {how}", self.noun));
+            self.misuse(format_args!(
+                "destruction of {PLACE}, a {} {how}",
+                self.noun
+            ));
         }
         match self.width.0 {
             4 => program::poke(self.address, self.grave() as u32),
@@ -133,8 +137,9 @@ impl Object {
         }
     }
 
-    /// Reports a use against the rules.
+    /// Reports a use against the rules; the message may call the object [`PLACE`].
     pub(crate) fn misuse(self, what: std::fmt::Arguments<'_>) -> ! {
-        current::fail(FailureKind::ObjectMisuse, what.to_string(), self.site)
+        let what = what.to_string();
+        current::fail_at(FailureKind::ObjectMisuse, what, self.address, self.site)
     }
 }

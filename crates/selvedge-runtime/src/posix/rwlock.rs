@@ -10,6 +10,7 @@ use super::clock;
 use super::object::Object;
 use super::program::{poke, wipe};
 use super::state::{Held, local};
+use crate::problem::PLACE;
 
 entry_points![
     pthread_rwlock_init,
@@ -148,7 +149,7 @@ extern "C" fn pthread_rwlock_unlock(address: usize) -> c_int {
     let lock = rwlock(address);
     let Some(held) = held(lock) else {
         lock.misuse(format_args!(
-            "unlock of a read-write lock that the thread does not hold"
+            "unlock of {PLACE}, a read-write lock that the thread does not hold"
         ));
     };
     local(|local| local.drop_hold(address));

@@ -9,6 +9,7 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 use super::object::Object;
 use super::state::local;
 use crate::current;
+use crate::problem::PLACE;
 
 entry_points![
     pthread_spin_init,
@@ -55,7 +56,7 @@ extern "C" fn pthread_spin_unlock(address: usize) -> c_int {
     let lock = spin_lock(address);
     if local(|local| local.find(address).is_none()) {
         lock.misuse(format_args!(
-            "unlock of a spin lock that the thread does not hold"
+            "unlock of {PLACE}, a spin lock that the thread does not hold"
         ));
     }
     local(|local| local.drop_hold(address));

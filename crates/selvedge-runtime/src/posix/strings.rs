@@ -35,6 +35,8 @@ entry_points![
     strpbrk,
     strtok_r,
     strsep,
+    strlcpy,
+    strlcat,
     __strcpy_chk,
     __stpcpy_chk,
     __strncpy_chk,
@@ -318,6 +320,28 @@ extern "C" fn strsep(place: usize, set: usize) -> usize {
     }
     program::store_word(place, if more { end + 1 } else { 0 }, site);
     token
+}
+
+extern "C" fn strlcpy(to: usize, from: usize, size: usize) -> usize {
+    copy_bounded(to, from, size, current::site())
+}
+
+extern "C" fn strlcat(to: usize, from: usize, size: usize) -> usize {
+    let site = current::site();
+    let used = bounded_length(to, size);
+    current::touch(to, size.min(used + 1), false, site);
+    used + copy_bounded(to + used, from, size - used, site)
+}
+
+/// Copies what fits into `size` bytes with an end; the length of the whole string.
+fn copy_bounded(to: usize, from: usize, size: usize, site: Site) -> usize {
+    let length = read_length(from, site);
+    if size > 0 {
+        let fits = length.min(size - 1);
+        copy(to, from, fits, site);
+        program::write::<u8>(to + fits, 0, site);
+    }
+    length
 }
 
 extern "C" fn __strcpy_chk(to: usize, from: usize, room: usize) -> usize {

@@ -23,6 +23,8 @@ const NONDETERMINISM: &str =
 const OBJECTS: &str = "named objects are not modelled; use an unnamed one";
 const ENVIRONMENT: &str = "changes the environment, which is not modelled; use a variable";
 const WIDE_OUTPUT: &str = "wide output is not modelled; use printf";
+const JOINS: &str = "a join that does not wait is not modelled; use pthread_join, or a flag";
+const STACKS: &str = "stacks belong to the runtime; use pthread_attr_setstacksize or nothing";
 const TIMERS: &str = "timers are not modelled; use a thread that sleeps";
 
 const GROUPS: &[Group] = &[
@@ -71,6 +73,15 @@ const GROUPS: &[Group] = &[
             signal bsd_signal sigaction sigprocmask pthread_sigmask sigsuspend sigwait sigwaitinfo \
             sigtimedwait sigqueue pthread_sigqueue sigaltstack signalfd pause alarm ualarm killpg tgkill \
             siginterrupt sigpending __sysv_signal",
+    },
+    Group {
+        reason: JOINS,
+        names: "pthread_tryjoin_np pthread_timedjoin_np pthread_clockjoin_np",
+    },
+    Group {
+        reason: STACKS,
+        names: "pthread_getattr_np pthread_attr_setstack pthread_attr_getstack \
+            pthread_attr_setstackaddr pthread_attr_getstackaddr sigstack",
     },
     Group {
         reason: TIMERS,
