@@ -1,7 +1,7 @@
 //! The one list of what the program under test may call in the runtime.
 //!
 //! Each module contributes its part. The list yields both the assembly stubs that are linked into
-//! the program ([`crate::support::stub_assembly`]) and the table in the [gate](crate::gate) that
+//! the program ([`crate::support::stub_assembly`]) and the table in the [`crate::gate`] that
 //! they jump through.
 
 use std::borrow::Cow;

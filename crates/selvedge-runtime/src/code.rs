@@ -36,12 +36,6 @@ pub(crate) fn writes(access: OpAccess) -> bool {
     matches!(access, Write | CondWrite | ReadWrite | ReadCondWrite)
 }
 
-/// Whether an access reads.
-pub(crate) fn reads(access: OpAccess) -> bool {
-    use OpAccess::{CondRead, Read, ReadCondWrite, ReadWrite};
-    matches!(access, Read | CondRead | ReadWrite | ReadCondWrite)
-}
-
 /// Whether the code from `from` up to the call that returns to `to` may have written `target`.
 ///
 /// gcc announces the copy of an aggregate as a write, then a read, and then makes it: between the

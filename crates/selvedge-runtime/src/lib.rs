@@ -3,7 +3,6 @@
 //! The program is compiled with the compiler's ThreadSanitizer instrumentation, linked into a shared
 //! object together with small stubs that jump through a table (see [`support`]), loaded into this
 //! process, and run on fibers. [`NativeMachine`] drives it through [`selvedge_core::Machine`].
-#![allow(dead_code)]
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("Selvedge runs programs on x86-64 Linux only");

@@ -102,7 +102,7 @@ pub(crate) struct Function {
     pub(crate) name: String,
 }
 
-/// What the file says; addresses are relative to the load base until [`Image::load`] has placed it.
+/// What the file says; addresses are relative to the load base until [`Image::place`] has made them real.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
     pub(crate) base: usize,

@@ -136,6 +136,12 @@ impl NativeMachine {
         with(|runtime| runtime.parking = on);
     }
 
+    /// Goes on counting executions at `number`, for tests of what happens when numbers run out.
+    #[doc(hidden)]
+    pub fn set_execution(&mut self, number: u32) {
+        with(|runtime| runtime.run = number);
+    }
+
     /// The address the program was loaded at: sites minus this are addresses in its file.
     pub fn load_base(&self) -> u64 {
         with(|runtime| runtime.image.base as u64)

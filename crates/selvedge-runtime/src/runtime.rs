@@ -129,6 +129,8 @@ pub(crate) fn uninstall() {
     // SAFETY: called by the machine that owns the program, outside of `with`.
     if let Some(runtime) = unsafe { &mut *RUNTIME.0.get() } {
         runtime.phase = Phase::Host;
+        // Loading the same file again would find its globals as they are now.
+        runtime.snapshot.restore();
         runtime.snapshot.release();
     }
 }

@@ -111,6 +111,18 @@ fn a_plain_access_races_with_an_atomic_one_if_either_writes() {
     );
 }
 
+/// Only gcc leaves this to the callback.
+#[test]
+fn what_a_compare_exchange_expects_can_race() {
+    isolated("what_a_compare_exchange_expects_can_race", || {
+        let globals = "atomic_int x; int e = 0;";
+        let exchange = "atomic_compare_exchange_strong(&x, &e, 6)";
+        race_in_every_interleaving(&program(globals, exchange, "e = 1"));
+        race_in_every_interleaving(&program("atomic_int x; int e = 3;", exchange, "int f = e"));
+        no_race(&program(globals, exchange, "int f = e"));
+    });
+}
+
 #[test]
 fn synchronisation_orders_accesses() {
     isolated("synchronisation_orders_accesses", || {

@@ -234,6 +234,65 @@ fn the_number_of_threads_has_a_limit() {
     });
 }
 
+/// What is left of older executions is forgotten when their numbers are used again.
+#[test]
+fn the_numbers_of_executions_may_run_out() {
+    isolated("the_numbers_of_executions_may_run_out", || {
+        let source = "
+            #include <pthread.h>
+            #include <stdatomic.h>
+            #include <stdlib.h>
+            atomic_int x;
+            int y, *z;
+            pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+            static void *worker(void *p) {
+                pthread_mutex_lock(&m);
+                y++;
+                pthread_mutex_unlock(&m);
+                atomic_fetch_add(&x, 1);
+                return 0;
+            }
+            int main(void) {
+                pthread_t a;
+                z = malloc(4);
+                *z = 7;
+                pthread_create(&a, 0, worker, 0);
+                worker(0);
+                pthread_join(a, 0);
+                if (x != 2 || y != 2 || *z != 7) abort();
+                free(z);
+                return 0;
+            }";
+        let program = Program::build(GCC, source);
+        let mut machine = program.load(Settings::default());
+        let mut expected = None;
+        for number in [u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+            machine.set_execution(number);
+            for _ in 0..4 {
+                let count = every_interleaving(&mut machine, |machine, _| {
+                    assert_eq!(end(machine), End::Complete, "{:?}", machine.failure());
+                });
+                assert_eq!(*expected.get_or_insert(count), count);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_program_that_is_loaded_again_starts_afresh() {
+    isolated("a_program_that_is_loaded_again_starts_afresh", || {
+        let source = "#include <stdlib.h>
+            int x = 1, large[9999];
+            int main(void) { if (x++ != 1 || large[5000]++) abort(); return 0; }";
+        let program = Program::build(GCC, source);
+        for _ in 0..3 {
+            let mut machine = program.load(Settings::default());
+            Driver::first(&mut machine);
+            assert_eq!(end(&machine), End::Complete, "{:?}", machine.failure());
+        }
+    });
+}
+
 #[test]
 fn one_program_at_a_time() {
     isolated("one_program_at_a_time", || {

@@ -3,10 +3,13 @@
 use std::ffi::c_int;
 
 use selvedge_core::op::Rmw;
-use selvedge_core::{Function, MemoryOrder, Op, Value, Width};
+use selvedge_core::{Function, MemoryOrder, Op, Site, Value, Width};
 
 use crate::abi::{Entry, Export};
 use crate::current;
+use crate::memory;
+use crate::runtime::with;
+use crate::tsan::plain;
 
 /// The order behind the ABI's number.
 fn order(number: c_int) -> MemoryOrder {
@@ -51,6 +54,25 @@ fn update(address: usize, width: u8, rmw: Rmw, orders: (MemoryOrder, MemoryOrder
     .read
 }
 
+/// The value that a compare-exchange wants to see. gcc passes its address and announces nothing:
+/// where others can reach it, it is a plain read.
+fn expected_value(address: usize, width: u8, site: Site) -> Value {
+    if with(|runtime| runtime.on_own_stack(address)) {
+        memory::read(address, width)
+    } else {
+        plain::load(address, width, site)
+    }
+}
+
+/// Puts the value that a failed compare-exchange found where it was told what to expect.
+fn set_expected_value(address: usize, width: u8, value: Value, site: Site) {
+    if with(|runtime| runtime.on_own_stack(address)) {
+        memory::write(address, width, value);
+    } else {
+        plain::store(address, width, value, site);
+    }
+}
+
 extern "C" fn thread_fence(number: c_int) {
     let site = current::site();
     current::perform(
@@ -93,14 +115,13 @@ macro_rules! width {
                 success: c_int,
                 failure: c_int,
             ) -> c_int {
-                // SAFETY: the compiler passes a pointer to the expected value.
-                let wanted = unsafe { expected.read_unaligned() };
+                let site = current::site();
+                let wanted = expected_value(expected.addr(), $bytes, site) as $type;
                 let found = compare_exchange_value(address, wanted, desired, success, failure);
                 if found == wanted {
                     return 1;
                 }
-                // SAFETY: as above.
-                unsafe { expected.write_unaligned(found) };
+                set_expected_value(expected.addr(), $bytes, Value::from(found), site);
                 0
             }
 

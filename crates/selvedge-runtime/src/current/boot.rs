@@ -1,0 +1,51 @@
+//! Operations of constructors, which are performed at once.
+
+use selvedge_core::{Effect, Location, Op, Outcome, Site};
+
+use super::refuse;
+use crate::memory;
+use crate::runtime::with;
+
+/// While constructors run there is one thread, and memory is what it says.
+pub(super) fn perform_natively(op: Op, site: Site) -> Outcome {
+    let at = |location: Location| with(|runtime| *runtime.locations.entry(location));
+    match op {
+        Op::Load { at: location, .. } => {
+            let entry = at(location);
+            Outcome {
+                read: memory::read(entry.address, entry.width),
+                wrote: None,
+            }
+        }
+        Op::Store {
+            at: location,
+            value,
+            ..
+        } => {
+            let entry = at(location);
+            memory::write(entry.address, entry.width, value);
+            Outcome::default()
+        }
+        Op::Update {
+            at: location,
+            function,
+            ..
+        } => {
+            let entry = at(location);
+            let read = memory::read(entry.address, entry.width);
+            let wrote = match function.apply(read) {
+                Effect::Write(value) => Some(value),
+                Effect::Keep => None,
+                Effect::Choose(_) => Some(function.choose(read, 0)),
+                Effect::Block => refuse("waiting before `main`".to_owned(), site),
+            };
+            if let Some(value) = wrote {
+                memory::write(entry.address, entry.width, value);
+            }
+            Outcome { read, wrote }
+        }
+        Op::Fence { .. } | Op::JoinAll => Outcome::default(),
+        Op::Create { .. } | Op::Join { .. } => refuse("threads before `main`".to_owned(), site),
+        Op::Choose { .. } => refuse("choices before `main`".to_owned(), site),
+    }
+}

@@ -1,0 +1,158 @@
+//! How threads begin and end.
+
+use std::ffi::c_void;
+
+use selvedge_core::failure::Other;
+use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop, ThreadId};
+
+use super::{booting, perform, settle_now, site};
+use crate::arena::pointer;
+use crate::fiber::{self, Start};
+use crate::gate::gate;
+use crate::posix;
+use crate::runtime::{Phase, with};
+
+/// The number that the next [`spawn`] of the running thread will return; the program may store it
+/// where the new thread reads it.
+pub(crate) fn next_thread() -> ThreadId {
+    match with(|runtime| runtime.next_child()) {
+        Ok(child) => ThreadId(child as u32),
+        Err(why) => refuse(why, site()),
+    }
+}
+
+/// Starts a thread: creates its fiber and performs the [`Op::Create`].
+pub(crate) fn spawn(
+    start: unsafe extern "C" fn(*mut c_void) -> *mut c_void,
+    argument: *mut c_void,
+    site: Site,
+) -> ThreadId {
+    if booting() {
+        refuse("threads before `main`".to_owned(), site);
+    }
+    let child = next_thread();
+    with(|runtime| {
+        let thread = runtime.current();
+        thread.published |= thread.slot.contains(argument.addr());
+    });
+    perform(Op::Create { child }, site);
+    // SAFETY: on x86-64, a function that ignores its further arguments can be called with them.
+    let start: Start = unsafe { std::mem::transmute(start) };
+    with(|runtime| {
+        let parent = runtime.running;
+        runtime.threads[parent].spawned += 1;
+        let child = child.index();
+        runtime.begin_thread(child);
+        let (young, old) = runtime.pair(child, parent);
+        young.clock.copy_from_slice(&old.clock);
+        young.clock[child] = 0;
+        let top = young.slot.stack_top;
+        // SAFETY: the slot is committed, aligned to pages, and nothing runs on it.
+        young.context = unsafe { fiber::prepare(top, start, (argument, 0, 0), posix::after_start) };
+    });
+    child
+}
+
+/// Prepares main's fiber.
+pub(crate) fn start_main() {
+    with(|runtime| {
+        runtime.begin_thread(0);
+        // SAFETY: the address of the program's `main`; further arguments do no harm.
+        let start: Start = unsafe { std::mem::transmute(runtime.image.main) };
+        let thread = &mut runtime.threads[0];
+        let arguments = thread.slot.stack_top - 64;
+        let name = arguments + 32;
+        // SAFETY: the top of a committed stack that nothing runs on.
+        unsafe {
+            pointer::<[usize; 4]>(arguments).write([name, 0, 0, 0]);
+            pointer::<[u8; 8]>(name).write(*b"program\0");
+        }
+        let count = pointer(1);
+        // SAFETY: as above, below the arguments.
+        thread.context = unsafe {
+            let words = (count, arguments, arguments + 16);
+            fiber::prepare(arguments, start, words, posix::after_main)
+        };
+    });
+}
+
+/// Ends the running thread with `result`, which a join returns.
+pub(crate) fn finish(result: *mut c_void) -> ! {
+    settle_now();
+    with(|runtime| runtime.current().result = result);
+    stop(Stop::Finished, site())
+}
+
+/// The result of a thread that has finished (ask after an [`Op::Join`]).
+pub(crate) fn result(thread: ThreadId) -> *mut c_void {
+    with(|runtime| runtime.threads[thread.index()].result)
+}
+
+/// Ends the process as far as the running thread is concerned.
+pub(crate) fn exit() -> ! {
+    stop(Stop::Exited, site())
+}
+
+/// Ends the execution: an assumption does not hold.
+pub(crate) fn assume_false() -> ! {
+    stop(Stop::Assumed, site())
+}
+
+/// Reports a bug at `site` and stops the thread.
+pub(crate) fn fail(kind: FailureKind, message: String, site: Site) -> ! {
+    fail_with(kind, message, site, None)
+}
+
+/// Reports a bug that has to do with what lies at `address`, which the message calls
+/// [`PLACE`](crate::problem::PLACE).
+pub(crate) fn fail_at(kind: FailureKind, message: String, address: usize, site: Site) -> ! {
+    with(|runtime| runtime.failure_place = address);
+    fail(kind, message, site)
+}
+
+/// Reports a bug that has a second party.
+pub(crate) fn fail_with(kind: FailureKind, message: String, site: Site, other: Option<Other>) -> ! {
+    with(|runtime| {
+        let thread = ThreadId(runtime.running as u32);
+        runtime.failure.get_or_insert(Failure {
+            kind,
+            message,
+            thread,
+            site,
+            other,
+        });
+    });
+    stop(Stop::Failed, site)
+}
+
+/// Gives up on this program, naming what is not modelled.
+pub(crate) fn refuse(what: String, site: Site) -> ! {
+    with(|runtime| {
+        runtime.refusal.get_or_insert(what);
+    });
+    stop(Stop::Refused, site)
+}
+
+/// Stops the running thread for good.
+pub(super) fn stop(stop: Stop, site: Site) -> ! {
+    let host = with(|runtime| {
+        assert!(
+            runtime.phase != Phase::Host,
+            "the program cannot stop: it is not running"
+        );
+        let host = runtime.host;
+        runtime.deferred = None;
+        runtime.deferred_parts.clear();
+        let thread = runtime.current();
+        thread.pending = Pending::Stopped(stop);
+        thread.site = site.0 as usize;
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe {
+            (*gate()).attention = 0;
+            thread.reached((*gate()).stack_pointer.max(thread.slot.stack_low));
+        }
+        host
+    });
+    // SAFETY: the host is suspended where it started this thread (or the constructors).
+    unsafe { fiber::leave_to(host) }
+}

@@ -1,0 +1,124 @@
+//! The memory of the program, as far as libc accesses it on the program's behalf.
+
+use std::ffi::c_void;
+
+use selvedge_core::{Location, MemoryOrder, Op, Site, ThreadId, Value, Width};
+
+use super::perform;
+use crate::access::{Access, Step};
+use crate::arena::pointer;
+use crate::locations::Kind;
+use crate::memory;
+use crate::problem::{report, report_free};
+use crate::runtime::with;
+use crate::shadow::Kind as AccessKind;
+use crate::tsan::plain::{self, By};
+
+/// The location of `width` bytes of memory at `address`.
+pub(crate) fn location(address: usize, width: Width) -> Location {
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, width.0, Kind::Memory)
+    })
+}
+
+/// The location of the synchronisation object at `address`. Its state before the first visible
+/// operation is the number of `width` bytes (4: once, spin lock, static guard; 8: the others)
+/// stored there.
+pub(crate) fn object(address: usize, width: Width) -> Location {
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, width.0, Kind::Object)
+    })
+}
+
+/// The queue of those who wait for the word at `address`, which knows nothing of the queue: empty
+/// at first.
+pub(crate) fn queue(address: usize) -> Location {
+    with(|runtime| {
+        runtime
+            .locations
+            .number(&runtime.shadow, address, 4, Kind::Queue)
+    })
+}
+
+/// (Re)initialises the object at `address` with abstract state `value`: a plain write as far as
+/// races are concerned, a visible store if the object was used before in this execution.
+pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: Site) {
+    let size = usize::from(width.0);
+    let access = Access {
+        address,
+        size,
+        kind: AccessKind::PlainWrite,
+        site: site.0 as usize,
+    };
+    match with(|runtime| runtime.initialise(access)) {
+        Step::Go => memory::write(address, width.0, Value::from(value)),
+        Step::Event => {
+            let (at, value) = (object(address, width), Value::from(value));
+            perform(
+                Op::Store {
+                    at,
+                    value,
+                    order: MemoryOrder::Relaxed,
+                },
+                site,
+            );
+        }
+        Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// A plain access of `size` bytes that the compiler did not announce (made by a libc function on
+/// the program's behalf).
+pub(crate) fn touch(address: usize, size: usize, write: bool, site: Site) {
+    plain::range(address, size, write, site, By::Library);
+}
+
+/// A plain store of `width` bytes that the compiler did not announce: an event where a store in the
+/// program would be one.
+pub(crate) fn store(address: usize, width: Width, value: u64, site: Site) {
+    plain::store(address, width.0, Value::from(value), site);
+}
+
+/// Allocates from the running thread's heap; `None` when the limit is reached.
+pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut c_void> {
+    with(|runtime| {
+        let left = runtime
+            .settings
+            .heap_limit
+            .saturating_sub(runtime.heap_used);
+        if size > left {
+            return None;
+        }
+        let index = runtime.running;
+        let thread = &mut runtime.threads[index];
+        thread.spin.effect();
+        let before = thread.heap.used();
+        let start = thread
+            .heap
+            .take(size, alignment, (ThreadId(index as u32), site))?;
+        runtime.heap_used += thread.heap.used() - before;
+        Some(pointer(start))
+    })
+}
+
+/// Frees a block; reports double and bad frees, and accesses that nothing orders before it.
+pub(crate) fn release(block: *mut c_void, site: Site) {
+    if !block.is_null()
+        && let Err(problem) = with(|runtime| runtime.free(block.addr(), site))
+    {
+        report_free(problem, block.addr(), site);
+    }
+}
+
+/// The size of a live block, `None` if `block` is not the start of one.
+pub(crate) fn block_size(block: *mut c_void) -> Option<usize> {
+    with(|runtime| {
+        let found = runtime.block_near(block.addr())?;
+        let live = found.start as usize == block.addr() && found.freed.is_none();
+        live.then_some(found.size as usize)
+    })
+}

@@ -1,0 +1,177 @@
+//! What code that runs on a fiber may ask of the runtime: the interface between the machine's
+//! insides and the ABI functions (ThreadSanitizer callbacks, pthreads, libc) that the program
+//! under test calls.
+
+mod boot;
+mod lifecycle;
+mod memory;
+
+pub(crate) use lifecycle::{
+    assume_false, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result, spawn,
+    start_main,
+};
+pub(crate) use memory::{
+    allocate, block_size, initialise_object, location, object, queue, release, store, touch,
+};
+
+use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId};
+
+use crate::fiber;
+use crate::gate::gate;
+use crate::problem::report;
+use crate::runtime::{Phase, with};
+use crate::tsan::settle;
+use crate::visible::Obstacle;
+use boot::perform_natively;
+use lifecycle::stop;
+
+/// The thread whose fiber is running.
+pub(crate) fn thread() -> ThreadId {
+    with(|runtime| ThreadId(runtime.running as u32))
+}
+
+/// Whether the program's constructors are still running (no fibers yet; everything is executed
+/// at once and natively).
+#[inline(always)]
+pub(crate) fn booting() -> bool {
+    with(|runtime| runtime.phase != Phase::Fiber)
+}
+
+/// Where the program called into the runtime. Ask at the entry: program code that runs later (a
+/// callback) overwrites it.
+#[inline(always)]
+pub(crate) fn site() -> Site {
+    // SAFETY: the gate is mapped while a program is loaded.
+    Site(unsafe { (*gate()).site } as u64)
+}
+
+/// The program's stack pointer when it called into the runtime.
+pub(crate) fn stack_pointer() -> usize {
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stack_pointer }
+}
+
+/// The upper end of the running thread's stack.
+pub(crate) fn stack_top() -> usize {
+    with(|runtime| runtime.current().slot.stack_top)
+}
+
+/// Whether `thread` has been created in this execution.
+pub(crate) fn exists(thread: ThreadId) -> bool {
+    with(|runtime| runtime.exists(thread.index()))
+}
+
+/// The number of events that happen before the present point of the running thread: grows along
+/// happens-before and does not depend on the interleaving.
+pub(crate) fn clock_sum() -> u64 {
+    with(|runtime| {
+        runtime
+            .current()
+            .clock
+            .iter()
+            .map(|&count| u64::from(count))
+            .sum()
+    })
+}
+
+/// The present moment of the running thread, to be asked about later.
+pub(crate) fn moment() -> (ThreadId, u32) {
+    with(|runtime| {
+        let running = runtime.running;
+        (
+            ThreadId(running as u32),
+            runtime.threads[running].clock[running],
+        )
+    })
+}
+
+/// Whether a moment happens before the present point of the running thread.
+pub(crate) fn knows((thread, epoch): (ThreadId, u32)) -> bool {
+    with(|runtime| thread.index() == runtime.running || runtime.view().knows(thread.index(), epoch))
+}
+
+/// Whether waiting on a condition variable may end without a signal.
+pub(crate) fn spurious_wakeups() -> bool {
+    with(|runtime| runtime.settings.spurious_wakeups)
+}
+
+/// Stops before `op`, lets the explorer decide, and returns what it decided.
+#[inline]
+pub(crate) fn perform(op: Op, site: Site) -> Outcome {
+    if booting() {
+        return perform_natively(op, site);
+    }
+    settle_now();
+    let at = site.0 as usize;
+    match with(|runtime| runtime.arrive(&op, at)) {
+        Ok(()) => {}
+        Err(Obstacle::Problem(problem, access)) => report(problem, access),
+        Err(Obstacle::Spinning(since)) => stop(Stop::Spinning { since }, site),
+        Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
+    }
+    let outcome = suspend(op, site);
+    match with(|runtime| runtime.performed(&op, outcome, at)) {
+        Ok(None) => {}
+        Ok(Some(write)) => crate::memory::write(write.address, write.width, write.value),
+        Err((problem, access)) => report(problem, access),
+    }
+    outcome
+}
+
+/// Gives control to the explorer until it resumes the running thread.
+#[inline(always)]
+fn suspend(op: Op, site: Site) -> Outcome {
+    let (save, host) = with(|runtime| {
+        let host = runtime.host;
+        let thread = runtime.current();
+        thread.pending = Pending::Op(op);
+        thread.site = site.0 as usize;
+        (&raw mut thread.context, host)
+    });
+    // SAFETY: the host is suspended in `resume`; `save` belongs to the running thread. The threads
+    // may move while this one is suspended, but `save` is used only before that.
+    unsafe { fiber::switch(save, host) };
+    forget_entry();
+    with(|runtime| runtime.current().outcome)
+}
+
+/// Whatever the gate noted does not describe the running thread any more.
+pub(crate) fn forget_entry() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stack_pointer = 0 };
+}
+
+/// What functions of libc may use of the stack below their caller.
+const DEEP: usize = 16 << 10;
+
+/// Notes that the thread did something a pure iteration cannot do (allocation, output, …).
+pub(crate) fn impure() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    let stack_pointer = unsafe { (*gate()).stack_pointer };
+    with(|runtime| {
+        let thread = runtime.current();
+        thread.spin.effect();
+        if stack_pointer != 0 {
+            thread.reached(
+                stack_pointer
+                    .saturating_sub(DEEP)
+                    .max(thread.slot.stack_low),
+            );
+        }
+    });
+}
+
+/// Performs a store that was announced and is still to be performed. Entries through a stub do that
+/// by themselves.
+#[inline(always)]
+pub(crate) fn settle_now() {
+    // SAFETY: the gate is mapped while a program is loaded.
+    if unsafe { (*gate()).attention } != 0 {
+        settle::now();
+    }
+}
+
+/// Whether the program's output is shown (on replay) rather than swallowed.
+pub(crate) fn output_shown() -> bool {
+    with(|runtime| runtime.settings.show_output)
+}
