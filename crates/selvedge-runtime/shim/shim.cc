@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #define HIDDEN __attribute__((visibility("hidden")))
+#define SITE reinterpret_cast<std::uintptr_t>(__builtin_return_address(0))
 
 extern "C" {
 [[noreturn]] void selvedge_uncaught(const char *type, const char *what);
@@ -38,6 +39,62 @@ extern "C" void selvedge_terminate_handler() {
     if (const std::type_info *type = abi::__cxa_current_exception_type())
         uncaught(*type);
     selvedge_terminate();
+}
+
+/* ---- exceptions that threads share ------------------------------------------------------------ */
+
+/*
+ * A thrown object that several threads refer to is destroyed by the last of them, which libstdc++
+ * finds out with a counter that the runtime does not see. So giving up a reference is made visible
+ * here, wherever the object may be shared: it was taken with std::current_exception, or it came
+ * through std::rethrow_exception. (The linker leads calls of X to __wrap_X, and those of __real_X
+ * to X.)
+ */
+namespace {
+
+/* The header in front of a thrown object, as the C++ ABI lays it out for this machine. */
+struct Header {
+    void *primary; /* of a rethrown exception; of an original one, its type */
+    char others[72];
+    std::uint64_t kind;
+    char rest[24];
+};
+static_assert(sizeof(Header) == 112, "the thrown object follows its header");
+
+const std::uint64_t ORIGINAL = 0x474e5543432b2b00, RETHROWN = ORIGINAL + 1;
+
+Header *caught() { return *reinterpret_cast<Header **>(abi::__cxa_get_globals()); }
+
+} // namespace
+
+extern "C" {
+void selvedge_share_exception(void *thrown);
+void selvedge_release_exception(void *thrown, bool rethrown, std::uintptr_t site);
+
+void __real___cxa_end_catch();
+HIDDEN void __wrap___cxa_end_catch() {
+    Header *header = caught();
+    if (header && header->kind == ORIGINAL)
+        selvedge_release_exception(header + 1, false, SITE);
+    if (header && header->kind == RETHROWN)
+        selvedge_release_exception(header->primary, true, SITE);
+    __real___cxa_end_catch();
+}
+
+void **__real__ZSt17current_exceptionv(void **result);
+HIDDEN void **__wrap__ZSt17current_exceptionv(void **result) {
+    __real__ZSt17current_exceptionv(result);
+    if (*result)
+        selvedge_share_exception(*result);
+    return result;
+}
+
+void __real__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(void **pointer);
+HIDDEN void __wrap__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(void **pointer) {
+    if (*pointer)
+        selvedge_release_exception(*pointer, true, SITE);
+    __real__ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(pointer);
+}
 }
 
 /* ---- futures --------------------------------------------------------------------------------- */

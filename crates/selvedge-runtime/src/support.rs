@@ -21,6 +21,18 @@ pub const SHIM_FLAGS: &[&str] = &[
     "-fvisibility=hidden",
     "-w",
 ];
+/// How to link a program, besides `-shared`.
+pub const LINK_FLAGS: &[&str] = &[
+    "-static-libstdc++",
+    // The C++ library is part of the program, and nobody else's business.
+    "-Wl,--exclude-libs,ALL",
+    // The program's own definitions win over those of the process it is loaded into.
+    "-Wl,-Bsymbolic",
+    "-Wl,--wrap=__cxa_end_catch",
+    "-Wl,--wrap=_ZSt17current_exceptionv",
+    "-Wl,--wrap=_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv",
+    "-lm",
+];
 /// The functions that the shim defines for programs.
 pub(crate) const SHIM_SYMBOLS: &str = "\
     __asprintf_chk __dprintf_chk __fprintf_chk __isoc23_sscanf __isoc99_sscanf \

@@ -260,6 +260,28 @@ fn futures_hand_over_values_and_exceptions() {
 }
 
 #[test]
+fn whoever_is_last_destroys_a_shared_exception() {
+    isolated("whoever_is_last_destroys_a_shared_exception", || {
+        check_cxx_all(
+            &program(
+                "#include <future>\n std::atomic<int> x;",
+                "std::thread t;
+                 { std::promise<int> p; auto f = p.get_future();
+                   t = std::thread([](std::promise<int> p) {
+                       try { throw std::runtime_error(\"x\"); }
+                       catch (...) { p.set_exception(std::current_exception()); x = 1; } },
+                       std::move(p));
+                   try { f.get(); } catch (const std::runtime_error &e) { assert(e.what()[0] == 'x'); } }
+                 int y = x; (void)y; t.join();",
+            ),
+            |checked| {
+                checked.is_fine();
+            },
+        );
+    });
+}
+
+#[test]
 fn static_and_thread_local_objects_are_destroyed() {
     isolated("static_and_thread_local_objects_are_destroyed", || {
         check_cxx_all(

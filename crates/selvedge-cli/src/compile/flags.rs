@@ -71,14 +71,10 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
     flags
 }
 
-/// For linking the program into a shared object.
-pub(super) const LINK: [&str; 4] = [
-    // The program's own definitions win over those of the process it is loaded into.
-    "-Wl,-Bsymbolic",
+/// For linking the program into a shared object, besides what the runtime wants.
+pub(super) const LINK: [&str; 1] = [
     // What is missing is missed now.
     "-Wl,-z,defs",
-    "-static-libstdc++",
-    "-lm",
 ];
 
 /// The user's flags as they are given to the compiler, or which of them is in the way.

@@ -281,6 +281,7 @@ impl Toolchain {
             .args(objects.iter().map(|object| &object.path))
             .args(support.objects());
         command.args(flags::LINK);
+        command.args(selvedge_runtime::support::LINK_FLAGS);
         let done = run(command)?;
         if done.status.success() {
             return Ok(());

@@ -30,7 +30,7 @@ mod host;
 mod key;
 mod mutex;
 mod numbers;
-mod object;
+pub(crate) mod object;
 pub(crate) mod once;
 mod output;
 mod print;

@@ -75,6 +75,8 @@ pub(crate) struct Local {
     pub(crate) cleanups: Vec<usize>,
     /// The exit handlers it has called.
     pub(crate) called: Vec<Order>,
+    /// The thrown objects that it has made known to other threads.
+    pub(crate) shared_exceptions: Vec<usize>,
     /// What it gave to `pthread_exit`.
     pub(crate) result: usize,
     /// The exception that unwinds its stack then.
@@ -96,6 +98,7 @@ impl Local {
         initialising: Vec::new(),
         cleanups: Vec::new(),
         called: Vec::new(),
+        shared_exceptions: Vec::new(),
         result: 0,
         unwinding: ForcedUnwind::NEW,
     };
@@ -206,6 +209,7 @@ impl Local {
         self.initialising.clone_from(&other.initialising);
         self.cleanups.clone_from(&other.cleanups);
         self.called.clone_from(&other.called);
+        self.shared_exceptions.clone_from(&other.shared_exceptions);
         self.result = other.result;
     }
 }

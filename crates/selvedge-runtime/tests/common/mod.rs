@@ -212,17 +212,11 @@ impl Program {
 fn link(driver: &str, directory: &TempDir, objects: &[PathBuf], flags: &[&str]) {
     compiler(
         Command::new(driver)
-            // Otherwise the C++ libraries of two programs in one process share variables.
-            .args([
-                "-shared",
-                "-static-libstdc++",
-                "-Wl,--exclude-libs,ALL",
-                "-o",
-            ])
+            .args(["-shared", "-o"])
             .arg(directory.path().join("program.so"))
             .args(objects)
             .args(flags)
-            .arg("-lm"),
+            .args(support::LINK_FLAGS),
     );
 }
 
