@@ -20,21 +20,20 @@
 
 pub(crate) mod bound;
 mod branch;
+mod endings;
 mod maximal;
 pub(crate) mod replay;
+mod schedule;
 
 pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
 use std::ops::ControlFlow;
 
-use crate::failure::Failure;
 use crate::graph::{Event, Graph, Kind};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
-use crate::objects::ObjectFunction;
-use crate::op::{Function, Op, Value};
-use crate::{report, witness};
+use crate::op::{Op, Value};
 use bound::{Scratch, Witnessed};
 use branch::{Branch, Place, ReadBranch, WriteBranch};
 
@@ -216,87 +215,6 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Whether the graph can lead to executions within the bound.
-    fn within_bound(&mut self) -> bool {
-        let Some(bound) = self.settings.preemptions else {
-            return true;
-        };
-        if self.half.is_some() {
-            return true;
-        }
-        let threads = self.machine.threads();
-        let level = self.level();
-        let within = level.preemptions_within(bound + level.slack(threads));
-        if !within {
-            self.pruned_at.get_or_insert(threads);
-            self.counts.bound_blocked += 1;
-        }
-        within
-    }
-
-    /// The thread to extend: the one that was extended last if it can go on, since that wastes
-    /// least, else the left-most; under a bound always the left-most, as completeness demands;
-    /// one that wants a held mutex only if there is no other.
-    fn next(&self) -> Option<(ThreadId, Op)> {
-        let graph = self.graph();
-        let last = graph.events().last().map(|event| event.id.thread);
-        let last = last.filter(|_| self.settings.preemptions.is_none());
-        let all = (0..self.machine.threads() as u32).map(ThreadId);
-        let mut deferred = None;
-        for thread in last.into_iter().chain(all) {
-            let Some(op) = self.runnable(thread) else {
-                continue;
-            };
-            if !self.wants_held_mutex(op) {
-                return Some((thread, op));
-            }
-            deferred = deferred.or(Some((thread, op)));
-        }
-        deferred
-    }
-
-    fn runnable(&self, thread: ThreadId) -> Option<Op> {
-        let Pending::Op(op) = self.machine.pending(thread) else {
-            return None;
-        };
-        let graph = self.graph();
-        let enabled = match op {
-            Op::Join { child } => self.ended(child),
-            Op::JoinAll => (0..self.machine.threads() as u32)
-                .map(ThreadId)
-                .all(|other| other == thread || self.ended(other)),
-            Op::Update { .. } => match graph.thread(thread).last() {
-                Some(&last) => graph.event(last).kind != Kind::Parked,
-                None => true,
-            },
-            _ => true,
-        };
-        enabled.then_some(op)
-    }
-
-    fn ended(&self, thread: ThreadId) -> bool {
-        match self.machine.pending(thread) {
-            Pending::Absent => true,
-            Pending::Stopped(stop) => {
-                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
-            }
-            Pending::Op(_) => false,
-        }
-    }
-
-    fn wants_held_mutex(&self, op: Op) -> bool {
-        let Op::Update { at, function, .. } = op else {
-            return false;
-        };
-        let Function::Object(ObjectFunction::MutexLock { .. }) = function else {
-            return false;
-        };
-        match self.graph().coherence(at).last() {
-            Some(&newest) => self.graph().event(newest).kind == Kind::WriteHalf,
-            None => false,
-        }
-    }
-
     fn remember(&mut self, branch: Branch) {
         let level = self.level();
         let events = level.graph.len();
@@ -408,111 +326,6 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         match pending {
             Pending::Op(Op::Create { child }) => self.check(child),
             _ => ControlFlow::Continue(()),
-        }
-    }
-
-    /// Looks whether `thread` ran into something that ends the search.
-    fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
-        let threads = self.machine.threads();
-        self.level().graph.reserve_threads(threads);
-        match self.machine.pending(thread) {
-            Pending::Stopped(Stop::Failed) => {
-                let failure = self
-                    .machine
-                    .failure()
-                    .expect("a failed thread has a failure");
-                self.failed(failure)
-            }
-            Pending::Stopped(Stop::Refused) => {
-                let what = self.machine.refusal().unwrap_or_default();
-                ControlFlow::Break(Ending::Refused(what))
-            }
-            Pending::Stopped(Stop::Unrolled) => {
-                self.unrolled = true;
-                ControlFlow::Continue(())
-            }
-            Pending::Stopped(Stop::Spinning { since }) => {
-                let Level { graph, stable, .. } = &self.levels[self.depth];
-                self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
-                ControlFlow::Continue(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-
-    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
-    fn failed(&mut self, failure: Failure) -> ControlFlow<Ending> {
-        let undefined = failure.kind.is_undefined_behaviour();
-        let recorded = match self.bug(failure, Vec::new()) {
-            ControlFlow::Continue(recorded) => recorded,
-            ControlFlow::Break(ending) => {
-                self.counts.executions += u64::from(ending == Ending::FirstBug);
-                return ControlFlow::Break(ending);
-            }
-        };
-        if undefined {
-            self.counts.executions += u64::from(!self.hopeless);
-            self.hopeless = true;
-        } else if recorded {
-            self.replay()?;
-        }
-        ControlFlow::Continue(())
-    }
-
-    /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
-    /// the machine was moved by that; it stands where the bug is.
-    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending, bool> {
-        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
-        if self.bugs.iter().any(known) {
-            return ControlFlow::Continue(false);
-        }
-        let level = &self.levels[self.depth];
-        match witness::build(self.machine, &level.graph, &level.model, &failure) {
-            Ok(witness) => {
-                let bug = Bug {
-                    failure,
-                    witness,
-                    waiting,
-                };
-                self.observer.bug(&bug, self.machine);
-                self.bugs.push(bug);
-            }
-            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
-        }
-        if self.settings.keep_going {
-            ControlFlow::Continue(true)
-        } else {
-            ControlFlow::Break(Ending::FirstBug)
-        }
-    }
-
-    fn finish(&mut self) -> ControlFlow<Ending> {
-        match report::classify(self.machine, self.graph()) {
-            report::End::Complete => {
-                let bound = self.settings.preemptions;
-                let level = &mut self.levels[self.depth];
-                if bound.is_none_or(|bound| level.preemptions_within(bound)) {
-                    self.counts.executions += 1;
-                    self.observer.complete(&level.graph);
-                } else {
-                    self.counts.over_bound += 1;
-                    self.observer.over_bound(&level.graph);
-                }
-                if let Some(failure) = self.machine.leftover() {
-                    self.bug(failure, Vec::new())?;
-                }
-            }
-            report::End::Blocked => self.counts.blocked += 1,
-            report::End::Stuck(failure, waiting) => {
-                self.counts.blocked += 1;
-                let level = &self.levels[self.depth];
-                self.observer.stuck(&level.graph);
-                self.bug(failure, waiting)?;
-            }
-        }
-        match self.observer.progress(&self.counts) {
-            ControlFlow::Continue(()) => ControlFlow::Continue(()),
-            ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
         }
     }
 

@@ -1,0 +1,121 @@
+//! What becomes of an execution: failures, deadlocks, completion.
+
+use std::ops::ControlFlow;
+
+use super::{Bug, Ending, Level, Observer, Search, Waiting, maximal};
+use crate::failure::Failure;
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Pending, Stop};
+use crate::model::Model;
+use crate::{report, witness};
+
+impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// Looks whether `thread` ran into something that ends the search.
+    pub(super) fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
+        let threads = self.machine.threads();
+        self.level().graph.reserve_threads(threads);
+        match self.machine.pending(thread) {
+            Pending::Stopped(Stop::Failed) => {
+                let failure = self
+                    .machine
+                    .failure()
+                    .expect("a failed thread has a failure");
+                self.failed(failure)
+            }
+            Pending::Stopped(Stop::Refused) => {
+                let what = self.machine.refusal().unwrap_or_default();
+                ControlFlow::Break(Ending::Refused(what))
+            }
+            Pending::Stopped(Stop::Unrolled) => {
+                self.unrolled = true;
+                ControlFlow::Continue(())
+            }
+            Pending::Stopped(Stop::Spinning { since }) => {
+                let Level { graph, stable, .. } = &self.levels[self.depth];
+                self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
+                ControlFlow::Continue(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
+    pub(super) fn failed(&mut self, failure: Failure) -> ControlFlow<Ending> {
+        let undefined = failure.kind.is_undefined_behaviour();
+        let recorded = match self.bug(failure, Vec::new()) {
+            ControlFlow::Continue(recorded) => recorded,
+            ControlFlow::Break(ending) => {
+                self.counts.executions += u64::from(ending == Ending::FirstBug);
+                return ControlFlow::Break(ending);
+            }
+        };
+        if undefined {
+            self.counts.executions += u64::from(!self.hopeless);
+            self.hopeless = true;
+        } else if recorded {
+            self.replay()?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
+    /// the machine was moved by that; it stands where the bug is.
+    pub(super) fn bug(
+        &mut self,
+        failure: Failure,
+        waiting: Vec<Waiting>,
+    ) -> ControlFlow<Ending, bool> {
+        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
+        if self.bugs.iter().any(known) {
+            return ControlFlow::Continue(false);
+        }
+        let level = &self.levels[self.depth];
+        match witness::build(self.machine, &level.graph, &level.model, &failure) {
+            Ok(witness) => {
+                let bug = Bug {
+                    failure,
+                    witness,
+                    waiting,
+                };
+                self.observer.bug(&bug, self.machine);
+                self.bugs.push(bug);
+            }
+            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
+        }
+        if self.settings.keep_going {
+            ControlFlow::Continue(true)
+        } else {
+            ControlFlow::Break(Ending::FirstBug)
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> ControlFlow<Ending> {
+        match report::classify(self.machine, self.graph()) {
+            report::End::Complete => {
+                let bound = self.settings.preemptions;
+                let level = &mut self.levels[self.depth];
+                if bound.is_none_or(|bound| level.preemptions_within(bound)) {
+                    self.counts.executions += 1;
+                    self.observer.complete(&level.graph);
+                } else {
+                    self.counts.over_bound += 1;
+                    self.observer.over_bound(&level.graph);
+                }
+                if let Some(failure) = self.machine.leftover() {
+                    self.bug(failure, Vec::new())?;
+                }
+            }
+            report::End::Blocked => self.counts.blocked += 1,
+            report::End::Stuck(failure, waiting) => {
+                self.counts.blocked += 1;
+                let level = &self.levels[self.depth];
+                self.observer.stuck(&level.graph);
+                self.bug(failure, waiting)?;
+            }
+        }
+        match self.observer.progress(&self.counts) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Which thread a graph is extended by, and whether it is worth extending.
+
+use super::{Observer, Search};
+use crate::graph::Kind;
+use crate::ids::ThreadId;
+use crate::machine::{Machine, Pending, Stop};
+use crate::model::Model;
+use crate::objects::ObjectFunction;
+use crate::op::{Function, Op};
+
+impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// Whether the graph can lead to executions within the bound.
+    pub(super) fn within_bound(&mut self) -> bool {
+        let Some(bound) = self.settings.preemptions else {
+            return true;
+        };
+        if self.half.is_some() {
+            return true;
+        }
+        let threads = self.machine.threads();
+        let level = self.level();
+        let within = level.preemptions_within(bound + level.slack(threads));
+        if !within {
+            self.pruned_at.get_or_insert(threads);
+            self.counts.bound_blocked += 1;
+        }
+        within
+    }
+
+    /// The thread to extend: the one that was extended last if it can go on, since that wastes
+    /// least, else the left-most; under a bound always the left-most, as completeness demands;
+    /// one that wants a held mutex only if there is no other.
+    pub(super) fn next(&self) -> Option<(ThreadId, Op)> {
+        let graph = self.graph();
+        let last = graph.events().last().map(|event| event.id.thread);
+        let last = last.filter(|_| self.settings.preemptions.is_none());
+        let all = (0..self.machine.threads() as u32).map(ThreadId);
+        let mut deferred = None;
+        for thread in last.into_iter().chain(all) {
+            let Some(op) = self.runnable(thread) else {
+                continue;
+            };
+            if !self.wants_held_mutex(op) {
+                return Some((thread, op));
+            }
+            deferred = deferred.or(Some((thread, op)));
+        }
+        deferred
+    }
+
+    pub(super) fn runnable(&self, thread: ThreadId) -> Option<Op> {
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            return None;
+        };
+        let graph = self.graph();
+        let enabled = match op {
+            Op::Join { child } => self.ended(child),
+            Op::JoinAll => (0..self.machine.threads() as u32)
+                .map(ThreadId)
+                .all(|other| other == thread || self.ended(other)),
+            Op::Update { .. } => match graph.thread(thread).last() {
+                Some(&last) => graph.event(last).kind != Kind::Parked,
+                None => true,
+            },
+            _ => true,
+        };
+        enabled.then_some(op)
+    }
+
+    pub(super) fn ended(&self, thread: ThreadId) -> bool {
+        match self.machine.pending(thread) {
+            Pending::Absent => true,
+            Pending::Stopped(stop) => {
+                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
+            }
+            Pending::Op(_) => false,
+        }
+    }
+
+    pub(super) fn wants_held_mutex(&self, op: Op) -> bool {
+        let Op::Update { at, function, .. } = op else {
+            return false;
+        };
+        let Function::Object(ObjectFunction::MutexLock { .. }) = function else {
+            return false;
+        };
+        match self.graph().coherence(at).last() {
+            Some(&newest) => self.graph().event(newest).kind == Kind::WriteHalf,
+            None => false,
+        }
+    }
+}
