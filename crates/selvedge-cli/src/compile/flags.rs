@@ -50,6 +50,10 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         "-fno-builtin",
         "-U_FORTIFY_SOURCE",
         "-fno-lto",
+        // A large frame must not jump over the guard page into the next thread's stack.
+        "-fstack-clash-protection",
+        // Which variables are dead is told from the frame pointer.
+        "-fno-omit-frame-pointer",
     ];
     match compiler.family {
         Family::Gcc => {
