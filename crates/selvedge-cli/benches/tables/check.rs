@@ -1,0 +1,106 @@
+//! One run of `selvedge verify` as a user would start it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// A program, the options to check it with, and the flags that set its size.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    program: PathBuf,
+    options: Vec<String>,
+    flags: Vec<String>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Checked {
+    /// `verified`, `bug`, `bounded`, `incomplete`, …, as in the JSON report.
+    pub(crate) verdict: String,
+    pub(crate) executions: u64,
+    pub(crate) blocked: u64,
+    #[allow(dead_code)]
+    pub(crate) over_bound: u64,
+    /// Time of the search alone: neither compiling nor loading.
+    pub(crate) time: Duration,
+    /// The whole report.
+    #[allow(dead_code)]
+    pub(crate) report: Value,
+}
+
+impl Check {
+    /// A check of the program called `name`: one of this benchmark's own, or else an example.
+    pub(crate) fn of(name: &str) -> Check {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let own = package.join("benches/tables/programs").join(name);
+        let program = if own.exists() {
+            own
+        } else {
+            package.join("../../examples/c").join(name)
+        };
+        Check {
+            program,
+            options: Vec::new(),
+            flags: Vec::new(),
+        }
+    }
+
+    /// With these options of the command, separated by spaces.
+    pub(crate) fn with(mut self, options: &str) -> Check {
+        self.options
+            .extend(options.split_whitespace().map(String::from));
+        self
+    }
+
+    /// With the macro `name` defined as `value`.
+    pub(crate) fn define(mut self, name: &str, value: impl std::fmt::Display) -> Check {
+        self.flags.push(format!("-D{name}={value}"));
+        self
+    }
+
+    /// Runs it. What cannot be run at all says why.
+    pub(crate) fn run(&self) -> Result<Checked, String> {
+        let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+            .arg("verify")
+            .arg(&self.program)
+            .args(&self.options)
+            .args(["--format", "json", "--"])
+            .args(&self.flags)
+            .output()
+            .map_err(|error| error.to_string())?;
+        let report: Value = serde_json::from_slice(&output.stdout)
+            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        let count = |key: &str| report[key].as_u64().unwrap_or(0);
+        Ok(Checked {
+            verdict: report["verdict"].as_str().unwrap_or("?").to_owned(),
+            executions: count("executions"),
+            blocked: count("blocked"),
+            over_bound: count("over_bound"),
+            time: Duration::from_secs_f64(report["seconds"].as_f64().unwrap_or(f64::NAN)),
+            report,
+        })
+    }
+}
+
+impl Checked {
+    /// The executions, marked where the search did not get to its end.
+    pub(crate) fn executions(&self) -> String {
+        let all = self.executions + self.blocked;
+        match self.verdict.as_str() {
+            "incomplete" => format!(">{all}"),
+            _ if self.blocked > 0 => format!("{}+{}", self.executions, self.blocked),
+            _ => all.to_string(),
+        }
+    }
+
+    /// The time in seconds, marked where the search did not get to its end.
+    pub(crate) fn seconds(&self) -> String {
+        let seconds = self.time.as_secs_f64();
+        match self.verdict.as_str() {
+            "incomplete" => format!(">{seconds:.0}"),
+            _ => format!("{seconds:.2}"),
+        }
+    }
+}
