@@ -213,6 +213,11 @@ fn counterpart(name: &str, language: Language) -> Option<String> {
     None
 }
 
+/// The GNU assembler, where it is installed.
+pub(super) fn assembler() -> Option<PathBuf> {
+    search(OsStr::new("as"))
+}
+
 /// The executable file that a shell would run for `name`.
 fn search(name: &OsStr) -> Option<PathBuf> {
     let executable = |path: &Path| {

@@ -35,6 +35,23 @@ const WITH_VALUE: [&str; 25] = [
     "-aux-info",
 ];
 
+/// Beginnings of flags that can bring in code from elsewhere, or leave out instrumentation.
+const HIDING: [&str; 13] = [
+    "-Wl,",
+    "-Wa,",
+    "-Xlinker",
+    "-Xassembler",
+    "-T",
+    "-z",
+    "-u",
+    "-B",
+    "-fplugin",
+    "-fpass-plugin",
+    "-specs",
+    "--specs",
+    "-wrapper",
+];
+
 /// Before the user's flags, which therefore win: debug information, and code that does what the
 /// source says. From `-O1` on, compilers merge and move plain accesses.
 pub(super) const DEFAULTS: [&str; 2] = ["-g", "-O0"];
@@ -67,6 +84,10 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
             flags.extend(["-mllvm", "-tsan-distinguish-volatile"]);
             flags.extend(["-mllvm", "-tsan-instrument-read-before-write"]);
             flags.push("-Wno-unused-command-line-argument");
+            // Its comments tell where assembly outside of functions is.
+            flags.push("-fverbose-asm");
+            // The GNU assembler, which is faster, does not know what this would write.
+            flags.push("-fno-addrsig");
             if compiler.version >= 19 {
                 flags.push("-mtls-dialect=gnu");
             }
@@ -145,15 +166,10 @@ fn refused<'a>(flag: &str, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -
             "libstdc++ is the only C++ library that is modelled",
             "leave it out",
         ),
-        _ if ["-Wl,", "-Xlinker", "-T", "-z", "-u", "-B", "-fplugin"]
-            .iter()
-            .any(|prefix| flag.starts_with(prefix)) =>
-        {
-            refuse(
-                "it can bring in code that Selvedge would not see",
-                "leave it out",
-            )
-        }
+        _ if HIDING.iter().any(|prefix| flag.starts_with(prefix)) => refuse(
+            "it can bring in code that Selvedge would not see",
+            "leave it out",
+        ),
         _ if flag.starts_with('@') => refuse(
             "flags are not read from files",
             "write them on the command line",
@@ -216,6 +232,7 @@ mod tests {
         for flag in [
             "-fsanitize=address",
             "-Wl,x.a",
+            "-Wa,x.s",
             "-o",
             "-c",
             "-m32",

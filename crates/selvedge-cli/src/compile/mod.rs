@@ -1,5 +1,6 @@
 //! From source files to a shared object that the runtime can load.
 
+pub(crate) mod assembly;
 mod cache;
 mod compiler;
 mod flags;
@@ -94,6 +95,14 @@ pub(crate) struct Object {
     pub(crate) source: PathBuf,
     /// The compiled file.
     pub(crate) path: PathBuf,
+    /// For each block of inline assembly, what in it cannot be followed; see [`assembly`].
+    pub(crate) assembly: Vec<Option<String>>,
+}
+
+/// A compiled file and what the compiler said meanwhile.
+struct Compiled {
+    object: Object,
+    words: String,
 }
 
 #[derive(Debug)]
@@ -199,14 +208,14 @@ impl Toolchain {
         directory: &Path,
     ) -> Result<Vec<Object>, Problem> {
         let next = AtomicUsize::new(0);
-        let results: Vec<Mutex<Option<Result<Done, Problem>>>> =
+        let results: Vec<Mutex<Option<Result<Compiled, Problem>>>> =
             sources.iter().map(|_| Mutex::new(None)).collect();
-        let object = |index: usize| directory.join(format!("{index}.o"));
         let work = || {
             while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
                 && let Some(source) = sources.get(index)
             {
-                let done = run(self.command(source, flags, support, &object(index)));
+                let stem = directory.join(index.to_string());
+                let done = self.compile_one(source, flags, support, &stem);
                 *results[index].lock().expect("no holder panics") = Some(done);
             }
         };
@@ -220,21 +229,69 @@ impl Toolchain {
             work();
         });
         let mut objects = Vec::with_capacity(sources.len());
-        for (index, (source, result)) in sources.iter().zip(results).enumerate() {
-            let done = result
+        for result in results {
+            let compiled = result
                 .into_inner()
                 .expect("no holder panics")
                 .expect("all were compiled")?;
-            if !done.status.success() {
-                return Err(self.does_not_compile(source, done));
-            }
-            output::pass_on(&done.words);
-            objects.push(Object {
-                source: source.path.clone(),
-                path: object(index),
-            });
+            output::pass_on(&compiled.words);
+            objects.push(compiled.object);
         }
         Ok(objects)
+    }
+
+    /// Compiles one source to assembly, marks what is inline assembly in it, and assembles that.
+    fn compile_one(
+        &self,
+        source: &Source,
+        flags: &[&str],
+        support: &Support,
+        stem: &Path,
+    ) -> Result<Compiled, Problem> {
+        let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
+        let done = run(self.command(source, flags, support, &text))?;
+        if !done.status.success() {
+            return Err(self.does_not_compile(source, done));
+        }
+        let marked = fs::read_to_string(&text).map(|text| assembly::mark(&text));
+        let written = marked.and_then(|marked| {
+            fs::write(&text, marked.text)?;
+            Ok(marked.blocks)
+        });
+        let assembly =
+            written.map_err(|error| Problem::internal(format!("{}: {error}", text.display())))?;
+        let assembled = self.assemble(source.language, &text, &path)?;
+        if !assembled.status.success() {
+            return Err(self.does_not_compile(source, assembled));
+        }
+        let object = Object {
+            source: source.path.clone(),
+            path,
+            assembly,
+        };
+        Ok(Compiled {
+            object,
+            words: done.words,
+        })
+    }
+
+    /// Assembles what the compiler wrote. The GNU assembler is several times faster at that than
+    /// clang is, but may be too old for it.
+    fn assemble(&self, language: Language, text: &Path, to: &Path) -> Result<Done, Problem> {
+        let compiler = self.compiler(language);
+        if compiler.family == Family::Clang
+            && let Some(assembler) = compiler::assembler()
+        {
+            let mut command = Command::new(assembler);
+            command.arg("--64").arg("-o").arg(to).arg(text);
+            let done = run(command)?;
+            if done.status.success() {
+                return Ok(done);
+            }
+        }
+        let mut command = compiler.command();
+        command.arg("-c").arg("-o").arg(to).arg(text);
+        run(command)
     }
 
     fn command(&self, source: &Source, flags: &[&str], support: &Support, to: &Path) -> Command {
@@ -254,7 +311,7 @@ impl Toolchain {
             true => Path::new(".").join(&source.path),
             false => source.path.clone(),
         };
-        command.arg("-c").arg("-o").arg(to).arg(path);
+        command.arg("-S").arg("-o").arg(to).arg(path);
         command
     }
 

@@ -4,6 +4,7 @@
 //! is found here before anything runs: see [`instructions`] and [`unannounced`], and the list of
 //! the C library's functions in [`selvedge_runtime::symbols`].
 
+mod assembly;
 mod findings;
 mod instructions;
 mod lines;
@@ -47,6 +48,7 @@ pub(crate) fn objects(objects: &[Object]) -> Result<(), Problem> {
             source: object,
             lines: None,
             findings: &mut findings,
+            refused: Vec::new(),
         }
         .run();
     }
@@ -134,6 +136,7 @@ fn user_of(name: &str, objects: &[Object]) -> Option<String> {
             source: object,
             lines: None,
             findings: &mut findings,
+            refused: Vec::new(),
         };
         inspection.reference(name)
     })
@@ -151,17 +154,47 @@ struct Inspection<'a> {
     /// Read when the first finding needs them.
     lines: Option<Option<Lines>>,
     findings: &'a mut Findings,
+    /// Where inline assembly was refused.
+    refused: Vec<(SectionIndex, u64)>,
 }
 
 impl Inspection<'_> {
     fn run(&mut self) {
         self.symbols();
+        self.inline_assembly();
         for section in self
             .file
             .sections()
             .filter(|s| s.kind() == SectionKind::Text)
         {
             self.code(&section);
+        }
+    }
+
+    fn inline_assembly(&mut self) {
+        let blocks = assembly::blocks(self.file);
+        if blocks.len() != self.source.assembly.len() {
+            let what = "has inline assembly that cannot be found again".to_owned();
+            self.findings
+                .add(self.source_name() + ":", what, assembly::HELP);
+        }
+        for (block, unknown) in blocks.into_iter().zip(&self.source.assembly) {
+            let found = match (block, unknown) {
+                (Some(block), Some(unknown)) => Some((block.start, assembly::uses(unknown))),
+                (Some(block), None) => assembly::refusal(self.file, block),
+                (None, Some(unknown)) => Some((0, assembly::uses(unknown))),
+                (None, None) => Some((0, assembly::ELSEWHERE.to_owned())),
+            };
+            let Some((offset, what)) = found else {
+                continue;
+            };
+            let place = match block {
+                Some(block) => self.place(block.section, offset),
+                None => self.source_name() + ":",
+            };
+            self.findings.add(place, what, assembly::HELP);
+            self.refused
+                .extend(block.map(|block| (block.section, offset)));
         }
     }
 
@@ -272,7 +305,12 @@ impl Inspection<'_> {
                 walk.step(&instruction, self.target(relocation, symbol));
             }
         }
+        let range = start..start + code.len() as u64;
+        let named = |&(index, offset): &(SectionIndex, u64)| {
+            index == section.index() && range.contains(&offset)
+        };
         if before == self.findings.count()
+            && !self.refused.iter().any(named)
             && let Some(access) = walk.and_then(Walk::finish)
             && !self.in_system_header(section.index(), access)
         {

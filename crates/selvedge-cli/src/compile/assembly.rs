@@ -1,0 +1,258 @@
+//! Inline assembly in what the compiler wrote.
+//!
+//! Both compilers mark inline assembly in the assembly they write. The marks are gone once it is
+//! assembled, so each marked block gets a label on either side, and a section that no linker keeps
+//! tells where the labels came to lie. What the instructions in between do is for
+//! [`crate::scan`] to decode; what only the assembler understands is looked at here.
+
+/// The section that tells where inline assembly is: two addresses for each block.
+pub(crate) const SECTION: &str = ".selvedge.asm";
+
+/// The marks that begin and end a block: the first pair is everybody's, the second clang's for
+/// assembly outside of functions.
+const MARKS: [(&str, &str); 2] = [
+    ("#APP", "#NO_APP"),
+    (
+        "# Start of file scope inline assembly",
+        "# End of file scope inline assembly",
+    ),
+];
+
+/// Directives that bring in neither code nor data: bytes in place are decoded like instructions,
+/// and how far a symbol is seen does not matter.
+const HARMLESS: [&str; 29] = [
+    ".align",
+    ".att_syntax",
+    ".balign",
+    ".byte",
+    ".file",
+    ".global",
+    ".globl",
+    ".hidden",
+    ".ident",
+    ".int",
+    ".intel_syntax",
+    ".internal",
+    ".loc",
+    ".local",
+    ".long",
+    ".p2align",
+    ".protected",
+    ".quad",
+    ".short",
+    ".size",
+    ".text",
+    ".type",
+    ".value",
+    ".weak",
+    ".word",
+    ".2byte",
+    ".4byte",
+    ".8byte",
+    ".nop",
+];
+
+/// What a compiler wrote, with the places of inline assembly marked.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Marked {
+    /// The assembly to assemble.
+    pub(super) text: String,
+    /// For each block of inline assembly, in the order of [`SECTION`]: what in it cannot be
+    /// followed.
+    pub(super) blocks: Vec<Option<String>>,
+}
+
+/// Marks the blocks of inline assembly in `text`.
+pub(super) fn mark(text: &str) -> Marked {
+    let mut marked = String::with_capacity(text.len() + 256);
+    let mut blocks: Vec<Option<String>> = Vec::new();
+    let mut open: Option<(&str, Block)> = None;
+    for line in text.lines() {
+        let trimmed = line.trim();
+        let begins = || MARKS.iter().find(|(begin, _)| *begin == trimmed);
+        match &mut open {
+            None => {
+                if let Some((_, end)) = begins() {
+                    label(&mut marked, "begin", blocks.len());
+                    open = Some((end, Block::default()));
+                }
+                line_to(&mut marked, line);
+            }
+            Some((end, _)) if *end == trimmed => {
+                line_to(&mut marked, line);
+                label(&mut marked, "end", blocks.len());
+                blocks.extend(open.take().map(|(_, block)| block.opaque));
+            }
+            Some((_, block)) => {
+                block.line(line);
+                line_to(&mut marked, line);
+            }
+        }
+    }
+    if let Some((_, block)) = open {
+        label(&mut marked, "end", blocks.len());
+        blocks.push(block.opaque);
+    }
+    if !blocks.is_empty() {
+        line_to(
+            &mut marked,
+            &format!("\t.section {SECTION},\"e\",@progbits"),
+        );
+    }
+    for n in 0..blocks.len() {
+        line_to(
+            &mut marked,
+            &format!("\t.quad .Lselvedge_begin_{n}, .Lselvedge_end_{n}"),
+        );
+    }
+    Marked {
+        text: marked,
+        blocks,
+    }
+}
+
+fn line_to(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn label(text: &mut String, what: &str, n: usize) {
+    line_to(text, &format!(".Lselvedge_{what}_{n}:"));
+}
+
+/// One block of inline assembly while it is read.
+#[derive(Default)]
+struct Block {
+    /// Inside of a comment that began on an earlier line.
+    commented: bool,
+    /// The first thing that cannot be followed.
+    opaque: Option<String>,
+}
+
+impl Block {
+    fn line(&mut self, line: &str) {
+        let code = self.without_comments(line);
+        for statement in code.split(';') {
+            if self.opaque.is_none() {
+                self.opaque = opaque(statement);
+            }
+        }
+    }
+
+    fn without_comments(&mut self, line: &str) -> String {
+        let mut code = String::new();
+        let mut rest = line;
+        loop {
+            if self.commented {
+                let Some(end) = rest.find("*/") else {
+                    return code;
+                };
+                self.commented = false;
+                rest = &rest[end + 2..];
+            }
+            let hash = rest.find('#').unwrap_or(rest.len());
+            match rest.find("/*") {
+                Some(start) if start < hash => {
+                    code.push_str(&rest[..start]);
+                    code.push(' ');
+                    self.commented = true;
+                    rest = &rest[start + 2..];
+                }
+                _ => {
+                    code.push_str(&rest[..hash]);
+                    return code;
+                }
+            }
+        }
+    }
+}
+
+/// What in an assembler's statement is more than labels and an instruction.
+fn opaque(statement: &str) -> Option<String> {
+    let mut rest = statement.trim();
+    while let Some((name, after)) = rest.split_once(':')
+        && !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_alphanumeric() || "._$@".contains(c))
+    {
+        rest = after.trim();
+    }
+    let word = rest.split_whitespace().next()?.to_lowercase();
+    let harmless = HARMLESS.contains(&word.as_str()) || word.starts_with(".cfi_");
+    if word.starts_with('.') && !harmless {
+        return Some(format!("the assembler's `{word}`"));
+    }
+    if rest.contains('=') {
+        return Some(format!("the assembler's definition `{rest}`"));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_without_inline_assembly_stays_as_it_is() {
+        let text = "f:\n\tmovl\t$1, x(%rip)\n\tret\n";
+        let expected = Marked {
+            text: text.to_owned(),
+            blocks: Vec::new(),
+        };
+        assert_eq!(mark(text), expected);
+    }
+
+    #[test]
+    fn each_block_gets_labels_and_an_entry() {
+        let text = "f:\n#APP\n# 1 \"a.c\" 1\n\tpause\n#NO_APP\n\tret\n\t#APP\n\t#NO_APP\n";
+        let marked = mark(text);
+        assert_eq!(marked.blocks, [None, None]);
+        assert_eq!(
+            marked.text,
+            "f:\n.Lselvedge_begin_0:\n#APP\n# 1 \"a.c\" 1\n\tpause\n#NO_APP\n.Lselvedge_end_0:\n\tret\n\
+             .Lselvedge_begin_1:\n\t#APP\n\t#NO_APP\n.Lselvedge_end_1:\n\
+             \t.section .selvedge.asm,\"e\",@progbits\n\
+             \t.quad .Lselvedge_begin_0, .Lselvedge_end_0\n\
+             \t.quad .Lselvedge_begin_1, .Lselvedge_end_1\n"
+        );
+    }
+
+    #[test]
+    fn assembly_outside_of_functions_is_a_block_too() {
+        let text = "\t# Start of file scope inline assembly\n\t.symver f,f@V1\n\
+                    \t# End of file scope inline assembly\n";
+        assert_eq!(
+            mark(text).blocks,
+            [Some("the assembler's `.symver`".to_owned())]
+        );
+    }
+
+    #[test]
+    fn instructions_labels_and_comments_are_fine_and_other_directives_are_not() {
+        for fine in [
+            "",
+            "pause",
+            "1: rep; nop",
+            "jmp 1b # .macro",
+            ".byte 0x0f, 0x0b",
+            ".L_x: .p2align 4",
+            "movl %eax, %ebx /* .macro */",
+        ] {
+            assert_eq!(mark(&format!("#APP\n{fine}\n#NO_APP\n")).blocks, [None]);
+        }
+        for (text, what) in [
+            (".pushsection .text.x", ".pushsection"),
+            ("nop; .macro m", ".macro"),
+            ("1: .incbin \"f\"", ".incbin"),
+            ("/* a\nb */ .DATA", ".data"),
+            ("a = b", "a = b"),
+        ] {
+            let block = mark(&format!("#APP\n{text}\n#NO_APP\n")).blocks;
+            assert!(
+                block[0].as_ref().unwrap().contains(what),
+                "{text}: {block:?}"
+            );
+        }
+    }
+}
