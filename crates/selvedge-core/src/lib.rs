@@ -14,6 +14,7 @@ pub mod machine;
 pub mod model;
 pub mod objects;
 pub mod op;
+pub mod repair;
 pub mod report;
 pub mod tracer;
 pub mod trust;

@@ -371,7 +371,9 @@ impl Machine for ScriptMachine {
     }
 
     fn site(&self, thread: ThreadId) -> Site {
-        Site(self.threads[thread.index()].at as u64)
+        // Each thread has code of its own.
+        let at = self.threads[thread.index()].at as u64;
+        Site((u64::from(thread.0) << 32) | at)
     }
 
     fn failure(&self) -> Option<Failure> {
