@@ -122,6 +122,10 @@ pub(crate) struct Search {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) jobs: u32,
 
+    /// Do not look for orders and fences that would remove a bug of weak memory
+    #[arg(long)]
+    pub(crate) no_advice: bool,
+
     /// Explore everything and report every distinct bug, not just the first
     #[arg(long)]
     pub(crate) keep_going: bool,

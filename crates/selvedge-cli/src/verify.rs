@@ -88,7 +88,10 @@ impl Search<'_> {
                     .help("run it again; if it happens again, please report it with the program"),
             );
         }
-        let bugs = self.retell(bugs)?;
+        let mut bugs = self.retell(bugs)?;
+        if let Some(bug) = bugs.first_mut() {
+            bug.described.advice = self.advice(&bug.raw)?;
+        }
         Ok(Found {
             bugs,
             searched,
@@ -117,6 +120,22 @@ impl Search<'_> {
             }
         }
         Ok(bugs)
+    }
+
+    /// What would have forbidden `bug`, unless nobody wants to know. The verdict does not depend on it,
+    /// so it does not matter how that worker ends.
+    fn advice(&self, bug: &RawBug) -> Result<Option<report::Advice>, Problem> {
+        let model = self.explorer.model();
+        if model == args::Model::Sc || self.verify.search.no_advice {
+            return Ok(None);
+        }
+        let mut advice = None;
+        self.worker(Task::Advise(model, Box::new(bug.clone())), |reply| {
+            if let Reply::Advised(found) = reply {
+                advice = Some(found);
+            }
+        })?;
+        Ok(advice)
     }
 
     fn search(&self, journal_from: Option<u64>) -> Task {
@@ -302,6 +321,7 @@ fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug 
         waiting: Vec::new(),
         blocks: Vec::new(),
         stacks: Vec::new(),
+        advice: None,
         schedule: schedule::line(trace.iter().map(|step| (step.thread, step.switch))),
         trace,
     }

@@ -182,3 +182,124 @@ fn what_does_not_go_with_a_weak_model_is_refused() {
         .ends_with(2)
         .says("a bound on preemptions under --model ra is not available yet");
 }
+
+/// Where and to what orders are to be raised, or `fence` for a new one.
+fn advised(report: &serde_json::Value) -> Vec<(u64, String, String)> {
+    let changes = report["bug"]["advice"]["changes"].as_array();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or("fence").to_owned();
+    let change = |change: &serde_json::Value| {
+        let line = change["line"].as_u64().expect("a line");
+        (line, text(&change["from"]), text(&change["to"]))
+    };
+    changes.into_iter().flatten().map(change).collect()
+}
+
+fn with_json(sandbox: &Sandbox, file: &str, model: &str) -> serde_json::Value {
+    let arguments = ["verify", file, "--model", model, "--format", "json"];
+    sandbox.run(&arguments).ends_with(1).json()
+}
+
+#[test]
+fn advice_names_the_orders_that_would_have_forbidden_a_stale_read_or_a_race() {
+    let release = (8, "relaxed".to_owned(), "release".to_owned());
+    let acquire = (14, "relaxed".to_owned(), "acquire".to_owned());
+    for data in ["int", "atomic_int"] {
+        let cases = [
+            (RELAXED, RELAXED, vec![release.clone(), acquire.clone()]),
+            (RELEASE, RELAXED, vec![acquire.clone()]),
+            (RELAXED, ACQUIRE, vec![release.clone()]),
+        ];
+        for (write, read, expected) in cases {
+            let sandbox = publish(data, write, read);
+            let report = with_json(&sandbox, "publish.c", "rc11");
+            assert_eq!(advised(&report), expected);
+            let advice = &report["bug"]["advice"];
+            assert_eq!(
+                (&advice["outcome"], &advice["executions"]),
+                (&"removes".into(), &2.into())
+            );
+        }
+    }
+    publish("int", RELAXED, RELAXED)
+        .run(&["verify", "publish.c", "--model", "rc11"])
+        .prints("publish.c:8: make the store to ready memory_order_release (it is relaxed)")
+        .prints("publish.c:14: make the load of ready memory_order_acquire (it is relaxed)")
+        .prints("these changes would remove the bug (checked: all 2 executions)");
+}
+
+#[test]
+fn advice_puts_fences_where_orders_do_not_suffice() {
+    let text = STORE_BUFFERING
+        .replace("ORDER", RELAXED)
+        .replace("FENCE", "(void)0");
+    let sandbox = Sandbox::with("buffer.c", &text);
+    let fence = |line| (line, "fence".to_owned(), "seq_cst".to_owned());
+    for model in ["tso", "rc11"] {
+        let report = with_json(&sandbox, "buffer.c", model);
+        assert_eq!(advised(&report), [fence(9), fence(15)]);
+    }
+    sandbox
+        .run(&["verify", "buffer.c", "--model", "ra"])
+        .ends_with(1)
+        .prints("under ra the orders and fences in the source do not count");
+}
+
+#[test]
+fn a_fence_that_is_there_is_raised() {
+    let text = STORE_BUFFERING
+        .replace("ORDER", RELAXED)
+        .replace("FENCE", "atomic_thread_fence(memory_order_acq_rel)");
+    let report = with_json(&Sandbox::with("buffer.c", &text), "buffer.c", "rc11");
+    let raised = |line| (line, "acq_rel".to_owned(), "seq_cst".to_owned());
+    assert_eq!(advised(&report), [raised(8), raised(14)]);
+}
+
+#[test]
+fn no_order_helps_against_a_bug_of_sequential_consistency() {
+    let text = STORE_BUFFERING
+        .replace("ORDER", RELAXED)
+        .replace("FENCE", "(void)0")
+        .replace("a || b", "!a || !b");
+    let sandbox = Sandbox::with("buffer.c", &text);
+    let report = with_json(&sandbox, "buffer.c", "rc11");
+    assert_eq!(report["bug"]["advice"]["outcome"], "sequential");
+    let arguments = ["verify", "buffer.c", "--model", "sc", "--format", "json"];
+    let report = sandbox.run(&arguments).ends_with(1).json();
+    assert!(report["bug"]["advice"].is_null());
+}
+
+#[test]
+fn advice_can_be_left_out() {
+    let sandbox = publish("int", RELAXED, RELAXED);
+    let arguments = ["verify", "publish.c", "--model", "rc11", "--no-advice"];
+    let outcome = sandbox.run(&arguments);
+    outcome.ends_with(1).prints("data race");
+    assert!(!outcome.stdout.contains("advice:"));
+}
+
+#[test]
+fn in_cxx_advice_is_for_the_callers_of_std_atomic() {
+    let text = "\
+#include <atomic>
+#include <cassert>
+#include <memory>
+#include <thread>
+std::atomic<int> value;
+std::atomic<bool> other, ready;
+int main() {
+  auto shared = std::make_shared<int>(0);
+  std::thread thread([shared] {
+    value.store(42, std::memory_order_relaxed);
+    other.store(true, std::memory_order_relaxed);
+    ready.store(true, std::memory_order_relaxed);
+  });
+  if (ready.load(std::memory_order_relaxed))
+    assert(value.load(std::memory_order_relaxed) == 42);
+  thread.join();
+}
+";
+    let report = with_json(&Sandbox::with("publish.cpp", text), "publish.cpp", "rc11");
+    let release = (12, "relaxed".to_owned(), "release".to_owned());
+    let acquire = (14, "relaxed".to_owned(), "acquire".to_owned());
+    assert_eq!(advised(&report), [release, acquire]);
+}

@@ -62,8 +62,20 @@ fn a_relaxed_flag_needs_release_and_acquire() {
     let acquire = Way::Order(Acquire);
     let both = changes::<Rc11>(&message_passing(Relaxed, Relaxed));
     assert_eq!(ways(&both), [release, acquire]);
-    assert!(matches!(both[0].op, Op::Store { at: Location(1), .. }));
-    assert!(matches!(both[1].op, Op::Load { at: Location(1), .. }));
+    assert!(matches!(
+        both[0].op,
+        Op::Store {
+            at: Location(1),
+            ..
+        }
+    ));
+    assert!(matches!(
+        both[1].op,
+        Op::Load {
+            at: Location(1),
+            ..
+        }
+    ));
     let one = changes::<Rc11>(&message_passing(Release, Relaxed));
     assert_eq!(ways(&one), [acquire]);
     let other = changes::<Rc11>(&message_passing(Relaxed, SeqCst));
@@ -131,7 +143,13 @@ fn without_any_budget_nothing_is_claimed() {
     };
     let some = repair::<Rc11, _>(&mut machine, &bug, &|_| true, &mut few);
     assert!(
-        !matches!(some, Repair::Changes { effect: Effect::Removes { .. }, .. }) || left > 0,
+        !matches!(
+            some,
+            Repair::Changes {
+                effect: Effect::Removes { .. },
+                ..
+            }
+        ) || left > 0,
         "{some:?}"
     );
 }
@@ -242,7 +260,11 @@ fn the_smallest_change_agrees_with_trying_them_all() {
                 };
                 let raise: Option<Vec<_>> = changes.iter().map(orders).collect();
                 let by_one_order = changes.len() == 1 && raise.is_some();
-                assert_eq!(one.is_some(), by_one_order, "seed {seed}: {program:?} {found:?}");
+                assert_eq!(
+                    one.is_some(),
+                    by_one_order,
+                    "seed {seed}: {program:?} {found:?}"
+                );
                 match by_one_order {
                     true => single += 1,
                     false => larger += 1,

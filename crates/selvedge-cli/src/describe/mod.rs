@@ -1,5 +1,6 @@
 //! Turns what a search found, addresses and numbers, into names, places and words.
 
+mod advice;
 mod binary;
 mod names;
 mod variables;
@@ -12,6 +13,7 @@ use selvedge_core::witness::{self, Origin};
 use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::NativeMachine;
 
+pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
 use self::names::Names;
 use self::words::Kind;
@@ -71,6 +73,7 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
             .into_iter()
             .map(|thread| describer.stack(ThreadId(thread)))
             .collect(),
+        advice: None,
         schedule: schedule::line(steps.iter().map(|step| (step.thread.0, step.switch))),
         trace,
         blocks: names.blocks(),

@@ -206,6 +206,9 @@ fn evidence(bug: &Bug) -> String {
         );
         text.push_str(&table::render(bug, title(bug.kind)));
     }
+    if let Some(advice) = &bug.advice {
+        let _ = write!(text, "\n{BOLD}advice:{BOLD:#} {}", advice.in_words());
+    }
     text
 }
 
@@ -316,7 +319,7 @@ fn executions(number: u64) -> String {
     counted(number, "execution")
 }
 
-fn counted(number: u64, what: &str) -> String {
+pub(super) fn counted(number: u64, what: &str) -> String {
     let plural = match what {
         "context switch" => "context switches".to_owned(),
         _ => format!("{what}s"),

@@ -2,6 +2,7 @@
 //!
 //! The names and shapes here are what `--format json` prints, so they are part of the contract.
 
+mod advice;
 pub(crate) mod human;
 pub(crate) mod json;
 pub(crate) mod schedule;
@@ -9,6 +10,8 @@ mod snippet;
 mod table;
 
 use std::fmt;
+
+pub(crate) use self::advice::{Advice, Means, Remedy};
 
 use selvedge_core::FailureKind;
 use selvedge_core::witness::Switch;
@@ -154,6 +157,9 @@ pub(crate) struct Bug {
     pub(crate) blocks: Vec<Block>,
     /// Where every thread involved stands when it happens.
     pub(crate) stacks: Vec<Stack>,
+    /// Which orders and fences would have forbidden it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advice: Option<Advice>,
     /// The schedule in one line, see [`schedule`].
     pub(crate) schedule: String,
     /// The schedule step by step.

@@ -2,6 +2,7 @@
 //! command down: [`child`] is that process, [`supervise`] watches it, [`protocol`] is what they say
 //! to each other.
 
+mod advise;
 pub(crate) mod child;
 mod explore;
 mod follow;

@@ -2,6 +2,7 @@
 
 use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings};
 
+use super::advise::Advisor;
 use super::explore::Exploration;
 use super::follow;
 use super::journal::Watched;
@@ -29,6 +30,15 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
                 reply,
             };
             reply(Reply::Searched(exploration.run(&mut machine)));
+        }
+        Task::Advise(model, bug) => {
+            let advisor = Advisor {
+                binary: &binary,
+                counters,
+            };
+            if let Some(advice) = advisor.advise(&mut machine, *model, bug) {
+                reply(Reply::Advised(advice));
+            }
         }
         Task::Measure => reply(Reply::Measured(measure::measure(&mut machine))),
         Task::Replay(bugs) => {

@@ -12,7 +12,7 @@ use selvedge_runtime::process::SharedCounters;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::args;
+use crate::args::{self, Model};
 use crate::explorer::Explorer;
 use crate::report;
 
@@ -41,6 +41,8 @@ pub(crate) enum Task {
     Search(Search),
     /// Run the schedules of these bugs and see whether they end as they did before.
     Replay(Vec<RawBug>),
+    /// See which orders and fences would have forbidden this bug, which was found under this model.
+    Advise(Model, Box<RawBug>),
     /// Explore every execution and see what that costs.
     Measure,
 }
@@ -88,6 +90,8 @@ pub(crate) enum Reply {
     Searched(Searched),
     /// A schedule has been run again.
     Replayed(Replayed),
+    /// What would have forbidden a bug.
+    Advised(report::Advice),
     /// The costs.
     Measured(Measured),
     /// There is nothing more to say.

@@ -18,6 +18,16 @@ pub struct Change {
     pub way: Way,
 }
 
+impl Change {
+    /// What stands there afterwards, apart from a new fence before it.
+    pub fn after(&self) -> Op {
+        match self.way {
+            Way::Order(order) => raised(self.op, order),
+            Way::Fence(_) => self.op,
+        }
+    }
+}
+
 /// A way to make an access stronger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Way {
@@ -187,17 +197,13 @@ impl<'a, M: Machine> Changed<'a, M> {
         if let Some(fence) = fence {
             return (fence, true);
         }
-        let raise = |op, change: &Change| match change.way {
-            Way::Order(order) => raised(op, order),
-            Way::Fence(_) => op,
-        };
+        let raise = |op, change: &Change| Change { op, ..*change }.after();
         (here().fold(op, raise), false)
     }
 
     fn progress(&mut self, thread: ThreadId) -> &mut Progress {
         if self.threads.len() <= thread.index() {
-            self.threads
-                .resize(thread.index() + 1, Progress::default());
+            self.threads.resize(thread.index() + 1, Progress::default());
         }
         &mut self.threads[thread.index()]
     }

@@ -116,11 +116,7 @@ pub fn repair<C: Model, M: Machine>(
 }
 
 /// Whether `bug` is found under sequential consistency.
-fn is_sequential<M: Machine>(
-    machine: &mut M,
-    bug: &Bug,
-    go_on: &mut dyn FnMut() -> bool,
-) -> bool {
+fn is_sequential<M: Machine>(machine: &mut M, bug: &Bug, go_on: &mut dyn FnMut() -> bool) -> bool {
     match confirm::<SequentialConsistency, M>(machine, &[], &[], go_on) {
         Confirmed::Fails(found) => report::same_bug(&found.failure, &bug.failure),
         Confirmed::Effect(_) => false,

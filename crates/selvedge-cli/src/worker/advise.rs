@@ -1,0 +1,113 @@
+//! Which orders and fences would have forbidden a bug.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{Rc11, ReleaseAcquire, TotalStoreOrder};
+use selvedge_core::repair::{self, Repair};
+use selvedge_core::report::Bug as RawBug;
+use selvedge_core::{Failure, Location, Machine, Outcome, Pending, Site, ThreadId, Value};
+
+use super::follow;
+use super::journal::Watched;
+use super::protocol::{Counters, Replayed};
+use crate::args::Model;
+use crate::describe::{self, Accesses, Binary};
+use crate::report::Advice;
+
+/// After so many runs of the program it is given up: a limit that is the same on every machine.
+const RUNS: u64 = 200_000;
+/// After so long it is given up in any case: the verdict waits for it.
+const TIME: Duration = Duration::from_secs(2);
+
+/// Looks for what would have forbidden a bug.
+pub(super) struct Advisor<'a> {
+    pub(super) binary: &'a Binary,
+    pub(super) counters: &'a Counters,
+}
+
+impl Advisor<'_> {
+    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again.
+    pub(super) fn advise(
+        &self,
+        machine: &mut Watched<'_>,
+        model: Model,
+        bug: &RawBug,
+    ) -> Option<Advice> {
+        // Threads and locations have other numbers in this process.
+        let Replayed::Failed(found) = follow::schedule(machine, bug, self.binary) else {
+            return None;
+        };
+        let accesses = Accesses::new(self.binary);
+        let own = |site| accesses.is_own(site);
+        let (mut runs, end) = (0, Instant::now() + TIME);
+        let mut go_on = || {
+            runs += 1;
+            let stop = self.counters.stop().load(Ordering::Relaxed) != 0;
+            runs <= RUNS && !stop && Instant::now() < end
+        };
+        let mut located = Located {
+            machine,
+            accesses: &accesses,
+        };
+        let (located, bug) = (&mut located, &found.raw);
+        let repair = match model {
+            Model::Sc => Repair::Sequential,
+            Model::Tso => repair::repair::<TotalStoreOrder, _>(located, bug, &own, &mut go_on),
+            Model::Ra => repair::repair::<ReleaseAcquire, _>(located, bug, &own, &mut go_on),
+            Model::Rc11 => repair::repair::<Rc11, _>(located, bug, &own, &mut go_on),
+        };
+        // Names are given in the failing state.
+        follow::schedule(machine, bug, self.binary);
+        Some(describe::advice(
+            self.binary,
+            machine.inner(),
+            model,
+            &repair,
+        ))
+    }
+}
+
+/// A program whose sites are those of its own source.
+struct Located<'a, 'm> {
+    machine: &'a mut Watched<'m>,
+    accesses: &'a Accesses<'a>,
+}
+
+impl Machine for Located<'_, '_> {
+    fn reset(&mut self) {
+        self.machine.reset();
+    }
+
+    fn threads(&self) -> usize {
+        self.machine.threads()
+    }
+
+    fn pending(&self, thread: ThreadId) -> Pending {
+        self.machine.pending(thread)
+    }
+
+    fn initial(&self, location: Location) -> Value {
+        self.machine.initial(location)
+    }
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
+        self.machine.resume(thread, outcome, clock);
+    }
+
+    fn site(&self, thread: ThreadId) -> Site {
+        self.accesses.site(self.machine.inner(), thread)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.machine.failure()
+    }
+
+    fn leftover(&self) -> Option<Failure> {
+        self.machine.leftover()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.machine.refusal()
+    }
+}
