@@ -209,12 +209,13 @@ fn wait<M: Machine>(
     }
 }
 
-/// Whether nothing was written over what the event reads.
+/// Whether no other value was written over what the event reads.
 fn reads_newest(graph: &Graph, slot: Slot) -> bool {
     let event = graph.event(slot);
     match event.op.location() {
         Some(location) if event.kind.reads() => {
-            graph.later_writes(location, event.source).is_empty()
+            let newest = graph.last_equal(location, event.source);
+            graph.later_writes(location, newest).is_empty()
         }
         _ => true,
     }

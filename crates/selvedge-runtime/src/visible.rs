@@ -124,7 +124,10 @@ impl Runtime {
             self.written_addresses.push(value as usize);
         }
         let thread = self.current();
-        thread.spin.effect();
+        // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
+        if !matches!(op, Op::Update { .. }) || outcome.read != value {
+            thread.spin.effect();
+        }
         if entry.width == 8 && thread.slot.contains(value as usize) {
             thread.published = true;
         }

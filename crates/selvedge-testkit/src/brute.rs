@@ -103,7 +103,7 @@ pub(crate) fn end<M: Machine>(
             Pending::Op(_) => waits = true,
             Pending::Stopped(Stop::Spinning { since }) => {
                 waits = true;
-                if stale(&execution.threads[thread.index()], since, newest) {
+                if stale(execution, thread, since, newest) {
                     return End::Dull;
                 }
             }
@@ -119,17 +119,41 @@ pub(crate) fn end<M: Machine>(
     }
 }
 
-/// Whether the iteration that began with event `since` read something that is out of date. An update
-/// that writes is two events, but no iteration has one.
-fn stale(records: &[Record], since: u32, newest: &HashMap<Location, EventId>) -> bool {
-    let pairs = records
-        .iter()
-        .filter(|record| record.source.is_some() && record.wrote.is_some());
-    let first = since as usize - pairs.count();
-    records[first..].iter().any(|record| match record.at {
-        Some(location) => record.source != Some(newest.get(&location).copied()),
-        None => false,
+/// Whether the iteration that began with event `since` of `thread` read a value that is out of date.
+/// An update that writes is two events.
+fn stale(
+    execution: &Execution,
+    thread: ThreadId,
+    since: u32,
+    newest: &HashMap<Location, EventId>,
+) -> bool {
+    let mut events = 0;
+    let iteration = execution.threads[thread.index()].iter().filter(|record| {
+        let first = events;
+        events += if record.source.is_some() && record.wrote.is_some() {
+            2
+        } else {
+            1
+        };
+        first >= since
+    });
+    let mut reads = iteration.filter_map(|record| Some((record.at?, record.source?)));
+    reads.any(|(at, source)| {
+        let newest = newest.get(&at).copied();
+        origin(execution, source) != origin(execution, newest)
     })
+}
+
+/// The write that brought the value of `write` about: updates that left it as it was do not count.
+fn origin(execution: &Execution, mut write: Option<EventId>) -> Option<EventId> {
+    while let Some(id) = write {
+        let record = &execution.threads[id.thread.index()][id.index as usize];
+        match record.source {
+            Some(source) if record.read == record.wrote => write = source,
+            _ => break,
+        }
+    }
+    write
 }
 
 /// Takes one step and writes down what it did.

@@ -281,11 +281,16 @@ impl Generator {
 
     fn special(&mut self, code: &mut Vec<Instruction>) {
         let variable = self.variable();
-        match self.random.below(4) {
+        match self.random.below(5) {
             0 => {
                 let here = code.len();
                 code.push(Instruction::Load(2, variable));
                 code.push(Instruction::JumpIf(2, 0, here));
+            }
+            3 => {
+                let here = code.len();
+                code.push(Instruction::memory(2, variable, Rmw::Exchange(7)));
+                code.push(Instruction::JumpIf(2, 7, here));
             }
             1 => {
                 let here = code.len();

@@ -361,6 +361,8 @@ impl Machine for ScriptMachine {
                 state.registers[register] = outcome.read;
                 if outcome.wrote.is_some() {
                     state.events += 1;
+                }
+                if outcome.wrote.is_some_and(|wrote| wrote != outcome.read) {
                     state.seen.clear();
                 }
             }

@@ -226,6 +226,27 @@ impl Graph {
         &self.coherence(location)[self.position(location, write)..]
     }
 
+    /// The last of the updates in a row after `write`, which may be [`INIT`], that left its value as
+    /// it was; `write` itself if there is none. Who waits for another value does not care which of
+    /// them it read.
+    pub fn last_equal(&self, location: Location, mut write: Slot) -> Slot {
+        loop {
+            let keeps = |&reader: &Slot| {
+                let event = self.event(reader);
+                event.kind == Kind::ReadHalf && event.wrote == event.read
+            };
+            let update = self.readers(location, write).find(keeps);
+            let half = update.and_then(|reader| {
+                let id = self.event(reader).id;
+                self.thread(id.thread).get(id.index as usize + 1).copied()
+            });
+            match half {
+                Some(half) => write = half,
+                None => return write,
+            }
+        }
+    }
+
     /// The events that read from `write`, which may be [`INIT`].
     pub fn readers(&self, location: Location, write: Slot) -> Readers<'_> {
         let next = match write {

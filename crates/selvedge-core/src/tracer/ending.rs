@@ -88,10 +88,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let Some(at) = event.op.location().filter(|_| event.kind.reads()) else {
                     continue;
                 };
+                let value = self.graph.last_equal(at, event.source);
                 match newest.iter().find(|(location, _)| *location == at) {
-                    Some(&(_, source)) if source != event.source => return false,
+                    Some(&(_, source)) if source != value => return false,
                     Some(_) => {}
-                    None => newest.push((at, event.source)),
+                    None => newest.push((at, value)),
                 }
             }
         }

@@ -97,13 +97,14 @@ pub(super) fn stable(graph: &Graph, clock: &mut Vec<u32>) {
 }
 
 /// Whether a read that makes its thread wait can be neither revisited nor deleted any more: its
-/// source was overwritten by something older or stable.
+/// source was overwritten by another value that is older or stable.
 fn frozen(graph: &Graph, read: Slot, stable: &[u32]) -> bool {
     let event = graph.event(read);
     let Some(location) = event.op.location() else {
         return true;
     };
-    let mut later = graph.later_writes(location, event.source).iter();
+    let value = graph.last_equal(location, event.source);
+    let mut later = graph.later_writes(location, value).iter();
     later.any(|&write| write < read || stable_counts(graph, stable, write))
 }
 
