@@ -8,7 +8,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::{Site, ThreadId};
 use crate::machine::{Machine, Pending, Stop};
-use crate::op::Op;
+use crate::op::{Function, Op};
 use crate::witness::Witness;
 
 /// How many executions there were of each sort.
@@ -159,7 +159,10 @@ pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
                     (_, Some(slot)) => owner(graph, slot),
                     _ => None,
                 };
-                waiting.push(wait(machine, thread, Some(op), on));
+                let spins = is_memory(op);
+                spinning |= spins;
+                let op = (!spins).then_some(op);
+                waiting.push(wait(machine, thread, op, on.filter(|_| !spins)));
             }
         }
     }
@@ -189,6 +192,17 @@ pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
         other: None,
     };
     End::Stuck(failure, waiting)
+}
+
+/// Whether a thread that cannot perform `op` tries it again and again.
+fn is_memory(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Update {
+            function: Function::Memory { .. },
+            ..
+        }
+    )
 }
 
 fn joins(op: Op) -> bool {

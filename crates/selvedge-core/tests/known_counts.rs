@@ -99,22 +99,39 @@ fn two_writes_each_in_opposite_order_have_three_executions() {
 
 /// A lock of one compare-exchange; failed attempts are pure iterations. The executions are the
 /// orders of the acquisitions.
+/// Two threads that take a spin lock so many times each: the report of the search.
+fn spin_lock(attempt: I, acquisitions: usize) -> Report {
+    let mut code = Vec::new();
+    for _ in 0..acquisitions {
+        let here = code.len();
+        code.push(attempt);
+        code.push(I::JumpIf(0, 1, here));
+        code.push(I::Store(0, 0));
+    }
+    search(Program::of_workers(vec![code.clone(), code]))
+}
+
 #[test]
 fn spin_lock_acquisitions_interleave_in_binomially_many_ways() {
-    let worker = |acquisitions: usize| {
-        let mut code = Vec::new();
-        for _ in 0..acquisitions {
-            let here = code.len();
-            code.push(I::compare_exchange(0, 0, 0, 1));
-            code.push(I::JumpIf(0, 1, here));
-            code.push(I::Store(0, 0));
+    let attempts = [
+        I::compare_exchange(0, 0, 0, 1),
+        I::memory(0, 0, Rmw::Exchange(1)),
+    ];
+    for attempt in attempts {
+        for (acquisitions, orders) in [(1, 2), (2, 6), (3, 20), (7, 3432)] {
+            let counts = spin_lock(attempt, acquisitions).counts;
+            assert_eq!(
+                counts.executions, orders,
+                "{acquisitions} times {attempt:?}"
+            );
         }
-        code
-    };
-    for (acquisitions, orders) in [(1, 2), (2, 6), (3, 20), (7, 3432)] {
-        let workers = vec![worker(acquisitions), worker(acquisitions)];
-        assert_eq!(executions(workers), orders, "{acquisitions} each");
     }
+}
+
+#[test]
+fn a_compare_exchange_that_would_succeed_is_not_left_failing() {
+    let attempt = I::compare_exchange(0, 0, 0, 1);
+    assert_eq!(spin_lock(attempt, 5).counts.blocked, 0);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use selvedge_core::graph::{Graph, INIT, Kind, Slot};
-use selvedge_core::{EventId, Location, ThreadId, Value};
+use selvedge_core::{EventId, Function, Location, Op, ThreadId, Value};
 
 /// What one operation did. Operations are counted, not events: an update is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,7 +30,7 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// The class of an explorer's graph. Parked reads are left out.
+    /// The class of an explorer's graph. Reads that are parked at an object are left out.
     pub fn of(graph: &Graph) -> Execution {
         let mut execution = Execution {
             threads: vec![Vec::new(); graph.threads()],
@@ -41,7 +41,7 @@ impl Execution {
                 let event = graph.event(slot);
                 let records = &mut execution.threads[thread.index()];
                 match event.kind {
-                    Kind::Parked => {}
+                    Kind::Parked if waits(event.op) => {}
                     Kind::WriteHalf => {
                         let half = records.last_mut().expect("a read half comes first");
                         half.wrote = Some(event.wrote);
@@ -65,6 +65,17 @@ impl Execution {
         }
         execution
     }
+}
+
+/// Whether a parked `op` was not performed, instead of being tried again and again.
+fn waits(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Update {
+            function: Function::Object(_),
+            ..
+        }
+    )
 }
 
 /// The operation that the event in `slot` belongs to.

@@ -296,6 +296,12 @@ impl Generator {
                 let here = code.len();
                 code.push(Instruction::compare_exchange(2, variable, 0, 7));
                 code.push(Instruction::JumpIf(2, 7, here));
+                if self.random.once_in(2) {
+                    self.memory(code);
+                }
+                if self.random.once_in(2) {
+                    code.push(Instruction::Store(variable, 0));
+                }
             }
             2 => {
                 code.push(Instruction::Choose(2, 2 + self.random.below(2) as u32));

@@ -31,7 +31,8 @@ pub enum Kind {
     ReadHalf,
     /// The write half of an update, always the event added right after its read half.
     WriteHalf,
-    /// The read of an update whose guard failed; the last event of its thread.
+    /// The read of an update whose guard failed, or of a compare-exchange that is tried again
+    /// until it succeeds; the last event of its thread.
     Parked,
     /// Fences, creations, joins, choices: nothing on any location.
     Silent,
@@ -66,9 +67,10 @@ pub struct Event {
     pub wrote: Value,
     /// Which alternative was taken where there were several; zero elsewhere.
     pub choice: u32,
-    /// A lock that was parked until an unlock revisited it without deleting anything: seen from
-    /// a write that does not know that unlock, it still counts as parked.
-    pub woken: bool,
+    /// For an update that was parked until a write revisited it without deleting anything, what it
+    /// read until then: seen from a write that does not know the one that woke it, it still counts
+    /// as parked.
+    pub woken_from: Option<Slot>,
     first_reader: Slot,
     next_reader: Slot,
 }
@@ -84,7 +86,7 @@ impl Event {
             read: 0,
             wrote: 0,
             choice: 0,
-            woken: false,
+            woken_from: None,
             first_reader: NONE,
             next_reader: NONE,
         }
@@ -224,6 +226,20 @@ impl Graph {
     /// The writes that come after `write` in coherence order.
     pub fn later_writes(&self, location: Location, write: Slot) -> &[Slot] {
         &self.coherence(location)[self.position(location, write)..]
+    }
+
+    /// Turns the last event of `thread` into a parked one if it is the `index`-th of the thread and a
+    /// failed update of the sort that `tries_again`.
+    pub fn park_if_alone(&mut self, thread: ThreadId, index: u32, tries_again: fn(Op) -> bool) {
+        let events = &self.threads[thread.index()].events;
+        if let Some(&last) = events.last()
+            && events.len() == index as usize + 1
+        {
+            let event = &mut self.events[last as usize];
+            if event.kind == Kind::Read && tries_again(event.op) {
+                event.kind = Kind::Parked;
+            }
+        }
     }
 
     /// The last of the updates in a row after `write`, which may be [`INIT`], that left its value as

@@ -64,14 +64,19 @@ impl Graph {
             }
             let source = match from.event(old).source {
                 INIT => INIT,
-                source if kept(source) => self.moved(from, source),
-                // Only a woken lock can lose its source: it is parked again, at the lock that
-                // the deleted unlock ended.
-                source => {
-                    let lock = from.write_at(location, from.position(location, source) - 1);
-                    let lock = self.moved(from, lock);
-                    self.park(new, lock);
-                    lock
+                source if kept(source) => {
+                    let before = from.event(old).woken_from.filter(|&write| kept(write));
+                    let before = before.map(|write| self.moved(from, write));
+                    self.events[new as usize].woken_from = before;
+                    self.moved(from, source)
+                }
+                // Only what was woken can lose its source: it is parked again where it was.
+                _ => {
+                    let before = from.event(old).woken_from;
+                    let before = before.expect("what is kept keeps its source unless it was woken");
+                    let before = self.moved(from, before);
+                    self.park(new, before);
+                    before
                 }
             };
             self.events[new as usize].source = source;
@@ -82,9 +87,9 @@ impl Graph {
     fn park(&mut self, slot: Slot, source: Slot) {
         let value = self.event(source).wrote;
         let event = &mut self.events[slot as usize];
-        debug_assert!(event.woken && event.kind == Kind::ReadHalf);
+        debug_assert!(event.kind == Kind::ReadHalf);
         event.kind = Kind::Parked;
-        event.woken = false;
+        event.woken_from = None;
         event.read = value;
         event.wrote = 0;
         self.causality_of_read(slot, source);

@@ -1,7 +1,7 @@
 //! The alternatives to an event: which write a read sees, where a write goes, whom it revisits.
 
 use super::Level;
-use super::maximal::{hopeless, is_mutex_lock, maximal, stable, wakes};
+use super::maximal::{hopeless, maximal, stable, wakes, wakes_by};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::model::{Access, Model};
@@ -271,14 +271,15 @@ impl WriteBranch {
         let Level { graph, model, .. } = level;
         let previous = graph.last(event.id.thread);
         let positions = match place {
-            Place::Anywhere
-                if previous.is_some_and(|p| wakes(graph, location, graph.causality(p))) =>
-            {
-                Positions::none()
-            }
             Place::Anywhere => {
                 let oldest = model.oldest(graph, &access(&event, location, previous));
-                Positions::new(graph.coherence(location).len(), oldest)
+                let wakes = previous
+                    .is_some_and(|p| wakes(graph, location, event.wrote, graph.causality(p)));
+                let newest = graph.coherence(location).len();
+                match newest.checked_sub(wakes.into()) {
+                    Some(newest) => Positions::new(newest, oldest),
+                    None => Positions::none(),
+                }
             }
             Place::After(source) => {
                 let position = graph.position(location, source);
@@ -351,8 +352,17 @@ impl WriteBranch {
                 self.revisit = Some(revisit);
             }
             self.revisiting = true;
-            let nothing_deleted = above.graph.len() == below.graph.len();
-            let half = self.redirect(above, read, position, choice, nothing_deleted);
+            // If nothing was deleted, slots mean the same in both graphs.
+            let source = below.graph.event(read).source;
+            let whole = above.graph.len() == below.graph.len();
+            let known = source != INIT && below.graph.counted(prefix, source);
+            let half = self.redirect(
+                above,
+                read,
+                position,
+                choice,
+                (whole && known).then_some(source),
+            );
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
                 return Some(half);
@@ -402,16 +412,19 @@ impl WriteBranch {
         None
     }
 
-    /// Adds the write to the cut graph and lets `read` see it.
+    /// Adds the write to the cut graph and lets `read` see it. `parked_at` is what it read before,
+    /// if nothing was cut and the write knows it.
     fn redirect<C: Model>(
         &self,
         above: &mut Level<C>,
         read: Slot,
         position: usize,
         choice: u32,
-        nothing_deleted: bool,
+        parked_at: Option<Slot>,
     ) -> Option<ThreadId> {
-        let was = above.graph.event(read).kind;
+        let newest = position == above.graph.coherence(self.location).len();
+        let parked = above.graph.event(read).kind == Kind::Parked;
+        let parked_at = parked_at.filter(|_| parked && newest);
         above.push_write(self.event, self.location, position);
         let write = above.graph.len() as Slot - 1;
         let reading = Reading::of(above.graph.event(read).op, self.event.wrote, choice);
@@ -420,10 +433,7 @@ impl WriteBranch {
             event.read = self.event.wrote;
             event.wrote = reading.wrote;
             event.choice = choice;
-            event.woken = nothing_deleted
-                && was == Kind::Parked
-                && is_mutex_lock(event.op)
-                && reading.kind == Kind::ReadHalf;
+            event.woken_from = parked_at.filter(|_| wakes_by(event.op, self.event.wrote));
         });
         above.model.bound(&above.graph, read);
         let owes = reading.kind == Kind::ReadHalf;

@@ -31,7 +31,8 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 ControlFlow::Continue(())
             }
             Pending::Stopped(Stop::Spinning { since }) => {
-                let Level { graph, stable, .. } = &self.levels[self.depth];
+                let Level { graph, stable, .. } = &mut self.levels[self.depth];
+                graph.park_if_alone(thread, since, maximal::tries_again);
                 self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
                 ControlFlow::Continue(())
             }

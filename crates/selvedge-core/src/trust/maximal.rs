@@ -4,15 +4,16 @@
 //! reader, or took the first of several alternatives. Only such events may be deleted, so each
 //! graph is reached in one way only.
 //!
-//! A lock that was *woken* (parked, then revisited by the unlock it waited for without deleting
-//! anything) is judged as if it were still parked by every write that does not know of that unlock.
-//! That takes the place of the graph in which the lock stays parked although the mutex is free,
-//! which otherwise would have to be explored and would come to nothing.
+//! An update that was *woken* (parked, then revisited by the write it waited for without deleting
+//! anything) is judged as if it were still parked by every write that does not know the one that woke
+//! it. That takes the place of the graph in which a lock stays parked although the mutex is free, or
+//! a compare-exchange is tried for ever although it would succeed, which otherwise would have to be
+//! explored and would come to nothing.
 
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::objects::ObjectFunction;
-use crate::op::{Function, Op};
+use crate::op::{Effect, Function, Op, Rmw, Value};
 
 /// Whether the event in `slot` was added maximally, seen from a write whose causal prefix is
 /// `prefix`: at that time, with that prefix present as well.
@@ -26,12 +27,11 @@ pub(super) fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
     };
     let present = |other: Slot| other <= slot || graph.counted(prefix, other);
     let newest = if event.kind.writes() {
-        let counts = |&reader: &Slot| judged_source(graph, location, reader, prefix) == slot;
-        let next = graph.position(location, slot) + 1;
-        let unlock = graph.coherence(location).get(next - 1).copied();
-        let woken = unlock.into_iter().flat_map(|unlock| {
-            let readers = graph.readers(location, unlock);
-            readers.filter(|&reader| graph.event(reader).woken)
+        let counts = |&reader: &Slot| judged_source(graph, reader, prefix) == slot;
+        let later = graph.later_writes(location, slot).iter();
+        let woken = later.flat_map(|&write| {
+            let readers = graph.readers(location, write);
+            readers.filter(|&reader| graph.event(reader).woken_from.is_some())
         });
         let mut readers = graph.readers(location, slot).chain(woken).filter(counts);
         if readers.any(present) {
@@ -39,29 +39,30 @@ pub(super) fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
         }
         slot
     } else {
-        judged_source(graph, location, slot, prefix)
+        judged_source(graph, slot, prefix)
     };
     let mut later = graph.later_writes(location, newest).iter();
     !later.any(|&write| present(write))
 }
 
-/// What a read counts as reading: for a woken lock the lock it was parked at, unless `prefix` has
-/// the unlock that woke it.
-fn judged_source(graph: &Graph, location: Location, read: Slot, prefix: &[u32]) -> Slot {
+/// What a read counts as reading: for one that was woken the write it was parked at, unless `prefix`
+/// has the write that woke it.
+fn judged_source(graph: &Graph, read: Slot, prefix: &[u32]) -> Slot {
     let event = graph.event(read);
-    if event.woken && !graph.counted(prefix, event.source) {
-        return graph.write_at(location, graph.position(location, event.source) - 1);
+    match event.woken_from {
+        Some(before) if !graph.counted(prefix, event.source) => before,
+        _ => event.source,
     }
-    event.source
 }
 
-/// Whether an unlock of `location` with causal prefix `prefix` wakes a parked lock that was added after
-/// everything the unlock does not know. It then must not leave that lock parked.
-pub(super) fn wakes(graph: &Graph, location: Location, prefix: &[u32]) -> bool {
+/// Whether a write of `value` to `location` with causal prefix `prefix`, if it becomes the newest,
+/// wakes a parked update that was added after everything the write does not know. It then must not
+/// leave that update parked.
+pub(super) fn wakes(graph: &Graph, location: Location, value: Value, prefix: &[u32]) -> bool {
     let Some(&newest) = graph.coherence(location).last() else {
         return false;
     };
-    // From the end on, everything up to the parked lock has to be known to the unlock.
+    // From the end on, everything up to the parked update has to be known to the write.
     let mut outside = (0..graph.len() as Slot).rev();
     let Some(last) = outside.find(|&slot| !graph.counted(prefix, slot)) else {
         return false;
@@ -70,15 +71,29 @@ pub(super) fn wakes(graph: &Graph, location: Location, prefix: &[u32]) -> bool {
     event.kind == Kind::Parked
         && event.op.location() == Some(location)
         && event.source == newest
-        && is_mutex_lock(event.op)
+        && graph.counted(prefix, newest)
+        && wakes_by(event.op, value)
         && maximal(graph, last, prefix)
 }
 
-pub(super) fn is_mutex_lock(op: Op) -> bool {
+/// Whether a parked `op` that sees `value` written goes on, and by that writes.
+pub(super) fn wakes_by(op: Op, value: Value) -> bool {
     let Op::Update { function, .. } = op else {
         return false;
     };
-    matches!(function, Function::Object(ObjectFunction::MutexLock { .. }))
+    let lock = matches!(function, Function::Object(ObjectFunction::MutexLock { .. }));
+    (lock || tries_again(op)) && matches!(function.apply(value), Effect::Write(_))
+}
+
+/// Whether `op` is one that spin loops repeat until it succeeds.
+pub(super) fn tries_again(op: Op) -> bool {
+    let Op::Update { function, .. } = op else {
+        return false;
+    };
+    let Function::Memory { rmw, .. } = function else {
+        return false;
+    };
+    matches!(rmw, Rmw::CompareExchange { .. })
 }
 
 /// Counts the events that no revisit can delete any more: what was revisited keeps its new
@@ -88,7 +103,7 @@ pub(super) fn stable(graph: &Graph, clock: &mut Vec<u32>) {
     clock.resize(graph.threads(), 0);
     for (slot, event) in graph.events().iter().enumerate() {
         let revisited = event.kind.reads() && event.source != INIT && event.source > slot as Slot;
-        if revisited && !event.woken {
+        if revisited && event.woken_from.is_none() {
             for (counted, &cause) in clock.iter_mut().zip(graph.causality(event.source)) {
                 *counted = (*counted).max(cause);
             }
