@@ -18,7 +18,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::ThreadId;
-use crate::op::{Effect, Value};
+use crate::op::{Effect, MemoryOrder, Value};
 
 /// The value of a mutex, read-write lock or once that nobody has touched.
 pub const FREE: Value = 0;
@@ -197,6 +197,15 @@ impl ObjectFunction {
         }
         let slot = waiters.trailing_zeros();
         (value & !waiting(slot)) | woken(slot)
+    }
+
+    /// The order of a step that leaves the object as it is. Who passes a barrier or finds a routine done sees what
+    /// led there; who finds a lock taken sees nothing.
+    pub fn unchanged_order(self) -> MemoryOrder {
+        match self {
+            ObjectFunction::BarrierAwait { .. } | ObjectFunction::OnceBegin => MemoryOrder::Acquire,
+            _ => MemoryOrder::Relaxed,
+        }
     }
 
     /// Whether this step can wait (its guard can fail).

@@ -194,7 +194,7 @@ impl ScriptMachine {
         let code = &self.program.threads[thread.index()];
         match (code[at], at.checked_sub(1).map(|before| code[before])) {
             (Instruction::Update(_, _, Function::Object(function)), _) => {
-                (object_order(function), MemoryOrder::Relaxed)
+                (object_order(function), function.unchanged_order())
             }
             (Instruction::Store(variable, _), _) if self.objects.contains(&variable) => {
                 (MemoryOrder::Release, MemoryOrder::Relaxed)

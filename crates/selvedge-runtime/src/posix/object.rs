@@ -56,13 +56,12 @@ impl Object {
     /// Performs `function`, whatever state the object is in.
     pub(crate) fn step_unchecked(self, function: ObjectFunction, order: MemoryOrder) -> Outcome {
         let at = current::object(self.address, self.width);
-        let function = Function::Object(function);
         current::perform(
             Op::Update {
                 at,
-                function,
+                function: Function::Object(function),
                 order,
-                failure: MemoryOrder::Relaxed,
+                failure: function.unchanged_order(),
             },
             self.site,
         )
