@@ -2,7 +2,7 @@
  * Two threads announce themselves and look whether the other one has.
  *
  * Under sequential consistency at least one of them sees the other. On x86 both stores may still sit in a
- * store buffer while the loads are made, and in C11 release and acquire do not forbid that either: it takes
+ * store buffer while the loads are made, and in C11 release and acquire do not forbid that: it takes
  * sequentially consistent accesses, or a fence between the store and the load of each thread.
  *
  * Check:    selvedge verify examples/c/store_buffer.c --model tso

@@ -29,6 +29,8 @@ pub struct Settings {
     pub watchdog: Duration,
     /// Whether condition variables wake up without a signal.
     pub spurious_wakeups: bool,
+    /// Whether the memory model has fences: futexes rest on them.
+    pub fences: bool,
     /// Whether the program's output is shown.
     pub show_output: bool,
     /// Whether memory that is still allocated at the end is an error.
@@ -45,6 +47,7 @@ impl Default for Settings {
             max_threads: 1000,
             watchdog: Duration::from_secs(5),
             spurious_wakeups: false,
+            fences: true,
             show_output: false,
             check_leaks: false,
         }

@@ -133,11 +133,13 @@ impl Candidate {
 
     /// Alglave, Maranget and Tautschnig, "Herding cats", §4.5 and herd's x86tso.cat. Fences with order
     /// `seq_cst` and whatever creates or joins threads are full fences; so are updates, also those
-    /// that fail.
+    /// that fail, and stores with order `seq_cst`, which compilers make updates of.
     fn is_tso(&self) -> bool {
         let (reads, writes) = (self.does(Does::Read), self.does(Does::Write));
         let memory = reads | writes;
-        let updates = self.set(|event| event.update);
+        let exchange =
+            |event: &Event| event.does == Does::Write && event.order == MemoryOrder::SeqCst;
+        let updates = self.set(|event| event.update || exchange(event));
         let full = self.does(Does::Thread)
             | self.set(|event| event.does == Does::Fence && event.order == MemoryOrder::SeqCst);
         let (po, fr) = (&self.po, self.fr());

@@ -13,7 +13,14 @@ use crate::describe::Binary;
 
 /// Does what `request` asks for and tells `reply` about it.
 pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Reply)) {
-    let settings = settings(&request.machine, request.show_output);
+    let fences = match &request.task {
+        Task::Search(search) => search.explorer.model() != args::Model::Ra,
+        Task::Advise(..) | Task::Replay(_) | Task::Measure => true,
+    };
+    let settings = Settings {
+        fences,
+        ..settings(&request.machine, request.show_output)
+    };
     let machine = match NativeMachine::load(&request.library, settings) {
         Ok(machine) => machine,
         Err(error) => return reply(Reply::Unloadable(unloadable(error))),
@@ -66,6 +73,7 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         max_threads: machine.max_threads,
         watchdog: machine.watchdog,
         spurious_wakeups: machine.spurious_wakeups,
+        fences: true,
         show_output,
         check_leaks: machine.leaks,
     }

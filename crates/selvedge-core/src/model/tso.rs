@@ -1,6 +1,7 @@
 //! Total store order, the model of x86 (Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS 2014,
-//! §4.5). Orders of accesses do not matter; updates (those that fail as well, like a `lock cmpxchg`), SC
-//! fences, creations and joins are full fences.
+//! §4.5). Accesses are what compilers make of them: those with order `seq_cst` that write are `xchg` and
+//! with that full fences, like updates (those that fail as well, like a `lock cmpxchg`), SC fences,
+//! creations and joins; all others are plain instructions.
 //!
 //! ```text
 //! acyclic(po|loc ∪ rf ∪ co ∪ fr)                                   per location
@@ -51,7 +52,7 @@ enum Line {
 fn line(event: &Event) -> Line {
     match event.op {
         Op::Load { .. } => Line::Reads,
-        Op::Store { .. } => Line::Writes,
+        Op::Store { order, .. } if order != MemoryOrder::SeqCst => Line::Writes,
         Op::Fence { order } if order != MemoryOrder::SeqCst => Line::Neither,
         Op::Choose { .. } => Line::Neither,
         _ => Line::Both,

@@ -91,6 +91,10 @@ pub(crate) fn knows((thread, epoch): (ThreadId, u32)) -> bool {
 }
 
 /// Whether waiting on a condition variable may end without a signal.
+pub(crate) fn has_fences() -> bool {
+    with(|runtime| runtime.settings.fences)
+}
+
 pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)
 }

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use libc::{EINVAL, ETIMEDOUT};
-use selvedge_core::MemoryOrder::{AcqRel, Acquire, Relaxed, Release};
+use selvedge_core::MemoryOrder::{AcqRel, Relaxed, Release};
 use selvedge_core::objects::{CONDITION_SLOTS, ObjectFunction, free_slot, was_woken};
 use selvedge_core::op::Value;
 use selvedge_core::{Op, Site};
@@ -58,13 +58,13 @@ pub(crate) fn destroy(condition: Object) {
     condition.destroy(waiting, "that threads wait on");
 }
 
-/// Waits; 0 or an error number.
+/// Waits; 0 or an error number. Leaving releases, for the thread that destroys the condition variable once all have left.
 pub(crate) fn wait(condition: Object, mutex: Object) -> c_int {
     let slot = enter(condition, mutex);
     if wakes_spuriously(condition.site) {
-        condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, Acquire);
+        condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, AcqRel);
     } else {
-        condition.step_unchecked(ObjectFunction::ConditionAwait { slot }, Acquire);
+        condition.step_unchecked(ObjectFunction::ConditionAwait { slot }, AcqRel);
     }
     mutex::lock(mutex)
 }
@@ -75,7 +75,7 @@ pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usi
         return EINVAL;
     };
     let slot = enter(condition, mutex);
-    let left = condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, Acquire);
+    let left = condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, AcqRel);
     let woken = was_woken(left.read, slot);
     if !woken {
         clock::pass(deadline);

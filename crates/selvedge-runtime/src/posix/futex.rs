@@ -2,7 +2,8 @@
 //!
 //! The kernel compares the word and joins the queue in one step. Here a thread joins first and looks
 //! then; if the word has another value it leaves again, and hands on a wake-up that it got in the
-//! meantime. No schedule can tell the difference.
+//! meantime. No schedule can tell the difference. Both sides have a full fence between what they write and what
+//! they look at, as in the kernel: else a waiter could miss the new word and its waker the waiter.
 
 use std::ffi::{c_int, c_long};
 
@@ -21,6 +22,10 @@ const MATCH_ANY: usize = u32::MAX as usize;
 pub(crate) fn call(arguments: [usize; 6], site: Site) -> c_long {
     let [address, operation, value, timeout, _, set] = arguments;
     program::check_not_null(address, site);
+    if !current::has_fences() {
+        let what = "the futex system call under a memory model without fences".to_owned();
+        current::refuse(what, site);
+    }
     let flags = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     let futex = Futex { address, site };
     let result = match (operation as c_int & !flags, set & MATCH_ANY) {
@@ -68,6 +73,7 @@ impl Futex {
             let what = format!("more than {CONDITION_SLOTS} threads waiting for one futex");
             current::refuse(what, self.site);
         };
+        self.fence();
         let at = current::location(self.address, Width(4));
         let found = current::perform(Op::Load { at, order: SeqCst }, self.site).read;
         if found != value.into() {
@@ -89,6 +95,10 @@ impl Futex {
         }
     }
 
+    fn fence(self) {
+        current::perform(Op::Fence { order: SeqCst }, self.site);
+    }
+
     /// Leaves the queue; says whether there was a wake-up.
     fn leave(self, slot: u32) -> bool {
         was_woken(
@@ -99,6 +109,7 @@ impl Futex {
 
     /// Wakes up to `count` waiters; how many there were.
     fn wake(self, count: c_int) -> c_int {
+        self.fence();
         if count == c_int::MAX {
             let waiters = self.step(ObjectFunction::ConditionBroadcast).read as u64;
             return waiters.count_ones().cast_signed();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::model::SequentialConsistency;
+use selvedge_core::model::{Rc11, SequentialConsistency};
 use selvedge_core::trust::{self, Ending, Silent};
 use selvedge_core::{FailureKind, Machine};
 use selvedge_runtime::{NativeMachine, Settings};
@@ -27,6 +27,16 @@ impl Checked {
             ..trust::Settings::default()
         };
         let report = trust::search::<SequentialConsistency, _>(machine, all, &mut Silent);
+        if report.ending == Ending::Complete && report.bugs.is_empty() {
+            // What synchronises does so under a weak model as well.
+            let weak = trust::search::<Rc11, _>(machine, all, &mut Silent);
+            assert_eq!(weak.ending, Ending::Complete);
+            assert!(
+                weak.bugs.is_empty(),
+                "under rc11: {:?}",
+                weak.bugs[0].failure
+            );
+        }
         let bugs = report.bugs.into_iter().map(|bug| bug.failure);
         Checked {
             executions: report.counts.executions,
