@@ -5,7 +5,7 @@
  * flag. Under sequential consistency that is fine. In C11 a relaxed flag orders nothing: the two accesses to the
  * value are a data race.
  *
- * Check:    selvedge verify examples/c/publish_relaxed.c --model rc11
+ * Check:    selvedge verify examples/c/publish_relaxed.c
  * Expected: a data race under rc11, with the advice to make the store of the flag a release and
  *           its load an acquire; verified under sc, tso and ra
  * Source:   the litmus test MP, also known as message passing.

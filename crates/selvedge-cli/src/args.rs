@@ -90,9 +90,9 @@ pub(crate) struct Verify {
 /// What is searched, and how far.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Search {
-    /// Memory model
-    #[arg(long, value_enum, default_value_t = Model::Sc)]
-    pub(crate) model: Model,
+    /// Memory model [default: rc11, or sc where the other options need it]
+    #[arg(long, value_enum)]
+    pub(crate) model: Option<Model>,
 
     /// Which executions count as the same
     #[arg(long, value_enum, default_value_t = Equivalence::Mazurkiewicz)]

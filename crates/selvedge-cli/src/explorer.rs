@@ -19,10 +19,28 @@ pub(crate) enum Explorer {
 
 impl Explorer {
     /// The explorer that the user asked for, else the best one for what was asked. Refuses what
-    /// none can do, and says what can be done.
-    pub(crate) fn choose(search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
-        let explorer = Explorer::named(search)?;
-        let model = explorer.model();
+    /// none can do, and says what can be done. If no model was asked for and the default does not go with
+    /// the rest, it is the strongest, and the second part tells why.
+    pub(crate) fn choose(
+        search: &Search,
+        machine: &Machine,
+    ) -> Result<(Explorer, Option<String>), Problem> {
+        if let Some(model) = search.model {
+            return Ok((Explorer::under(model, search, machine)?, None));
+        }
+        let why = match Explorer::under(Model::Rc11, search, machine) {
+            Ok(explorer) => return Ok((explorer, None)),
+            Err(why) => why,
+        };
+        let explorer = Explorer::under(Model::Sc, search, machine)?;
+        // The name of that option says it already.
+        let obvious = machine.plain == Plain::Sc;
+        let note = format!("{}; this check is under sc", why.message());
+        Ok((explorer, Some(note).filter(|_| !obvious)))
+    }
+
+    fn under(model: Model, search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
+        let explorer = Explorer::named(model, search)?;
         if machine.plain == Plain::Sc && model != Model::Sc {
             return Err(Problem::request(format!(
                 "--plain sc does not go with --model {}",
@@ -63,8 +81,7 @@ impl Explorer {
         }
     }
 
-    fn named(search: &Search) -> Result<Explorer, Problem> {
-        let model = search.model;
+    fn named(model: Model, search: &Search) -> Result<Explorer, Problem> {
         let default = match search.equivalence {
             Equivalence::Mazurkiewicz => "trust",
             Equivalence::ReadsFrom => "tracer",

@@ -67,6 +67,11 @@ impl Problem {
         }
     }
 
+    /// What is wrong, in one line.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Adds a line of detail.
     pub(crate) fn note(mut self, note: impl Into<String>) -> Problem {
         self.notes.push(note.into());

@@ -46,6 +46,7 @@ impl Trace {
     pub(crate) fn new(
         program: &Program,
         verify: &args::Verify,
+        model: Model,
         bug: &FoundBug,
     ) -> Result<Trace, Problem> {
         let directory = std::env::current_dir().map_err(|error| {
@@ -69,7 +70,7 @@ impl Trace {
             program,
             contents,
             machine: verify.machine.clone(),
-            model: verify.search.model,
+            model,
             bug: bug.described.clone(),
             decisions: bug.raw.clone(),
         })

@@ -18,7 +18,7 @@ use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    let explorer = Explorer::choose(&verify.search, &verify.machine)?;
+    let (explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
     let program = Program {
         directory: None,
         files: verify.files.clone(),
@@ -32,9 +32,10 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         explorer: &explorer,
     };
     let found = search.run()?;
-    let report = found.report(&explorer, &verify.search, &verify.machine);
+    let mut report = found.report(&explorer, &verify.search, &verify.machine);
+    report.warnings.extend(note);
     if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
-        Trace::new(&program, verify, bug)?.write(path)?;
+        Trace::new(&program, verify, explorer.model(), bug)?.write(path)?;
     }
     for warning in &report.warnings {
         warn(warning);

@@ -29,6 +29,7 @@ fn cases(path: &Path, compiler: Compiler) -> Vec<Case> {
         arguments.push(path.to_str().expect("a path in UTF-8").to_owned());
         Case {
             name: format!("{file} ({cc} {bound})"),
+            model: "sc",
             arguments,
             verdict: "verified".to_owned(),
             bug: None,

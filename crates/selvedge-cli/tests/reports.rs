@@ -254,7 +254,7 @@ fn nothing_is_wrong() {
     let outcome = check("fixed.c", &fixed, &[]);
     assert_eq!(
         outcome.ends_with(0).timeless(),
-        "verified: no execution fails (2 executions under sc)"
+        "verified: no execution fails (2 executions under rc11)"
     );
     assert_eq!(outcome.stderr, "");
 }
@@ -317,7 +317,7 @@ fn json_has_the_promised_shape() {
     assert_eq!(json["verdict"], "bug");
     assert_eq!(
         (&json["model"], &json["algorithm"]),
-        (&"sc".into(), &"trust".into())
+        (&"rc11".into(), &"trust".into())
     );
     let bug = &json["bug"];
     assert_eq!(bug["kind"], "assertion");

@@ -328,3 +328,31 @@ int main() {
             .ends_with(status);
     }
 }
+
+#[test]
+fn the_default_is_rc11_and_sc_where_that_is_all_there_is() {
+    let sandbox = publish("atomic_int", RELEASE, ACQUIRE);
+    let under = |options: &[&str]| {
+        let arguments = [&["verify", "publish.c", "--format", "json"], options].concat();
+        sandbox.run(&arguments).ends_with(0).json()
+    };
+    let report = under(&[]);
+    assert_eq!(
+        (&report["model"], &report["warnings"]),
+        (&"rc11".into(), &().into())
+    );
+    for option in [
+        ["--equivalence", "reads-from"],
+        ["--algorithm", "optimal-dpor"],
+    ] {
+        let report = under(&option);
+        assert_eq!(report["model"], "sc");
+        let warning = report["warnings"][0].as_str().unwrap_or_default();
+        assert!(warning.ends_with("; this check is under sc"), "{warning}");
+    }
+    let report = under(&["--plain", "sc"]);
+    assert_eq!(
+        (&report["model"], &report["warnings"]),
+        (&"sc".into(), &().into())
+    );
+}

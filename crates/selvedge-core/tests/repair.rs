@@ -244,7 +244,8 @@ fn the_smallest_change_agrees_with_trying_them_all() {
         let under_sc = first_bug::<SequentialConsistency>(&mut machine).is_some();
         let found = repair::<Rc11, _>(&mut machine, &bug, &|_| true, &mut || true);
         if under_sc {
-            assert_eq!(found, Repair::Sequential, "seed {seed}: {program:?}");
+            let expected = matches!(found, Repair::Sequential | Repair::Strong);
+            assert!(expected, "seed {seed}: {program:?} {found:?}");
             sequential += 1;
             continue;
         }

@@ -87,7 +87,7 @@ pub(crate) fn advice(
 ) -> Advice {
     let names = Names::new(binary, machine);
     let (outcome, executions) = match repair {
-        Repair::Sequential => (Remedy::Sequential, None),
+        Repair::Sequential | Repair::Strong => (Remedy::Sequential, None),
         Repair::Unknown => (Remedy::Unknown, None),
         Repair::Changes { effect, .. } => match *effect {
             Effect::Removes { executions, others } => match others {

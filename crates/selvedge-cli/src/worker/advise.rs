@@ -27,7 +27,8 @@ pub(super) struct Advisor<'a> {
 }
 
 impl Advisor<'_> {
-    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again.
+    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again, or if orders
+    /// have nothing to do with it.
     pub(super) fn advise(
         &self,
         machine: &mut Watched<'_>,
@@ -52,11 +53,14 @@ impl Advisor<'_> {
         };
         let (located, bug) = (&mut located, &found.raw);
         let repair = match model {
-            Model::Sc => Repair::Sequential,
+            Model::Sc => Repair::Strong,
             Model::Tso => repair::repair::<TotalStoreOrder, _>(located, bug, &own, &mut go_on),
             Model::Ra => repair::repair::<ReleaseAcquire, _>(located, bug, &own, &mut go_on),
             Model::Rc11 => repair::repair::<Rc11, _>(located, bug, &own, &mut go_on),
         };
+        if repair == Repair::Strong {
+            return None;
+        }
         // Names are given in the failing state.
         follow::schedule(machine, bug, self.binary);
         Some(describe::advice(

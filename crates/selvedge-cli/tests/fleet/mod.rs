@@ -12,6 +12,8 @@ use serde_json::Value;
 pub(crate) struct Case {
     /// How the table of deviations calls it.
     pub(crate) name: String,
+    /// The memory model.
+    pub(crate) model: &'static str,
     /// The options and the file.
     pub(crate) arguments: Vec<String>,
     /// `verified` or `bug`.
@@ -97,15 +99,8 @@ pub(crate) fn check(cases: Vec<Case>) {
 
 fn run(case: &Case) -> Result<(), String> {
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-        .args([
-            "verify",
-            "--format",
-            "json",
-            "--model",
-            "sc",
-            "--timeout",
-            "60",
-        ])
+        .args(["verify", "--format", "json", "--timeout", "60"])
+        .args(["--model", case.model])
         .args(&case.arguments)
         .output()
         .expect("the command runs");

@@ -1,6 +1,6 @@
 //! A failing execution, and whether it is still one when the program is changed.
 
-use super::change::{Change, Changed, has_order};
+use super::change::{Change, Changed, Way, has_order};
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, Site, ThreadId};
@@ -76,6 +76,12 @@ impl Example {
             sites,
             failure: bug.failure.clone(),
         })
+    }
+
+    /// Whether some order in it could be raised.
+    pub(super) fn has_weak_orders(&self) -> bool {
+        let mut ops = self.sites.iter().map(|&(_, op)| op);
+        ops.any(|op| !Way::orders(op).is_empty())
     }
 
     /// Whether `C` allows it with `changes`, and it fails.

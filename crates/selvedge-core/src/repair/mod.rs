@@ -32,6 +32,8 @@ use smallest::Trials;
 pub enum Repair {
     /// Nothing: the program fails under sequential consistency as well.
     Sequential,
+    /// The same, and no order in the execution is weaker than sequential consistency anyway.
+    Strong,
     /// Nothing that was tried.
     Unknown,
     /// These changes, of which none can be left out.
@@ -73,7 +75,10 @@ pub fn repair<C: Model, M: Machine>(
         return Repair::Unknown;
     };
     if first.fails::<SequentialConsistency, _>(machine, &[]) {
-        return Repair::Sequential;
+        return match first.has_weak_orders() {
+            true => Repair::Sequential,
+            false => Repair::Strong,
+        };
     }
     let mut examples = vec![first];
     let mut others: Vec<Bug> = Vec::new();

@@ -90,11 +90,12 @@ pub(crate) fn knows((thread, epoch): (ThreadId, u32)) -> bool {
     with(|runtime| thread.index() == runtime.running || runtime.view().knows(thread.index(), epoch))
 }
 
-/// Whether waiting on a condition variable may end without a signal.
+/// Whether the memory model has fences.
 pub(crate) fn has_fences() -> bool {
     with(|runtime| runtime.settings.fences)
 }
 
+/// Whether waiting on a condition variable may end without a signal.
 pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)
 }
