@@ -13,7 +13,6 @@ mod arena;
 mod code;
 mod current;
 mod cxx;
-mod fiber;
 mod frames;
 mod gate;
 mod heap;
@@ -41,6 +40,8 @@ mod thread;
 mod tsan;
 mod visible;
 mod visits;
+
+use selvedge_fiber as fiber;
 
 pub use heap::HeapBlock;
 pub use loader::LoadError;

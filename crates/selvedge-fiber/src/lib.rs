@@ -3,28 +3,31 @@
 //! A suspended context is one word: the stack pointer below which its callee-saved registers and
 //! its return address lie. So a context is saved with the stack it lives on.
 
+#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+compile_error!("Selvedge runs programs on x86-64 Linux only");
+
 use std::arch::naked_asm;
 use std::ffi::c_void;
 
 /// A suspended context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-pub(crate) struct Context(usize);
+pub struct Context(usize);
 
 impl Context {
     /// No context.
-    pub(crate) const NONE: Context = Context(0);
+    pub const NONE: Context = Context(0);
 
     /// The stack pointer it was suspended with.
-    pub(crate) fn stack_pointer(self) -> usize {
+    pub fn stack_pointer(self) -> usize {
         self.0
     }
 }
 
 /// What a fiber runs: a function of up to three words.
-pub(crate) type Start = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
+pub type Start = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
 /// What a fiber does with the result; it must not return.
-pub(crate) type End = extern "C-unwind" fn(*mut c_void) -> !;
+pub type End = extern "C-unwind" fn(*mut c_void) -> !;
 
 /// The frame that [`switch`] pops, lowest address first.
 #[repr(C)]
@@ -45,7 +48,7 @@ struct Frame {
 /// # Safety
 ///
 /// `top` must be a multiple of 16 with at least 72 writable bytes below it that nothing else uses.
-pub(crate) unsafe fn prepare(
+pub unsafe fn prepare(
     top: usize,
     start: Start,
     arguments: (*mut c_void, usize, usize),
@@ -73,7 +76,7 @@ pub(crate) unsafe fn prepare(
 ///
 /// `save` must be writable, and `to` a context that is suspended and has not been continued since.
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn switch(save: *mut Context, to: Context) {
+pub unsafe extern "C" fn switch(save: *mut Context, to: Context) {
     naked_asm!(
         "push rbp",
         "push rbx",
@@ -94,7 +97,7 @@ pub(crate) unsafe extern "C" fn switch(save: *mut Context, to: Context) {
 ///
 /// As for [`switch`].
 #[unsafe(naked)]
-pub(crate) unsafe extern "C" fn leave_to(to: Context) -> ! {
+pub unsafe extern "C" fn leave_to(to: Context) -> ! {
     naked_asm!(
         "mov rsp, rdi",
         "pop r15",

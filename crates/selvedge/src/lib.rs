@@ -1,0 +1,33 @@
+//! A model checker for concurrent Rust, with the interface of loom.
+//!
+//! A test written for loom runs its closure under every schedule, and every weak-memory outcome, that matters. Here
+//! each of them is run exactly once.
+//!
+//! ```
+//! use selvedge::sync::Arc;
+//! use selvedge::sync::atomic::{AtomicUsize, Ordering};
+//! use selvedge::thread;
+//!
+//! selvedge::model(|| {
+//!     let count = Arc::new(AtomicUsize::new(0));
+//!     let other = Arc::clone(&count);
+//!     let thread = thread::spawn(move || {
+//!         other.fetch_add(1, Ordering::Relaxed);
+//!     });
+//!     count.fetch_add(1, Ordering::Relaxed);
+//!     thread.join().unwrap();
+//!     assert_eq!(count.load(Ordering::Relaxed), 2);
+//! });
+//! ```
+
+extern crate self as selvedge;
+
+mod rt;
+
+pub mod hint;
+pub mod model;
+pub mod sync;
+pub mod thread;
+
+#[doc(inline)]
+pub use model::model;

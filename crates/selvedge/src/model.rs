@@ -1,0 +1,234 @@
+//! Running a closure under every schedule.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::report::{Counts, Ending, Observer, Report as Found};
+use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
+use selvedge_core::trust::{self, Settings};
+
+use crate::rt::{Limits, RustMachine};
+
+/// What counts as an allowed outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryModel {
+    /// Sequential consistency: the written orders are ignored.
+    Sc,
+    /// Total store order, as on x86.
+    Tso,
+    /// Release-acquire: every access is a release or an acquire.
+    Ra,
+    /// The memory model of C++20 and Rust, in its repaired form.
+    #[default]
+    Rc11,
+}
+
+/// Which executions count as the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Equivalence {
+    /// Same program order, reads-from and coherence order.
+    #[default]
+    Mazurkiewicz,
+    /// Same program order and reads-from. Under [`MemoryModel::Sc`] and [`MemoryModel::Ra`] only.
+    ReadsFrom,
+}
+
+/// Configures a model, as loom's builder does, and runs it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Builder {
+    /// Max number of threads; there is no limit unless one is set.
+    pub max_threads: usize,
+    /// Max number of operations of one thread. A model that goes beyond fails.
+    pub max_branches: usize,
+    /// Max number of executions to explore. The rest is left out.
+    pub max_permutations: Option<usize>,
+    /// Max time to explore. The rest is left out.
+    pub max_duration: Option<Duration>,
+    /// Only executions with at most so many preemptions are wanted.
+    pub preemption_bound: Option<usize>,
+    /// Without meaning here: every run starts at the beginning.
+    pub checkpoint_file: Option<PathBuf>,
+    /// Without meaning here.
+    pub checkpoint_interval: usize,
+    /// Without meaning here.
+    pub expect_explicit_explore: bool,
+    /// Without meaning here: places are always known.
+    pub location: bool,
+    /// Whether to tell on standard error how many executions there were.
+    pub log: bool,
+    /// What counts as an allowed outcome.
+    pub model: MemoryModel,
+    /// Which executions count as the same.
+    pub equivalence: Equivalence,
+    /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
+    pub check_leaks: bool,
+}
+
+/// What an exploration found.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Report {
+    /// The result.
+    pub verdict: Verdict,
+    /// Complete executions.
+    pub executions: u64,
+    /// Executions that ended blocked and count for nothing.
+    pub blocked: u64,
+}
+
+/// The result of an exploration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No execution fails.
+    Verified,
+    /// An execution fails.
+    Failed(String),
+    /// Something stands in the way of exploring all executions.
+    Incomplete(String),
+}
+
+impl Builder {
+    /// The defaults, changed by the environment.
+    pub fn new() -> Builder {
+        Builder {
+            max_threads: usize::MAX,
+            max_branches: 10_000,
+            max_permutations: None,
+            max_duration: None,
+            preemption_bound: None,
+            checkpoint_file: None,
+            checkpoint_interval: 20_000,
+            expect_explicit_explore: false,
+            location: false,
+            log: false,
+            model: MemoryModel::default(),
+            equivalence: Equivalence::default(),
+            check_leaks: true,
+        }
+    }
+
+    /// Accepted for loom's sake; every run starts at the beginning.
+    pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
+        self.checkpoint_file = Some(file.into());
+        self
+    }
+
+    /// Runs `f` under every schedule.
+    ///
+    /// # Panics
+    ///
+    /// If an execution fails, with a message that tells how.
+    #[track_caller]
+    pub fn check<F>(&self, f: F)
+    where
+        F: Fn() + Sync + Send + 'static,
+    {
+        match self.explore(f).verdict {
+            Verdict::Verified => {}
+            Verdict::Failed(message) | Verdict::Incomplete(message) => panic!("{message}"),
+        }
+    }
+
+    /// Runs `f` under every schedule and tells what was found.
+    #[track_caller]
+    pub fn explore<F>(&self, f: F) -> Report
+    where
+        F: Fn() + Sync + Send + 'static,
+    {
+        let limits = Limits {
+            max_branches: self.max_branches,
+            max_threads: Some(self.max_threads),
+            check_leaks: self.check_leaks,
+        };
+        let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {
+            panic!("a model cannot be run inside of a model");
+        };
+        let mut watch = Watch {
+            executions: self.max_permutations,
+            until: self.max_duration.map(|duration| Instant::now() + duration),
+        };
+        let found = loop {
+            let found = self.search(&mut machine, &mut watch);
+            if !machine.learned() {
+                break found;
+            }
+        };
+        let Counts {
+            executions, blocked, ..
+        } = found.counts;
+        let verdict = match found.ending {
+            Ending::Complete | Ending::Stopped => Verdict::Verified,
+            Ending::FirstBug => Verdict::Failed(format!("{:#?}", found.bugs)),
+            Ending::Lossy => Verdict::Incomplete("lossy".to_owned()),
+            Ending::Refused(why) | Ending::Nondeterministic(why) => Verdict::Incomplete(why),
+        };
+        Report {
+            verdict,
+            executions,
+            blocked,
+        }
+    }
+
+    fn search(&self, machine: &mut RustMachine, watch: &mut Watch) -> Found {
+        let settings = Settings {
+            keep_going: false,
+            preemptions: self.preemption_bound.map(|bound| bound as u32),
+        };
+        match (self.equivalence, self.model) {
+            (Equivalence::Mazurkiewicz, MemoryModel::Sc) => {
+                trust::search::<SequentialConsistency, _>(machine, settings, watch)
+            }
+            (Equivalence::Mazurkiewicz, MemoryModel::Tso) => {
+                trust::search::<TotalStoreOrder, _>(machine, settings, watch)
+            }
+            (Equivalence::Mazurkiewicz, MemoryModel::Ra) => {
+                trust::search::<ReleaseAcquire, _>(machine, settings, watch)
+            }
+            (Equivalence::Mazurkiewicz, MemoryModel::Rc11) => {
+                trust::search::<Rc11, _>(machine, settings, watch)
+            }
+            (Equivalence::ReadsFrom, MemoryModel::Ra) => {
+                tracer::search::<SaturatedRa, _>(machine, false, watch)
+            }
+            (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
+        }
+    }
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Builder::new()
+    }
+}
+
+/// Ends a search that has taken long enough.
+struct Watch {
+    executions: Option<usize>,
+    until: Option<Instant>,
+}
+
+impl Observer<RustMachine> for Watch {
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        let enough = self
+            .executions
+            .is_some_and(|most| counts.executions >= most as u64)
+            || self.until.is_some_and(|until| Instant::now() >= until);
+        match enough {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Runs `f` under every schedule, with the default configuration.
+#[track_caller]
+pub fn model<F>(f: F)
+where
+    F: Fn() + Sync + Send + 'static,
+{
+    Builder::new().check(f);
+}

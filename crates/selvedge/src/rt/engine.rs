@@ -1,0 +1,485 @@
+//! Between the threads of a model and its explorer: who runs, and how a fiber asks for something.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr::{self, NonNull};
+
+use selvedge_core::{Failure, FailureKind, Op, Outcome, Pending, Site, Stop, ThreadId, Value};
+use selvedge_fiber::{self as fiber, Context};
+
+use super::{gate, memory};
+use super::state::State;
+use super::thread::{Local, Start};
+
+/// A search in progress.
+pub(crate) struct Engine {
+    state: RefCell<State>,
+    /// Where the explorer goes on when a fiber stops.
+    host: Cell<Context>,
+    /// Where the fiber that stopped last goes on.
+    fiber: Cell<Context>,
+    /// What a fiber wants done.
+    request: Cell<Option<Request>>,
+    /// What became of the operation of the thread that is resumed.
+    outcome: Cell<Outcome>,
+    on_fiber: Cell<bool>,
+    /// The execution is over, and its threads are leaving their frames: whatever they do concerns nobody else.
+    abandoning: Cell<bool>,
+    /// Tells this execution from all others of the process.
+    stamp: Cell<u64>,
+}
+
+type Request = NonNull<dyn FnMut(&mut State) -> Next>;
+
+/// What happens to a fiber after its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// It goes on.
+    Back,
+    /// The explorer goes on.
+    Stop,
+}
+
+/// What a thread of an abandoned execution unwinds with.
+struct Abandoned;
+
+/// So many steps a thread of an abandoned execution may take to leave its frames.
+const LEAVING_STEPS: u32 = 100_000;
+
+thread_local! {
+    static CURRENT: Cell<*const Engine> = const { Cell::new(ptr::null()) };
+}
+
+impl Engine {
+    pub(super) fn new(state: State) -> Engine {
+        Engine {
+            state: RefCell::new(state),
+            host: Cell::new(Context::NONE),
+            fiber: Cell::new(Context::NONE),
+            request: Cell::new(None),
+            outcome: Cell::new(Outcome::default()),
+            on_fiber: Cell::new(false),
+            abandoning: Cell::new(false),
+            stamp: Cell::new(0),
+        }
+    }
+
+    /// A new execution begins.
+    pub(super) fn set_stamp(&self, stamp: u64) {
+        self.stamp.set(stamp);
+    }
+
+    pub(super) fn state(&self) -> &RefCell<State> {
+        &self.state
+    }
+
+    /// Makes this the search of the OS thread. False if it has one.
+    pub(super) fn install(&self) -> bool {
+        if !CURRENT.get().is_null() {
+            return false;
+        }
+        CURRENT.set(self);
+        true
+    }
+
+    pub(super) fn uninstall(&self) {
+        CURRENT.set(ptr::null());
+    }
+
+    pub(super) fn set_outcome(&self, outcome: Outcome) {
+        self.outcome.set(outcome);
+    }
+
+    /// Runs the fiber of `thread` until it stops.
+    pub(super) fn run(&self, thread: usize) {
+        let mut context = {
+            let mut state = self.state.borrow_mut();
+            state.running = thread;
+            state.threads[thread].context
+        };
+        self.on_fiber.set(true);
+        loop {
+            memory::track(true);
+            // SAFETY: `host` is this engine's own cell, and `context` a fiber that was prepared or suspended and not
+            // continued since: each context is taken from `fiber` once, right after it was saved there.
+            unsafe { fiber::switch(self.host.as_ptr(), context) };
+            memory::track(false);
+            context = self.fiber.get();
+            let Some(mut request) = self.request.take() else {
+                break;
+            };
+            self.on_fiber.set(false);
+            // SAFETY: the request lives on the stack of the fiber, which is suspended until it is answered.
+            let next = unsafe { request.as_mut() }(&mut self.state.borrow_mut());
+            self.on_fiber.set(true);
+            if next == Next::Stop {
+                break;
+            }
+        }
+        self.on_fiber.set(false);
+        let mut state = self.state.borrow_mut();
+        let known = &mut state.threads[thread];
+        known.context = context;
+        known.lowest = known.lowest.min(context.stack_pointer());
+    }
+
+    /// On a fiber: has `request` done on the host's stack, and returns when the fiber is to go on.
+    fn call(&self, request: &mut dyn FnMut(&mut State) -> Next) {
+        // SAFETY: only the lifetime changes; the host uses the request while this call lasts.
+        let request: Request = unsafe { std::mem::transmute(NonNull::from(request)) };
+        self.request.set(Some(request));
+        // SAFETY: `fiber` is the engine's own cell; the host is suspended in `run`.
+        unsafe { fiber::switch(self.fiber.as_ptr(), self.host.get()) };
+    }
+
+    /// Prepares the fiber of `thread`, whose stack nothing uses.
+    pub(super) fn prepare(&self, state: &mut State, thread: usize) {
+        let clear = state.clears_stacks();
+        let known = &mut state.threads[thread];
+        let top = known.stack.top();
+        if clear {
+            known.stack.clear(known.lowest);
+            known.lowest = top;
+        }
+        known.alive = true;
+        let arguments = (ptr::null_mut(), thread, 0);
+        // SAFETY: the top of a page-aligned stack on which nothing runs.
+        known.context = unsafe { fiber::prepare(top, begin, arguments, end) };
+    }
+
+    /// Leaves the frames of every thread, the youngest thread first, since it may borrow from the older ones.
+    pub(super) fn abandon(&self) {
+        self.abandoning.set(true);
+        loop {
+            let mut state = self.state.borrow_mut();
+            let Some(thread) = state.begun.pop() else {
+                break;
+            };
+            let alive = state.threads[thread].alive;
+            drop(state);
+            if alive {
+                self.run(thread);
+            }
+        }
+        let mut state = self.state.borrow_mut();
+        let threads = state.threads.iter_mut();
+        let left: Vec<_> = threads
+            .map(|thread| (thread.start.take(), std::mem::take(&mut thread.locals)))
+            .collect();
+        drop(state);
+        self.discard(left);
+        let statics = std::mem::take(&mut self.state.borrow_mut().statics);
+        self.discard(statics);
+        self.abandoning.set(false);
+    }
+
+    /// Drops what belongs to the execution that is over.
+    pub(super) fn discard<T>(&self, value: T) {
+        let before = self.abandoning.replace(true);
+        memory::track(true);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+        memory::track(false);
+        self.abandoning.set(before);
+        // A destructor that fails while nobody looks: there is nothing to tell.
+        drop(dropped);
+    }
+}
+
+/// The search of this OS thread.
+#[track_caller]
+fn current<'a>() -> &'a Engine {
+    let engine = CURRENT.get();
+    assert!(
+        !engine.is_null(),
+        "this type can be used only inside of selvedge::model (or after the end of the execution it belongs to)"
+    );
+    // SAFETY: installed by `RustMachine`, which uninstalls it before it is dropped, and not sent elsewhere.
+    unsafe { &*engine }
+}
+
+/// Whether the caller runs in a model.
+pub(crate) fn active() -> bool {
+    !CURRENT.get().is_null()
+}
+
+/// Whether the caller is a thread of a model.
+pub(super) fn on_fiber() -> bool {
+    active() && current().on_fiber.get()
+}
+
+/// Whether the execution is over and its values are just being dropped.
+pub(crate) fn abandoning() -> bool {
+    current().abandoning.get()
+}
+
+/// Has `work` done on the host's stack.
+#[track_caller]
+pub(crate) fn host<R>(work: impl FnOnce(&mut State) -> R) -> R {
+    let engine = current();
+    if !engine.on_fiber.get() {
+        return work(&mut engine.state.borrow_mut());
+    }
+    let mut work = Some(work);
+    let mut result = None;
+    engine.call(&mut |state| {
+        result = work.take().map(|work| work(state));
+        Next::Back
+    });
+    match result {
+        Some(result) => result,
+        None => unreachable!("the host answers each request"),
+    }
+}
+
+/// Performs a visible operation: the thread stops until the explorer has decided about it.
+#[inline(always)]
+pub(crate) fn visible(op: Op, site: Site) -> Outcome {
+    let mut answer = Answer {
+        read: 0,
+        wrote: 0,
+        writes: 0,
+    };
+    // SAFETY: both pointers are to locals.
+    unsafe { gate::enter(&raw const op, site, &raw mut answer) };
+    Outcome {
+        read: answer.read,
+        wrote: (answer.writes != 0).then_some(answer.wrote),
+    }
+}
+
+/// An outcome without a bit that is left uninitialised: the space for it is part of the state that `spin` looks at.
+#[repr(C)]
+pub(super) struct Answer {
+    read: Value,
+    wrote: Value,
+    writes: u128,
+}
+
+impl Answer {
+    fn set(&mut self, outcome: Outcome) {
+        self.read = outcome.read;
+        self.wrote = outcome.wrote.unwrap_or(0);
+        self.writes = u128::from(outcome.wrote.is_some());
+    }
+}
+
+/// What [`gate::enter`] calls. `frames` is where the thread's own frames begin.
+///
+/// # Safety
+///
+/// The pointers must be valid, `answer` for writing.
+pub(super) unsafe extern "C-unwind" fn perform(
+    op: *const Op,
+    site: Site,
+    answer: *mut Answer,
+    frames: usize,
+) {
+    // SAFETY: the caller's promise.
+    let (op, answer) = unsafe { (&*op, &mut *answer) };
+    let engine = current();
+    if !engine.abandoning.get() {
+        engine.call(&mut |state| {
+            state.arrive(*op, site, frames);
+            Next::Stop
+        });
+        if !engine.abandoning.get() {
+            answer.set(engine.outcome.get());
+            return;
+        }
+        leave();
+    }
+    match host(|state| state.perform_alone(*op)) {
+        Some(alone) => answer.set(alone),
+        None => give_up(),
+    }
+}
+
+/// The running thread found something wrong with the program. Returns only when the execution is over.
+pub(crate) fn fail(failure: impl FnOnce(&mut State) -> Failure) {
+    let engine = current();
+    if engine.abandoning.get() {
+        return;
+    }
+    let mut failure = Some(failure);
+    engine.call(&mut |state| {
+        if let Some(failure) = failure.take() {
+            let failure = failure(state);
+            state.fail(failure);
+        }
+        Next::Stop
+    });
+    leave();
+}
+
+pub(super) fn fail_double_free() {
+    fail(|state| Failure {
+        kind: FailureKind::DoubleFree,
+        message: "a block of the heap is freed for the second time".to_owned(),
+        thread: ThreadId(state.running as u32),
+        site: state.threads[state.running].site,
+        other: None,
+    });
+}
+
+/// Does `check`, and stops the thread if that is a failure.
+pub(crate) fn plain<R>(check: impl FnOnce(&mut State) -> Result<R, Failure>) -> R
+where
+    R: Default,
+{
+    match host(check) {
+        Ok(result) => result,
+        Err(failure) => {
+            fail(|_| failure);
+            R::default()
+        }
+    }
+}
+
+/// Ends the search: the model does something that is not supported.
+pub(crate) fn refuse(what: String) {
+    let engine = current();
+    if engine.abandoning.get() {
+        return;
+    }
+    let mut what = Some(what);
+    engine.call(&mut |state| {
+        state.refuse(what.take().unwrap_or_default());
+        Next::Stop
+    });
+    leave();
+}
+
+/// The search is to start over with what `learned` notes.
+pub(crate) fn start_over(learned: impl FnOnce(&mut State)) {
+    let engine = current();
+    if engine.abandoning.get() {
+        return;
+    }
+    let mut learned = Some(learned);
+    engine.call(&mut |state| {
+        if let Some(learned) = learned.take() {
+            learned(state);
+        }
+        state.start_over();
+        Next::Stop
+    });
+    leave();
+}
+
+/// Refuses objects that belong to another execution.
+#[track_caller]
+pub(super) fn check_stamp(stamp: u64) {
+    let engine = current();
+    if engine.stamp.get() != stamp && !engine.abandoning.get() {
+        refuse(
+            "an atomic, a lock or a cell of an earlier execution is used again: the model must create everything \
+             it shares anew each time it runs (a static, or something the closure captured, was left over)"
+                .to_owned(),
+        );
+    }
+}
+
+/// Starts a thread and returns its number.
+pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId {
+    let child = host(|state| state.next_child(name));
+    let child = match child {
+        Ok(child) => child,
+        Err(why) => {
+            refuse(why);
+            ThreadId(0)
+        }
+    };
+    if abandoning() {
+        return child;
+    }
+    host(|state| state.threads[child.index()].start = Some(start));
+    visible(Op::Create { child }, site);
+    child
+}
+
+/// The execution is over: the thread leaves its frames, unless it is doing so already.
+fn leave() {
+    if !std::thread::panicking() || !host(|state| state.is_unwinding()) {
+        host(|state| state.threads[state.running].leaving = 1);
+        resume_unwind(Box::new(Abandoned));
+    }
+}
+
+/// A thread of an abandoned execution cannot go on: its frames are left as they are.
+pub(crate) fn give_up() -> ! {
+    let engine = current();
+    if !engine.on_fiber.get() {
+        resume_unwind(Box::new(Abandoned));
+    }
+    engine.call(&mut |state| {
+        let running = state.running;
+        state.threads[running].alive = false;
+        Next::Stop
+    });
+    unreachable!("a thread that was given up is not resumed")
+}
+
+/// Counts a step of a thread that leaves; false if it has taken too many.
+pub(super) fn may_leave(steps: &mut u32) -> bool {
+    *steps += 1;
+    *steps <= LEAVING_STEPS
+}
+
+/// What a fiber runs.
+unsafe extern "C-unwind" fn begin(_: *mut c_void, thread: usize, _: usize) -> *mut c_void {
+    let start = host(|state| state.threads[thread].start.take());
+    if let Some(start) = start {
+        let ended = catch_unwind(AssertUnwindSafe(start));
+        let ended = ended.and_then(|()| catch_unwind(AssertUnwindSafe(drop_locals)));
+        if let Err(payload) = ended {
+            panicked(payload);
+        }
+    }
+    ptr::null_mut()
+}
+
+/// Drops the thread-local values of the running thread, which may make new ones.
+fn drop_locals() {
+    loop {
+        let value = host(|state| {
+            let running = state.running;
+            let locals = &mut state.threads[running].locals;
+            let left = locals
+                .iter_mut()
+                .rev()
+                .find(|local| matches!(local.1, Local::Value(_)))?;
+            Some(std::mem::replace(&mut left.1, Local::Destroyed))
+        });
+        match value {
+            Some(value) => drop(value),
+            None => return,
+        }
+    }
+}
+
+/// A panic came to the end of its thread.
+fn panicked(payload: Box<dyn Any + Send>) {
+    let abandoned = payload.is::<Abandoned>();
+    // What a payload does when it is dropped is the program's own business.
+    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
+    if !abandoned && !current().abandoning.get() {
+        host(State::fail_with_panic);
+    }
+}
+
+/// The end of a fiber.
+extern "C-unwind" fn end(_: *mut c_void) -> ! {
+    let engine = current();
+    engine.call(&mut |state| {
+        let running = state.running;
+        let thread = &mut state.threads[running];
+        thread.alive = false;
+        if thread.pending != Pending::Stopped(Stop::Failed) {
+            thread.pending = Pending::Stopped(Stop::Finished);
+        }
+        Next::Stop
+    });
+    unreachable!("a thread that has ended is not resumed")
+}

@@ -1,0 +1,31 @@
+//! Panics in a model are told by the report, not as they happen: a search may meet the same one many times.
+
+use std::sync::Once;
+
+use super::engine;
+
+/// Keeps the messages of panics in models; others go on to whoever took care of them before.
+pub(super) fn install() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !engine::on_fiber() {
+                return before(info);
+            }
+            if engine::abandoning() {
+                return;
+            }
+            let tracked = super::memory::track(false);
+            let message = match info.payload_as_str() {
+                Some(message) => message.to_owned(),
+                None => "a panic without a message".to_owned(),
+            };
+            let place = info
+                .location()
+                .map(|place| (place.file().to_owned(), place.line(), place.column()));
+            engine::host(|state| state.panics(message, place));
+            super::memory::track(tracked);
+        }));
+    });
+}

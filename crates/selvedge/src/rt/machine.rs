@@ -1,0 +1,151 @@
+//! The machine that explorers drive.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+
+use super::engine::Engine;
+use super::hook;
+use super::state::{SourcePlace, State};
+
+/// How far a model may go.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Operations of one thread in one execution.
+    pub(crate) max_branches: usize,
+    /// Threads, if there is a limit.
+    pub(crate) max_threads: Option<usize>,
+    /// Whether values that nothing can drop any more are reported.
+    pub(crate) check_leaks: bool,
+}
+
+/// A Rust closure that is run again and again under the explorer's control.
+pub(crate) struct RustMachine {
+    engine: Rc<Engine>,
+    model: Arc<dyn Fn()>,
+}
+
+impl RustMachine {
+    /// A machine for `model`. `None` if this OS thread is in a model already.
+    pub(crate) fn new(model: Arc<dyn Fn()>, limits: Limits) -> Option<RustMachine> {
+        static SERIAL: AtomicU32 = AtomicU32::new(1);
+        hook::install();
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut state = State::new(serial, limits);
+        state.add_thread().ok()?;
+        let engine = Rc::new(Engine::new(state));
+        engine.install().then_some(RustMachine { engine, model })
+    }
+
+    /// Whether the search has to start over, because something was learned about the program.
+    pub(crate) fn learned(&self) -> bool {
+        std::mem::take(&mut self.engine.state().borrow_mut().again)
+    }
+
+    /// Where `site` is in the source.
+    pub(crate) fn place_of(&self, site: Site) -> SourcePlace {
+        self.engine.state().borrow().place_of(site)
+    }
+
+    /// What `location` is, and where it was created.
+    pub(crate) fn describe(&self, location: Location) -> (&'static str, SourcePlace, bool) {
+        let state = self.engine.state().borrow();
+        let place = &state.places[location.index()];
+        (place.what, state.place_of(place.site), place.pointers)
+    }
+
+    /// The name that the program gave to `thread`.
+    pub(crate) fn thread_name(&self, thread: ThreadId) -> Option<String> {
+        let state = self.engine.state().borrow();
+        state.threads.get(thread.index())?.name.clone()
+    }
+}
+
+impl Machine for RustMachine {
+    fn reset(&mut self) {
+        self.engine.abandon();
+        let main = Arc::clone(&self.model);
+        let mut state = self.engine.state().borrow_mut();
+        state.begin_run();
+        self.engine.set_stamp(state.stamp());
+        state.begin_thread(0);
+        state.threads[0].start = Some(Box::new(move || main()));
+        self.engine.prepare(&mut state, 0);
+        drop(state);
+        self.engine.run(0);
+    }
+
+    fn threads(&self) -> usize {
+        self.engine.state().borrow().threads.len()
+    }
+
+    fn pending(&self, thread: ThreadId) -> Pending {
+        let state = self.engine.state().borrow();
+        match state.threads.get(thread.index()) {
+            Some(known) if known.run == state.run => known.pending,
+            _ => Pending::Absent,
+        }
+    }
+
+    fn initial(&self, location: Location) -> Value {
+        self.engine.state().borrow().places[location.index()].initial
+    }
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
+        let index = thread.index();
+        let mut state = self.engine.state().borrow_mut();
+        let pending = state.threads[index].pending;
+        if !state.perform(index, outcome, clock) {
+            return;
+        }
+        let mut created = None;
+        if let Pending::Op(Op::Create { child }) = pending {
+            let child = child.index();
+            state.begin_thread(child);
+            let mut clock = std::mem::take(&mut state.threads[child].clock);
+            clock.extend_from_slice(&state.threads[index].clock);
+            if let Some(own) = clock.get_mut(child) {
+                *own = 0;
+            }
+            state.threads[child].clock = clock;
+            self.engine.prepare(&mut state, child);
+            created = Some(child);
+        }
+        drop(state);
+        self.engine.set_outcome(outcome);
+        self.engine.run(index);
+        if let Some(child) = created {
+            self.engine.run(child);
+        }
+    }
+
+    fn site(&self, thread: ThreadId) -> Site {
+        let state = self.engine.state().borrow();
+        state.threads.get(thread.index()).map_or(Site(0), |thread| thread.site)
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.engine.state().borrow().failure.clone()
+    }
+
+    fn leftover(&self) -> Option<Failure> {
+        let statics = std::mem::take(&mut self.engine.state().borrow_mut().statics);
+        self.engine.discard(statics);
+        let state = self.engine.state().borrow();
+        state.limits.check_leaks.then(|| state.leak()).flatten()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.engine.state().borrow().refusal.clone()
+    }
+}
+
+impl Drop for RustMachine {
+    fn drop(&mut self) {
+        self.engine.abandon();
+        self.engine.state().borrow_mut().memory.reset();
+        self.engine.uninstall();
+    }
+}

@@ -1,0 +1,232 @@
+//! The heap of a model execution: names for its blocks that do not depend on the interleaving.
+//!
+//! A pointer that a thread stores in an atomic is a value that explorers compare across executions, but the system's
+//! allocator gives the same object another address each time. So the blocks that the threads of a model allocate
+//! are noted, and a pointer is presented as (block, offset), where a block is known by the thread
+//! that allocated it, what that thread had done by then, and the block's size. Freed blocks are kept until
+//! the execution ends: an address is never used twice in one execution, which keeps pointers apart
+//! that the program keeps apart, and a block that is freed twice is noticed.
+//!
+//! That is what the crate's global allocator is for. Outside of a model it is the system's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use rustc_hash::FxHashMap;
+use selvedge_core::Value;
+
+use super::engine;
+use super::spin::Fingerprint;
+
+thread_local! {
+    /// Whether what this OS thread allocates belongs to a thread of a model.
+    static TRACKED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on allocations of this OS thread do (not) belong to a model. Returns what held before.
+pub(super) fn track(on: bool) -> bool {
+    TRACKED.replace(on)
+}
+
+/// The system's allocator, which tells a running model what its threads do.
+pub struct Allocator;
+
+#[cfg(feature = "allocator")]
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+// SAFETY: every block comes from the system's allocator and goes back to it, at most once: blocks that are held back
+// are given back at the end of the execution.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { System.alloc(layout) };
+        if TRACKED.get() && !block.is_null() {
+            allocated(block, layout);
+        }
+        block
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        let block = unsafe { System.alloc_zeroed(layout) };
+        if TRACKED.get() && !block.is_null() {
+            allocated(block, layout);
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if TRACKED.get() && freed(block) {
+            return;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !TRACKED.get() {
+            // SAFETY: the caller's promise.
+            return unsafe { System.realloc(block, layout, size) };
+        }
+        // SAFETY: the caller's promise: `size` is valid for this alignment, and `block` has `layout`.
+        unsafe {
+            let larger = self.alloc(Layout::from_size_align_unchecked(size, layout.align()));
+            if !larger.is_null() {
+                block.copy_to_nonoverlapping(larger, layout.size().min(size));
+                self.dealloc(block, layout);
+            }
+            larger
+        }
+    }
+}
+
+#[cold]
+fn allocated(block: *mut u8, layout: Layout) {
+    let address = block.expose_provenance();
+    TRACKED.set(false);
+    engine::host(|state| state.allocated(address, layout));
+    TRACKED.set(true);
+}
+
+/// Whether the block is held back.
+#[cold]
+fn freed(block: *mut u8) -> bool {
+    let address = block.addr();
+    TRACKED.set(false);
+    let freed = engine::host(|state| state.freed(address));
+    TRACKED.set(true);
+    match freed {
+        Freed::Unknown => false,
+        Freed::HeldBack => true,
+        Freed::Twice => {
+            engine::fail_double_free();
+            true
+        }
+    }
+}
+
+/// What becomes of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freed {
+    /// It was not allocated by a thread of this execution.
+    Unknown,
+    HeldBack,
+    Twice,
+}
+
+/// A block's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Name {
+    pub(super) thread: u32,
+    /// How many events its thread had performed.
+    pub(super) events: u32,
+    pub(super) size: usize,
+    /// How many blocks of this size it had allocated since its last event.
+    pub(super) ordinal: u32,
+}
+
+struct Block {
+    address: usize,
+    layout: Layout,
+    name: Name,
+    freed: bool,
+}
+
+/// The blocks of an execution.
+#[derive(Default)]
+pub(super) struct Memory {
+    blocks: Vec<Block>,
+    /// From address to the block that begins there.
+    at: FxHashMap<usize, u32>,
+    /// Numbers of names, for the whole search.
+    numbers: FxHashMap<Name, u32>,
+    /// The address that the block with a number has in this execution.
+    addresses: Vec<usize>,
+}
+
+impl Memory {
+    /// Forgets the execution and gives back what was freed in it.
+    pub(super) fn reset(&mut self) {
+        for block in self.blocks.drain(..).filter(|block| block.freed) {
+            let address = std::ptr::with_exposed_provenance_mut(block.address);
+            // SAFETY: allocated with this layout by the system's allocator, and freed by the program, which
+            // `freed` kept from reaching that allocator.
+            unsafe { System.dealloc(address, block.layout) };
+        }
+        self.at.clear();
+        self.addresses.fill(0);
+    }
+
+    pub(super) fn allocated(&mut self, address: usize, layout: Layout, name: Name) {
+        self.at.insert(address, self.blocks.len() as u32);
+        self.blocks.push(Block {
+            address,
+            layout,
+            name,
+            freed: false,
+        });
+    }
+
+    pub(super) fn freed(&mut self, address: usize) -> Freed {
+        let Some(&index) = self.at.get(&address) else {
+            return Freed::Unknown;
+        };
+        let block = &mut self.blocks[index as usize];
+        match std::mem::replace(&mut block.freed, true) {
+            false => Freed::HeldBack,
+            true => Freed::Twice,
+        }
+    }
+
+    /// The value that stands for `address`: itself, unless it is in a block of this execution.
+    pub(super) fn value_of(&mut self, address: usize) -> Value {
+        let index = self.at.get(&address).copied().or_else(|| {
+            let inside = |block: &Block| address.wrapping_sub(block.address) < block.layout.size();
+            let index = self.blocks.iter().rposition(inside);
+            index.map(|index| index as u32)
+        });
+        let Some(index) = index else {
+            return address as Value;
+        };
+        let block = &self.blocks[index as usize];
+        let next = self.numbers.len() as u32;
+        let number = *self.numbers.entry(block.name).or_insert(next) as usize;
+        if self.addresses.len() <= number {
+            self.addresses.resize(number + 1, 0);
+        }
+        self.addresses[number] = block.address;
+        (number as Value + 1) << 64 | (address - block.address) as Value
+    }
+
+    /// The address that `value` stands for in this execution.
+    pub(super) fn address_of(&self, value: Value) -> usize {
+        match (value >> 64) as usize {
+            0 => value as usize,
+            number => {
+                let base = self.addresses.get(number - 1).copied().unwrap_or(0);
+                base.wrapping_add(value as usize)
+            }
+        }
+    }
+
+    /// What the blocks that are in use contain.
+    pub(super) fn fingerprint(&self) -> (u64, u64) {
+        let mut hash = Fingerprint::new();
+        for block in self.blocks.iter().filter(|block| !block.freed) {
+            let end = block.address + block.layout.size();
+            let mut at = block.address;
+            while at < end {
+                let bytes = (end - at).min(8);
+                let mut word = [0; 8];
+                let from = std::ptr::with_exposed_provenance::<u8>(at);
+                // SAFETY: bytes of a block that is allocated; no fiber runs. They may be uninitialised for
+                // the program, but they came from the system as some bytes.
+                unsafe { from.copy_to_nonoverlapping(word.as_mut_ptr(), bytes) };
+                hash.word(u64::from_ne_bytes(word));
+                at += bytes;
+            }
+        }
+        hash.finish()
+    }
+}

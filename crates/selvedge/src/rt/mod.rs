@@ -1,0 +1,26 @@
+//! The checker behind the types: one model execution, its threads as fibers, and what they ask for.
+//!
+//! The threads of a model are fibers on the one OS thread that called [`crate::model`]. Whatever a fiber needs of
+//! the checker runs on the *host* stack (see [`host`]), so that a fiber's own stack holds nothing but what the
+//! program under test put there: that is what lets [`spin`] tell whether a loop makes progress.
+//!
+//! All `unsafe` code of the crate that is not part of an interface lives here.
+
+mod engine;
+mod gate;
+mod hook;
+pub(crate) mod machine;
+pub(crate) mod memory;
+mod place;
+mod race;
+pub(crate) mod shared;
+mod spin;
+mod stack;
+mod state;
+mod thread;
+
+pub(crate) use engine::{active, abandoning, fail, give_up, host, spawn, visible, Engine};
+pub(crate) use machine::{Limits, RustMachine};
+pub(crate) use place::Object;
+pub(crate) use race::{CellId, Kind as AccessKind};
+pub(crate) use state::{site_of, SourcePlace, State};

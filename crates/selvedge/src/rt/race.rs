@@ -1,0 +1,147 @@
+//! Plain accesses that nothing orders.
+
+use selvedge_core::Site;
+
+
+/// The cell that an [`crate::cell::UnsafeCell`] is in this execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CellId {
+    pub(super) stamp: u64,
+    pub(super) index: u32,
+}
+
+/// Whether an access may change what it touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It only looks.
+    Read,
+    /// It may write.
+    Write,
+}
+
+impl Kind {
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+        }
+    }
+}
+
+/// An access that lasts until it is said to have ended.
+pub(super) const LASTING: u32 = u32::MAX;
+
+/// One access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) thread: u32,
+    /// How many events of its thread came before its end.
+    pub(super) epoch: u32,
+    pub(super) site: Site,
+}
+
+/// A thread's view of the others at one point.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) thread: u32,
+    /// How many events of each thread happen before.
+    pub(super) clock: &'a [u32],
+    /// How threads ended that were waited for.
+    pub(super) ends: &'a [Ended],
+}
+
+/// The end of a thread that was waited for. What it did after its last event happens before whatever
+/// follows that wait, although no event of its own can tell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) events: u32,
+    pub(super) by: u32,
+    pub(super) at: u32,
+}
+
+impl Ended {
+    pub(super) const NOT: Ended = Ended {
+        events: u32::MAX,
+        by: 0,
+        at: 0,
+    };
+}
+
+impl View<'_> {
+    /// Whether what `access` did happens before the present point.
+    pub(super) fn knows(&self, access: &Access) -> bool {
+        if access.thread == self.thread {
+            return access.epoch != LASTING;
+        }
+        let counted = |thread: u32| self.clock.get(thread as usize).copied().unwrap_or(0);
+        access.epoch != LASTING && counted(access.thread) > access.epoch || {
+            let end = self.ends.get(access.thread as usize).unwrap_or(&Ended::NOT);
+            end.events == access.epoch && access.epoch != LASTING && counted(end.by) > end.at
+        }
+    }
+}
+
+/// The plain accesses to one piece of memory that a later one may clash with.
+#[derive(Default)]
+pub(super) struct Race {
+    write: Option<Access>,
+    reads: Vec<Access>,
+}
+
+impl Race {
+    pub(super) fn clear(&mut self) {
+        self.write = None;
+        self.reads.clear();
+    }
+
+    /// The access that one of this `kind`, with this view, is unordered with.
+    pub(super) fn clash(&self, kind: Kind, view: &View<'_>) -> Option<(Access, Kind)> {
+        // Within one thread, only accesses that still last can clash.
+        if let Some(write) = self.write.filter(|write| !view.knows(write)) {
+            return Some((write, Kind::Write));
+        }
+        if kind == Kind::Read {
+            return None;
+        }
+        let read = self.reads.iter().find(|read| !view.knows(read));
+        read.map(|&read| (read, Kind::Read))
+    }
+
+    /// Notes an access that clashes with nothing.
+    pub(super) fn note(&mut self, kind: Kind, access: Access) {
+        match kind {
+            Kind::Write => {
+                self.reads.clear();
+                self.write = Some(access);
+            }
+            Kind::Read => {
+                let known = self
+                    .reads
+                    .iter_mut()
+                    .find(|read| read.thread == access.thread && read.epoch != LASTING);
+                match known {
+                    Some(read) if access.epoch != LASTING => *read = access,
+                    _ => self.reads.push(access),
+                }
+            }
+        }
+    }
+
+    /// A lasting access of `thread` ends after `epoch` of its events.
+    pub(super) fn end(&mut self, kind: Kind, thread: u32, epoch: u32) {
+        let lasting = |access: &Access| access.thread == thread && access.epoch == LASTING;
+        match kind {
+            Kind::Write => {
+                if let Some(write) = self.write.as_mut().filter(|write| lasting(write)) {
+                    write.epoch = epoch;
+                }
+            }
+            Kind::Read => {
+                if let Some(at) = self.reads.iter().position(lasting) {
+                    let read = self.reads.swap_remove(at);
+                    self.note(kind, Access { epoch, ..read });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Values with a reference count.
+//!
+//! Increments and decrements commute, and all that depends on their order is who drops the value. So as long as nobody
+//! asks for the count, and dropping the value does nothing that others can see, they are no events. As soon as one
+//! of that happens, the search starts over with the counts of values created at that place as atomics.
+
+use selvedge_core::objects::FREE;
+use selvedge_core::op::Rmw;
+use selvedge_core::{
+    Failure, FailureKind, Function, Location, MemoryOrder, Op, Site, ThreadId, Width,
+};
+
+use super::engine::{abandoning, active, host, start_over, visible};
+use super::place::New;
+use super::state::State;
+
+/// What is known about one such value.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    count: usize,
+    site: Site,
+    /// Where its count is, if that is an atomic.
+    counter: Option<Location>,
+    /// What happens before its end: what each owner had seen when it let go.
+    clock: Vec<u32>,
+}
+
+/// What a decrement means for the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last {
+    /// Others still own the value.
+    No,
+    /// The caller drops the value, and calls [`dropped`] afterwards if this says so.
+    Yes { guarded: bool },
+}
+
+const WIDTH: Width = Width(8);
+
+/// A value begins its life at `address`.
+pub(crate) fn begin(address: usize, site: Site) {
+    if abandoning() {
+        return;
+    }
+    host(|state| {
+        let counter = state.counted.contains(&site).then(|| {
+            let new = New {
+                what: "reference count",
+                site,
+                initial: 1,
+                pointers: false,
+            };
+            state.create(new).1
+        });
+        let shared = Shared {
+            count: 1,
+            site,
+            counter,
+            clock: Vec::new(),
+        };
+        state.shared.insert(address, shared);
+    });
+}
+
+/// One more owner.
+pub(crate) fn increment(address: usize, site: Site) {
+    if !active() {
+        return;
+    }
+    let counter = host(|state| {
+        let shared = state.shared.get_mut(&address)?;
+        shared.count += 1;
+        shared.counter
+    });
+    if let Some(at) = counter {
+        visible(update(at, Rmw::Add(1), MemoryOrder::Relaxed), site);
+    }
+}
+
+/// One owner less. `matters` tells whether the value has a destructor.
+pub(crate) fn decrement(address: usize, matters: bool, site: Site) -> Last {
+    let plain = Last::Yes { guarded: false };
+    if !active() {
+        return plain;
+    }
+    let known = host(|state| {
+        let shared = state.shared.get_mut(&address)?;
+        shared.count -= 1;
+        Some((shared.counter, shared.count))
+    });
+    match known {
+        None => plain,
+        Some((None, count)) => host(|state| state.let_go(address, count == 0, matters)),
+        Some((Some(at), _)) => {
+            let read = visible(update(at, Rmw::Sub(1), MemoryOrder::Release), site).read;
+            if read != 1 {
+                return Last::No;
+            }
+            let order = MemoryOrder::Acquire;
+            visible(Op::Fence { order }, site);
+            host(|state| state.shared.remove(&address));
+            plain
+        }
+    }
+}
+
+/// The value was dropped.
+pub(crate) fn dropped() {
+    host(State::leave_destructor);
+}
+
+/// The count, which from now on is an atomic.
+pub(crate) fn count(address: usize, order: MemoryOrder, site: Site) -> usize {
+    match counter(address) {
+        None => host(|state| state.shared.get(&address).map_or(1, |shared| shared.count)),
+        Some(at) => visible(Op::Load { at, order }, site).read as usize,
+    }
+}
+
+/// Lets go of the value if nobody else owns it.
+pub(crate) fn take(address: usize, site: Site) -> bool {
+    let alone = match counter(address) {
+        None => host(|state| state.shared.get(&address).is_none_or(|shared| shared.count == 1)),
+        Some(at) => {
+            let rmw = Rmw::CompareExchange {
+                expected: 1,
+                desired: FREE,
+            };
+            let alone = visible(update(at, rmw, MemoryOrder::Relaxed), site).wrote.is_some();
+            if alone {
+                let order = MemoryOrder::Acquire;
+                visible(Op::Fence { order }, site);
+            }
+            alone
+        }
+    };
+    if alone {
+        host(|state| state.shared.remove(&address));
+    }
+    alone
+}
+
+/// The atomic that holds the count. If there is none, the search starts over with one, unless it is over.
+fn counter(address: usize) -> Option<Location> {
+    if !active() {
+        return None;
+    }
+    let known = host(|state| {
+        let shared = state.shared.get(&address)?;
+        Some((shared.counter, shared.site))
+    });
+    match known {
+        None => None,
+        Some((counter @ Some(_), _)) => counter,
+        Some((None, site)) => {
+            start_over(|state| {
+                state.counted.insert(site);
+            });
+            None
+        }
+    }
+}
+
+fn update(at: Location, rmw: Rmw, order: MemoryOrder) -> Op {
+    Op::Update {
+        at,
+        function: Function::Memory { width: WIDTH, rmw },
+        order,
+        failure: MemoryOrder::Relaxed,
+    }
+}
+
+impl State {
+    /// The running thread lets go of a value whose count is no event.
+    fn let_go(&mut self, address: usize, last: bool, matters: bool) -> Last {
+        let running = self.running;
+        let Some(shared) = self.shared.get_mut(&address) else {
+            return Last::Yes { guarded: false };
+        };
+        let thread = &mut self.threads[running];
+        if !last {
+            let own = thread.counted(running);
+            merge(&mut shared.clock, &thread.clock);
+            // What it did since its last event happens before the end as well.
+            if shared.clock.len() <= running {
+                shared.clock.resize(running + 1, 0);
+            }
+            shared.clock[running] = shared.clock[running].max(own + 1);
+            return Last::No;
+        }
+        let Some(shared) = self.shared.remove(&address) else {
+            return Last::Yes { guarded: false };
+        };
+        if !matters {
+            return Last::Yes { guarded: false };
+        }
+        thread.uncounted.push(shared.site);
+        let own = thread.counted(running);
+        let before = thread.clock.clone();
+        merge(&mut thread.clock, &shared.clock);
+        if let Some(count) = thread.clock.get_mut(running) {
+            *count = own;
+        }
+        thread.outer_clocks.push(before);
+        Last::Yes { guarded: true }
+    }
+
+    fn leave_destructor(&mut self) {
+        let thread = &mut self.threads[self.running];
+        thread.uncounted.pop();
+        if let Some(clock) = thread.outer_clocks.pop() {
+            thread.clock = clock;
+        }
+    }
+
+    /// A value that nothing can drop any more.
+    pub(super) fn leak(&self) -> Option<Failure> {
+        let sites = self.shared.values().map(|shared| (shared.site, "Arc"));
+        let tracked = self.tracked.values().map(|&(what, site)| (site, what));
+        let (site, what) = sites.chain(tracked).min()?;
+        Some(Failure {
+            kind: FailureKind::Leak,
+            message: format!("the {what} created here is never dropped"),
+            thread: ThreadId::MAIN,
+            site,
+            other: None,
+        })
+    }
+}
+
+fn merge(into: &mut Vec<u32>, from: &[u32]) {
+    if into.len() < from.len() {
+        into.resize(from.len(), 0);
+    }
+    for (into, &from) in into.iter_mut().zip(from) {
+        *into = (*into).max(from);
+    }
+}

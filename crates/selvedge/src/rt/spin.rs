@@ -1,0 +1,104 @@
+//! Recognising loop iterations that change nothing.
+//!
+//! A thread that comes back to a visible read with the stack and the registers it had there before, and
+//! that neither wrote nor allocated anything in between, can only be helped by another value: it is parked
+//! (see [`Stop::Spinning`](selvedge_core::Stop)). What it wrote to the heap is told by comparing the blocks
+//! allocated in this execution before and after each of its stretches.
+//!
+//! Only reads at places that are known to be passed twice are watched. Coming to an unknown
+//! one for the second time makes the search start over with that place watched, so that every replay decides alike.
+
+/// A state in which a thread read something.
+#[derive(Clone, Copy)]
+struct Seen {
+    site: u64,
+    stack_pointer: usize,
+    state: (u64, u64),
+    event: u32,
+}
+
+/// The reads of a thread since its last side effect.
+#[derive(Default)]
+pub(super) struct Spin {
+    seen: Vec<Seen>,
+    /// What the heap was when the thread was last resumed; `None` while no read is watched.
+    pub(super) heap: Option<(u64, u64)>,
+}
+
+/// What an arrival at a read means.
+pub(super) enum Arrival {
+    /// Nothing.
+    New,
+    /// The thread was here, in this state, before its event of this number.
+    Again(u32),
+    /// It was here before, but the place was not watched.
+    Unwatched,
+}
+
+impl Spin {
+    /// The thread did something that others, or its own future, can notice.
+    #[inline]
+    pub(super) fn effect(&mut self) {
+        self.seen.clear();
+        self.heap = None;
+    }
+
+    /// Whether some read since the last effect is watched.
+    pub(super) fn watching(&self) -> bool {
+        self.seen.iter().any(|seen| seen.state != (0, 0))
+    }
+
+    /// Notes an arrival. `state` is asked for only if the place is watched.
+    pub(super) fn arrive(
+        &mut self,
+        site: u64,
+        stack_pointer: usize,
+        event: u32,
+        state: Option<impl FnOnce() -> (u64, u64)>,
+    ) -> Arrival {
+        let here = |seen: &&Seen| seen.site == site && seen.stack_pointer == stack_pointer;
+        let state = match state {
+            None if self.seen.iter().any(|seen| here(&seen)) => return Arrival::Unwatched,
+            None => (0, 0),
+            Some(state) => state(),
+        };
+        let again = self.seen.iter().filter(here).find(|seen| seen.state == state);
+        if let Some(again) = again {
+            return Arrival::Again(again.event);
+        }
+        self.seen.push(Seen {
+            site,
+            stack_pointer,
+            state,
+            event,
+        });
+        Arrival::New
+    }
+}
+
+/// Two independent accumulators: different states never look alike in practice.
+#[derive(Clone, Copy)]
+pub(super) struct Fingerprint(u64, u64);
+
+impl Fingerprint {
+    pub(super) fn new() -> Fingerprint {
+        Fingerprint(0x8bb8_4b93_962e_acc9, 0x4b33_a62e_d433_d4a3)
+    }
+
+    #[inline(always)]
+    pub(super) fn word(&mut self, word: u64) {
+        self.0 = fold(word ^ 0x2d35_8dcc_aa6c_78a5, self.0 ^ 0x9e37_79b9_7f4a_7c15);
+        self.1 = fold(word ^ 0xa076_1d64_78bd_642f, self.1.rotate_left(31));
+    }
+
+    pub(super) fn finish(self) -> (u64, u64) {
+        // The state of an unwatched read is kept apart.
+        (self.0 | 1, self.1)
+    }
+}
+
+#[inline(always)]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}

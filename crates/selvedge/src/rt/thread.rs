@@ -1,0 +1,109 @@
+//! What the checker keeps about each thread of a model.
+
+use std::any::Any;
+
+use selvedge_core::{Location, Pending, Site};
+use selvedge_fiber::Context;
+
+use super::spin::Spin;
+use super::stack::Stack;
+
+/// What a thread runs.
+pub(crate) type Start = Box<dyn FnOnce()>;
+
+/// A thread, for the whole search: the same place in the spawn tree has the same number and the same stack in every
+/// execution.
+pub(super) struct Thread {
+    /// The execution it was last created in.
+    pub(super) run: u32,
+    pub(super) pending: Pending,
+    pub(super) site: Site,
+    /// How many events of each thread happen before its present point.
+    pub(super) clock: Vec<u32>,
+    pub(super) stack: Stack,
+    pub(super) context: Context,
+    /// The lowest stack pointer seen in this execution.
+    pub(super) lowest: usize,
+    /// Whether its fiber has frames that are to be left.
+    pub(super) alive: bool,
+    /// What it is going to run, until its fiber takes it.
+    pub(super) start: Option<Start>,
+    /// The threads it ever created, in order, and how many of them in this execution.
+    pub(super) children: Vec<u32>,
+    pub(super) spawned: usize,
+    /// The same for atomics and objects.
+    pub(super) objects: Vec<Location>,
+    pub(super) created: usize,
+    /// The blocks it allocated since its last event: size and how many.
+    pub(super) sizes: Vec<(usize, u32)>,
+    pub(super) spin: Spin,
+    /// The message and place of its last panic.
+    pub(super) panic: Option<(String, Site)>,
+    /// Its thread-local values, by key.
+    pub(super) locals: Vec<(usize, Local)>,
+    pub(super) name: Option<String>,
+    /// What others unpark it with, if somebody asked for it.
+    pub(super) token: Option<Location>,
+    /// How deep it is in the destructor of a value whose reference count is not an event.
+    pub(super) uncounted: Vec<Site>,
+    /// What it knew before each of these destructors.
+    pub(super) outer_clocks: Vec<Vec<u32>>,
+    /// Steps since its execution was given up.
+    pub(super) leaving: u32,
+}
+
+/// A thread-local value.
+pub(super) enum Local {
+    Value(Box<dyn Any>),
+    Destroyed,
+}
+
+impl Thread {
+    pub(super) fn new(stack: Stack) -> Thread {
+        Thread {
+            run: 0,
+            pending: Pending::Absent,
+            site: Site(0),
+            clock: Vec::new(),
+            lowest: stack.top(),
+            stack,
+            context: Context::NONE,
+            alive: false,
+            start: None,
+            children: Vec::new(),
+            spawned: 0,
+            objects: Vec::new(),
+            created: 0,
+            sizes: Vec::new(),
+            spin: Spin::default(),
+            panic: None,
+            locals: Vec::new(),
+            name: None,
+            token: None,
+            uncounted: Vec::new(),
+            outer_clocks: Vec::new(),
+            leaving: 0,
+        }
+    }
+
+    /// Makes it a thread of execution `run` that has done nothing yet.
+    pub(super) fn begin(&mut self, run: u32) {
+        self.run = run;
+        self.pending = Pending::Absent;
+        self.clock.clear();
+        self.spawned = 0;
+        self.created = 0;
+        self.sizes.clear();
+        self.spin.effect();
+        self.panic = None;
+        self.token = None;
+        self.uncounted.clear();
+        self.outer_clocks.clear();
+        self.leaving = 0;
+    }
+
+    /// How many events of `thread` it knows of.
+    pub(super) fn counted(&self, thread: usize) -> u32 {
+        self.clock.get(thread).copied().unwrap_or(0)
+    }
+}

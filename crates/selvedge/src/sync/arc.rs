@@ -1,0 +1,248 @@
+//! Shared ownership.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::mem::{self, ManuallyDrop};
+use std::ops;
+use std::panic::Location;
+use std::pin::Pin;
+
+use selvedge_core::MemoryOrder;
+
+use crate::rt::shared::{self, Last};
+use crate::rt::site_of;
+
+/// A thread-safe reference-counting pointer, as [`std::sync::Arc`].
+///
+/// Letting go of it synchronises with whoever drops the value. At the end of each execution, an `Arc` that was never
+/// dropped is reported.
+pub struct Arc<T: ?Sized> {
+    value: ManuallyDrop<std::sync::Arc<T>>,
+}
+
+impl<T> Arc<T> {
+    /// Constructs a new `Arc<T>`.
+    #[track_caller]
+    pub fn new(value: T) -> Arc<T> {
+        Arc::from_std(std::sync::Arc::new(value))
+    }
+
+    /// Constructs a new `Pin<Arc<T>>`.
+    #[track_caller]
+    pub fn pin(data: T) -> Pin<Arc<T>> {
+        // SAFETY: what an `Arc` owns does not move.
+        unsafe { Pin::new_unchecked(Arc::new(data)) }
+    }
+
+    /// Returns the inner value, if the `Arc` has exactly one strong reference.
+    #[track_caller]
+    pub fn try_unwrap(this: Arc<T>) -> Result<T, Arc<T>> {
+        if !shared::take(this.address(), site_of(Location::caller())) {
+            return Err(this);
+        }
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: `this` is not dropped, nor used again.
+        let value = unsafe { ManuallyDrop::take(&mut this.value) };
+        match std::sync::Arc::try_unwrap(value) {
+            Ok(value) => Ok(value),
+            Err(value) => {
+                // Only in an execution that is over can the count be wrong.
+                let value = ManuallyDrop::new(value);
+                Err(Arc { value })
+            }
+        }
+    }
+
+    /// Returns the inner value, if this is the last `Arc`. Of several that are let go of this way, exactly one
+    /// gets the value.
+    #[track_caller]
+    pub fn into_inner(this: Arc<T>) -> Option<T> {
+        let site = site_of(Location::caller());
+        shared::count(this.address(), MemoryOrder::Relaxed, site);
+        let last = shared::decrement(this.address(), false, site);
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: `this` is not dropped, nor used again.
+        let value = unsafe { ManuallyDrop::take(&mut this.value) };
+        match last {
+            Last::No => {
+                drop(value);
+                None
+            }
+            Last::Yes { .. } => std::sync::Arc::into_inner(value),
+        }
+    }
+}
+
+impl<T: ?Sized> Arc<T> {
+    fn address(&self) -> usize {
+        std::sync::Arc::as_ptr(&self.value).cast::<()>().addr()
+    }
+
+    /// Converts a [`std::sync::Arc`]. That is how an `Arc` of an unsized type is made.
+    ///
+    /// # Panics
+    ///
+    /// If the provided `Arc` has copies.
+    #[track_caller]
+    pub fn from_std(mut std: std::sync::Arc<T>) -> Self {
+        assert!(
+            std::sync::Arc::get_mut(&mut std).is_some(),
+            "Arc provided to `from_std` is not unique"
+        );
+        let value = ManuallyDrop::new(std);
+        let arc = Arc { value };
+        shared::begin(arc.address(), site_of(Location::caller()));
+        arc
+    }
+
+    /// Gets the number of strong (`Arc`) pointers to this value.
+    #[track_caller]
+    pub fn strong_count(this: &Self) -> usize {
+        shared::count(this.address(), MemoryOrder::Relaxed, site_of(Location::caller()))
+    }
+
+    /// Increments the strong reference count of the `Arc<T>` that the pointer came from.
+    ///
+    /// # Safety
+    ///
+    /// The pointer must come from [`Arc::into_raw`], and the count must be at least one during the call.
+    #[track_caller]
+    pub unsafe fn increment_strong_count(ptr: *const T) {
+        // SAFETY: the caller's promise; neither of the two is dropped.
+        let arc = ManuallyDrop::new(unsafe { Arc::<T>::from_raw(ptr) });
+        let _clone = ManuallyDrop::new(Arc::clone(&arc));
+    }
+
+    /// Decrements the strong reference count of the `Arc<T>` that the pointer came from.
+    ///
+    /// # Safety
+    ///
+    /// The pointer must come from [`Arc::into_raw`], and the count must be at least one.
+    #[track_caller]
+    pub unsafe fn decrement_strong_count(ptr: *const T) {
+        // SAFETY: the caller's promise.
+        drop(unsafe { Arc::from_raw(ptr) });
+    }
+
+    /// Returns a mutable reference to the inner value, if there are no other `Arc`s to it.
+    #[track_caller]
+    pub fn get_mut(this: &mut Self) -> Option<&mut T> {
+        let site = site_of(Location::caller());
+        match shared::count(this.address(), MemoryOrder::Acquire, site) {
+            1 => std::sync::Arc::get_mut(&mut this.value),
+            _ => None,
+        }
+    }
+
+    /// Whether the two `Arc`s point to the same value.
+    pub fn ptr_eq(this: &Self, other: &Self) -> bool {
+        std::sync::Arc::ptr_eq(&this.value, &other.value)
+    }
+
+    /// Consumes the `Arc`, returning the wrapped pointer.
+    pub fn into_raw(this: Self) -> *const T {
+        let pointer = Arc::as_ptr(&this);
+        mem::forget(this);
+        pointer
+    }
+
+    /// Provides a raw pointer to the data.
+    pub fn as_ptr(this: &Self) -> *const T {
+        std::sync::Arc::as_ptr(&this.value)
+    }
+
+    /// Constructs an `Arc` from a raw pointer.
+    ///
+    /// # Safety
+    ///
+    /// The pointer must come from [`Arc::into_raw`], and no other `Arc` may be made of it.
+    #[track_caller]
+    pub unsafe fn from_raw(ptr: *const T) -> Self {
+        // SAFETY: `into_raw` gave out the pointer of the inner `Arc`.
+        let value = ManuallyDrop::new(unsafe { std::sync::Arc::from_raw(ptr) });
+        Arc { value }
+    }
+}
+
+impl<T: ?Sized> ops::Deref for Arc<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: ?Sized> Clone for Arc<T> {
+    #[track_caller]
+    fn clone(&self) -> Arc<T> {
+        shared::increment(self.address(), site_of(Location::caller()));
+        Arc {
+            value: self.value.clone(),
+        }
+    }
+}
+
+impl<T: ?Sized> Drop for Arc<T> {
+    #[track_caller]
+    fn drop(&mut self) {
+        struct Leave(bool);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                if self.0 {
+                    shared::dropped();
+                }
+            }
+        }
+        let matters = mem::needs_drop::<T>();
+        let last = shared::decrement(self.address(), matters, site_of(Location::caller()));
+        let _leave = Leave(last == Last::Yes { guarded: true });
+        // SAFETY: dropped here and nowhere else.
+        unsafe { ManuallyDrop::drop(&mut self.value) };
+    }
+}
+
+impl<T: Default> Default for Arc<T> {
+    #[track_caller]
+    fn default() -> Arc<T> {
+        Arc::new(Default::default())
+    }
+}
+
+impl<T> From<T> for Arc<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        Arc::new(value)
+    }
+}
+
+impl<T: ?Sized> AsRef<T> for Arc<T> {
+    fn as_ref(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized> Borrow<T> for Arc<T> {
+    fn borrow(&self) -> &T {
+        self
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl<T: ?Sized + Eq> Eq for Arc<T> {}

@@ -1,0 +1,212 @@
+//! Threads of a model, as in [`std::thread`].
+
+mod local;
+mod scope;
+
+pub use local::{AccessError, LocalKey};
+pub use scope::{Scope, ScopedJoinHandle, scope};
+#[doc(no_inline)]
+pub use std::thread::panicking;
+
+use std::fmt;
+use std::io;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use selvedge_core::objects::ObjectFunction;
+use selvedge_core::op::Rmw;
+use selvedge_core::{Function, MemoryOrder, Op, Site, Width};
+
+use crate::rt::{self, Object, host, site_of, visible};
+
+/// A handle to a thread.
+#[derive(Clone, Debug)]
+pub struct Thread {
+    id: ThreadId,
+    name: Option<String>,
+}
+
+/// A unique identifier for a running thread.
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+pub struct ThreadId {
+    id: u32,
+}
+
+/// An owned permission to join on a thread.
+pub struct JoinHandle<T> {
+    packet: Packet<T>,
+    thread: Thread,
+}
+
+/// Thread factory, which can be used in order to configure the properties of a new thread.
+#[derive(Debug)]
+pub struct Builder {
+    name: Option<String>,
+}
+
+/// Where a thread leaves what it returns.
+struct Packet<T>(Arc<Mutex<Option<T>>>);
+
+impl<T> Packet<T> {
+    fn new() -> Packet<T> {
+        Packet(Arc::new(Mutex::new(None)))
+    }
+
+    fn share(&self) -> Packet<T> {
+        Packet(Arc::clone(&self.0))
+    }
+
+    fn put(&self, result: T) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    }
+
+    fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Thread {
+    /// Gets the thread's unique identifier.
+    pub fn id(&self) -> ThreadId {
+        self.id
+    }
+
+    /// Gets the thread's name.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Makes the thread's next, or present, call of [`park`] return.
+    #[track_caller]
+    pub fn unpark(&self) {
+        let site = site_of(Location::caller());
+        let rmw = Rmw::Or(1);
+        let width = Width(1);
+        let release = MemoryOrder::Release;
+        token(self.id.id, site).update(Function::Memory { width, rmw }, release, release, site);
+    }
+}
+
+/// What [`park`] waits for.
+fn token(thread: u32, site: Site) -> Object {
+    // No static is there, and the name is the same in each execution.
+    Object::of_static("the token of a thread", usize::MAX - thread as usize, site)
+}
+
+impl fmt::Debug for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ThreadId({})", self.id)
+    }
+}
+
+/// Gets a handle to the thread that invokes it.
+#[track_caller]
+pub fn current() -> Thread {
+    let (id, name) = host(|state| (state.running().0, state.running_name()));
+    Thread {
+        id: ThreadId { id },
+        name,
+    }
+}
+
+/// Waits until some thread calls [`Thread::unpark`] for this one. It does not return for no reason.
+#[track_caller]
+pub fn park() {
+    let site = site_of(Location::caller());
+    let thread = host(|state| state.running().0);
+    let function = Function::Object(ObjectFunction::SemaphoreWait);
+    let acquire = MemoryOrder::Acquire;
+    token(thread, site).update(function, acquire, acquire, site);
+}
+
+/// Lets others go on. Nothing depends on it: every schedule is explored anyway, and loops that only wait are
+/// recognised without.
+pub fn yield_now() {}
+
+/// Spawns a new thread, returning a [`JoinHandle`] for it.
+#[track_caller]
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    start(f, None, site_of(Location::caller()))
+}
+
+fn start<F, T>(f: F, name: Option<String>, site: Site) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + 'static,
+    T: 'static,
+{
+    let packet = Packet::new();
+    let result = packet.share();
+    let start = Box::new(move || result.put(f()));
+    let id = rt::spawn(start, name.clone(), site).0;
+    let id = ThreadId { id };
+    let thread = Thread { id, name };
+    JoinHandle { packet, thread }
+}
+
+/// Waits for a thread to end.
+fn wait_for(thread: ThreadId, site: Site) {
+    let child = selvedge_core::ThreadId(thread.id);
+    visible(Op::Join { child }, site);
+}
+
+impl<T> JoinHandle<T> {
+    /// Waits for the thread to finish. A thread that panics fails the model, so there is always a result.
+    #[track_caller]
+    pub fn join(self) -> std::thread::Result<T> {
+        wait_for(self.thread.id, site_of(Location::caller()));
+        match self.packet.take() {
+            Some(result) => Ok(result),
+            // The execution is over.
+            None => rt::give_up(),
+        }
+    }
+
+    /// Gets a handle to the underlying thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// Generates the base configuration for spawning a thread.
+    #[allow(clippy::new_without_default, reason = "as std::thread::Builder")]
+    pub fn new() -> Builder {
+        Builder { name: None }
+    }
+
+    /// Names the thread-to-be.
+    pub fn name(mut self, name: String) -> Builder {
+        self.name = Some(name);
+        self
+    }
+
+    /// Sets the size of the stack, which is one megabyte whatever is asked for.
+    pub fn stack_size(self, _size: usize) -> Builder {
+        self
+    }
+
+    /// Spawns a new thread.
+    #[track_caller]
+    pub fn spawn<F, T>(self, f: F) -> io::Result<JoinHandle<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Ok(start(f, self.name, site_of(Location::caller())))
+    }
+}
+
+// SAFETY: all threads of a model run on one OS thread, as loom's do, whose handle is both as well.
+unsafe impl<T> Send for JoinHandle<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for JoinHandle<T> {}

@@ -1,0 +1,92 @@
+//! Threads that borrow.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+
+use super::{Packet, Thread, ThreadId, wait_for};
+use crate::rt::{self, site_of};
+
+/// A scope to spawn scoped threads in. See [`scope`].
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    threads: RefCell<Vec<ThreadId>>,
+    scope: PhantomData<&'scope mut &'scope ()>,
+    env: PhantomData<&'env mut &'env ()>,
+}
+
+/// An owned permission to join on a scoped thread.
+pub struct ScopedJoinHandle<'scope, T> {
+    packet: Packet<T>,
+    thread: Thread,
+    scope: PhantomData<&'scope ()>,
+}
+
+/// Creates a scope for spawning scoped threads, as [`std::thread::scope`].
+#[track_caller]
+pub fn scope<'env, F, T>(f: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let site = site_of(Location::caller());
+    let scope = Scope {
+        threads: RefCell::new(Vec::new()),
+        scope: PhantomData,
+        env: PhantomData,
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
+    // Whatever happened: nobody may borrow any more. In an execution that is over, the younger threads were ended
+    // first.
+    for thread in scope.threads.take() {
+        wait_for(thread, site);
+    }
+    result.unwrap_or_else(|payload: Box<dyn Any + Send>| resume_unwind(payload))
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Spawns a new thread within the scope.
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let packet = Packet::new();
+        let result = packet.share();
+        let start: Box<dyn FnOnce() + 'scope> = Box::new(move || result.put(f()));
+        // SAFETY: only the lifetime changes. The scope does not return before the thread has ended.
+        let start: Box<dyn FnOnce()> = unsafe { std::mem::transmute(start) };
+        let id = rt::spawn(start, None, site_of(Location::caller())).0;
+        let id = ThreadId { id };
+        self.threads.borrow_mut().push(id);
+        ScopedJoinHandle {
+            packet,
+            thread: Thread { id, name: None },
+            scope: PhantomData,
+        }
+    }
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the thread to finish.
+    #[track_caller]
+    pub fn join(self) -> std::thread::Result<T> {
+        wait_for(self.thread.id, site_of(Location::caller()));
+        match self.packet.take() {
+            Some(result) => Ok(result),
+            None => rt::give_up(),
+        }
+    }
+
+    /// Gets a handle to the underlying thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+}
+
+impl<T> std::fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ScopedJoinHandle").finish_non_exhaustive()
+    }
+}

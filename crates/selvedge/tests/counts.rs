@@ -1,0 +1,78 @@
+//! How many executions there are.
+
+mod common;
+
+use common::verified;
+use selvedge::model::MemoryModel;
+use selvedge::sync::Arc;
+use selvedge::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use selvedge::thread;
+
+#[test]
+fn three_fetch_adds_by_three_threads_have_1680_executions() {
+    for model in common::MODELS {
+        let report = verified(model, || {
+            let count = Arc::new(AtomicUsize::new(0));
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    let count = Arc::clone(&count);
+                    thread::spawn(move || {
+                        for _ in 0..3 {
+                            count.fetch_add(1, Ordering::SeqCst);
+                        }
+                    })
+                })
+                .collect();
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert_eq!(count.load(Ordering::SeqCst), 9);
+        });
+        assert_eq!(report.executions, 1680, "{model:?}");
+        assert_eq!(report.blocked, 0);
+    }
+}
+
+#[test]
+fn a_spin_loop_without_a_hint_ends() {
+    let report = verified(MemoryModel::Rc11, || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(true, Ordering::Release));
+        while !flag.load(Ordering::Acquire) {}
+        thread.join().unwrap();
+    });
+    assert_eq!(report.executions, 1);
+}
+
+#[test]
+fn a_spin_loop_that_counts_on_the_stack_is_not_cut_short() {
+    let seen = common::outcomes(MemoryModel::Rc11, || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(true, Ordering::Release));
+        let mut tries = 0;
+        while !flag.load(Ordering::Acquire) && tries < 3 {
+            tries += 1;
+        }
+        thread.join().unwrap();
+        tries
+    });
+    assert_eq!(seen, [0, 1, 2, 3].into());
+}
+
+#[test]
+fn a_spin_loop_that_counts_on_the_heap_is_not_cut_short() {
+    let seen = common::outcomes(MemoryModel::Rc11, || {
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || other.store(true, Ordering::Release));
+        let tries = std::rc::Rc::new(std::cell::Cell::new(0));
+        while !flag.load(Ordering::Acquire) && tries.get() < 3 {
+            tries.set(tries.get() + 1);
+        }
+        thread.join().unwrap();
+        tries.get()
+    });
+    assert_eq!(seen, [0, 1, 2, 3].into());
+}

@@ -1,0 +1,170 @@
+//! The classic litmus tests in Rust, under each memory model.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{MODELS, outcomes};
+use selvedge::model::MemoryModel::{self, Ra, Rc11, Sc, Tso};
+use selvedge::sync::Arc;
+use selvedge::sync::atomic::{AtomicUsize, Ordering, Ordering::*, fence};
+use selvedge::thread;
+
+/// Two locations.
+#[derive(Default)]
+struct Memory {
+    x: AtomicUsize,
+    y: AtomicUsize,
+}
+
+/// What the threads return that run these on the same memory.
+fn run<const N: usize>(
+    model: MemoryModel,
+    threads: [fn(&Memory) -> (usize, usize); N],
+) -> BTreeSet<[(usize, usize); N]> {
+    outcomes(model, move || {
+        let memory = Arc::new(Memory::default());
+        let threads = threads.map(|thread| {
+            let memory = Arc::clone(&memory);
+            thread::spawn(move || thread(&memory))
+        });
+        threads.map(|thread| thread.join().unwrap())
+    })
+}
+
+/// Under which models `outcome` is possible.
+fn allowed<const N: usize>(
+    threads: [fn(&Memory) -> (usize, usize); N],
+    outcome: [(usize, usize); N],
+) -> Vec<MemoryModel> {
+    let allows = |&model: &MemoryModel| run(model, threads).contains(&outcome);
+    MODELS.into_iter().filter(allows).collect()
+}
+
+#[test]
+fn store_buffering() {
+    let relaxed: [fn(&Memory) -> _; 2] = [
+        |m| {
+            m.x.store(1, Relaxed);
+            (m.y.load(Relaxed), 0)
+        },
+        |m| {
+            m.y.store(1, Relaxed);
+            (m.x.load(Relaxed), 0)
+        },
+    ];
+    assert_eq!(allowed(relaxed, [(0, 0), (0, 0)]), [Tso, Ra, Rc11]);
+    let sequential: [fn(&Memory) -> _; 2] = [
+        |m| {
+            m.x.store(1, SeqCst);
+            (m.y.load(SeqCst), 0)
+        },
+        |m| {
+            m.y.store(1, SeqCst);
+            (m.x.load(SeqCst), 0)
+        },
+    ];
+    // Release-acquire makes every access one, and TSO knows no order at all.
+    assert!(!allowed(sequential, [(0, 0), (0, 0)]).contains(&Rc11));
+    let fenced: [fn(&Memory) -> _; 2] = [
+        |m| {
+            m.x.store(1, Relaxed);
+            fence(SeqCst);
+            (m.y.load(Relaxed), 0)
+        },
+        |m| {
+            m.y.store(1, Relaxed);
+            fence(SeqCst);
+            (m.x.load(Relaxed), 0)
+        },
+    ];
+    let models = allowed(fenced, [(0, 0), (0, 0)]);
+    assert!(!models.contains(&Rc11) && !models.contains(&Tso));
+}
+
+#[test]
+fn message_passing() {
+    let with = |store: Ordering, load: Ordering| -> Vec<MemoryModel> {
+        let allows = |&model: &MemoryModel| {
+            let seen = outcomes(model, move || {
+                let memory = Arc::new(Memory::default());
+                let writer = Arc::clone(&memory);
+                let thread = thread::spawn(move || {
+                    writer.x.store(1, Relaxed);
+                    writer.y.store(1, store);
+                });
+                let read = (memory.y.load(load), memory.x.load(Relaxed));
+                thread.join().unwrap();
+                read
+            });
+            assert!(seen.is_superset(&[(0, 0), (0, 1), (1, 1)].into()));
+            seen.contains(&(1, 0))
+        };
+        MODELS.into_iter().filter(allows).collect()
+    };
+    assert_eq!(with(Relaxed, Relaxed), [Rc11]);
+    assert_eq!(with(Release, Relaxed), [Rc11]);
+    assert_eq!(with(Relaxed, Acquire), [Rc11]);
+    assert_eq!(with(Release, Acquire), []);
+}
+
+#[test]
+fn independent_reads_of_independent_writes() {
+    let acquire: [fn(&Memory) -> _; 4] = [
+        |m| {
+            m.x.store(1, Release);
+            (0, 0)
+        },
+        |m| {
+            m.y.store(1, Release);
+            (0, 0)
+        },
+        |m| (m.x.load(Acquire), m.y.load(Acquire)),
+        |m| (m.y.load(Acquire), m.x.load(Acquire)),
+    ];
+    let disagree = [(0, 0), (0, 0), (1, 0), (1, 0)];
+    assert_eq!(allowed(acquire, disagree), [Ra, Rc11]);
+    let sequential: [fn(&Memory) -> _; 4] = [
+        |m| {
+            m.x.store(1, SeqCst);
+            (0, 0)
+        },
+        |m| {
+            m.y.store(1, SeqCst);
+            (0, 0)
+        },
+        |m| (m.x.load(SeqCst), m.y.load(SeqCst)),
+        |m| (m.y.load(SeqCst), m.x.load(SeqCst)),
+    ];
+    assert_eq!(allowed(sequential, disagree), [Ra]);
+}
+
+#[test]
+fn load_buffering_is_forbidden_everywhere() {
+    let threads: [fn(&Memory) -> _; 2] = [
+        |m| {
+            let read = m.x.load(Relaxed);
+            m.y.store(1, Relaxed);
+            (read, 0)
+        },
+        |m| {
+            let read = m.y.load(Relaxed);
+            m.x.store(1, Relaxed);
+            (read, 0)
+        },
+    ];
+    assert_eq!(allowed(threads, [(1, 0), (1, 0)]), []);
+    assert_eq!(run(Sc, threads).len(), 3);
+}
+
+#[test]
+fn two_reads_of_one_location_do_not_go_back() {
+    let threads: [fn(&Memory) -> _; 2] = [
+        |m| {
+            m.x.store(1, Relaxed);
+            (0, 0)
+        },
+        |m| (m.x.load(Relaxed), m.x.load(Relaxed)),
+    ];
+    assert_eq!(allowed(threads, [(0, 0), (1, 0)]), []);
+}
