@@ -24,6 +24,8 @@ extern crate self as selvedge;
 
 mod rt;
 
+pub mod cell;
+pub mod explore;
 pub mod hint;
 pub mod model;
 pub mod sync;

@@ -158,11 +158,13 @@ impl Builder {
             }
         };
         let Counts {
-            executions, blocked, ..
+            executions,
+            blocked,
+            ..
         } = found.counts;
         let verdict = match found.ending {
             Ending::Complete | Ending::Stopped => Verdict::Verified,
-            Ending::FirstBug => Verdict::Failed(format!("{:#?}", found.bugs)),
+            Ending::FirstBug => Verdict::Failed(format!("{:?}", found.bugs[0].failure)),
             Ending::Lossy => Verdict::Incomplete("lossy".to_owned()),
             Ending::Refused(why) | Ending::Nondeterministic(why) => Verdict::Incomplete(why),
         };

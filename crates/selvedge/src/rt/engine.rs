@@ -9,9 +9,10 @@ use std::ptr::{self, NonNull};
 use selvedge_core::{Failure, FailureKind, Op, Outcome, Pending, Site, Stop, ThreadId, Value};
 use selvedge_fiber::{self as fiber, Context};
 
-use super::{gate, memory};
+use super::race::{CellId, Kind};
 use super::state::State;
 use super::thread::{Local, Start};
+use super::{gate, memory};
 
 /// A search in progress.
 pub(crate) struct Engine {
@@ -219,7 +220,10 @@ pub(crate) fn abandoning() -> bool {
 pub(crate) fn host<R>(work: impl FnOnce(&mut State) -> R) -> R {
     let engine = current();
     if !engine.on_fiber.get() {
-        return work(&mut engine.state.borrow_mut());
+        let tracked = memory::track(false);
+        let result = work(&mut engine.state.borrow_mut());
+        memory::track(tracked);
+        return result;
     }
     let mut work = Some(work);
     let mut result = None;
@@ -242,7 +246,7 @@ pub(crate) fn visible(op: Op, site: Site) -> Outcome {
         writes: 0,
     };
     // SAFETY: both pointers are to locals.
-    unsafe { gate::enter(&raw const op, site, &raw mut answer) };
+    unsafe { gate::enter(&raw const op, site.0, &raw mut answer) };
     Outcome {
         read: answer.read,
         wrote: (answer.writes != 0).then_some(answer.wrote),
@@ -272,7 +276,7 @@ impl Answer {
 /// The pointers must be valid, `answer` for writing.
 pub(super) unsafe extern "C-unwind" fn perform(
     op: *const Op,
-    site: Site,
+    site: u64,
     answer: *mut Answer,
     frames: usize,
 ) {
@@ -281,7 +285,7 @@ pub(super) unsafe extern "C-unwind" fn perform(
     let engine = current();
     if !engine.abandoning.get() {
         engine.call(&mut |state| {
-            state.arrive(*op, site, frames);
+            state.arrive(*op, Site(site), frames);
             Next::Stop
         });
         if !engine.abandoning.get() {
@@ -328,12 +332,36 @@ pub(crate) fn plain<R>(check: impl FnOnce(&mut State) -> Result<R, Failure>) -> 
 where
     R: Default,
 {
+    if abandoning() {
+        return R::default();
+    }
     match host(check) {
         Ok(result) => result,
         Err(failure) => {
             fail(|_| failure);
             R::default()
         }
+    }
+}
+
+/// A new cell.
+#[track_caller]
+pub(crate) fn new_cell(site: Site) -> CellId {
+    host(|state| state.create_cell(site))
+}
+
+/// An access to a cell begins.
+pub(crate) fn begin_access(cell: CellId, kind: Kind, site: Site) {
+    if active() {
+        check_stamp(cell.stamp);
+        plain(|state| state.begin_access(cell, kind, site));
+    }
+}
+
+/// An access to a cell ends.
+pub(crate) fn end_access(cell: CellId, kind: Kind) {
+    if active() && !abandoning() {
+        host(|state| state.end_access(cell, kind));
     }
 }
 
@@ -349,6 +377,19 @@ pub(crate) fn refuse(what: String) {
         Next::Stop
     });
     leave();
+}
+
+/// The execution is of no interest.
+pub(crate) fn assume_nothing() {
+    let engine = current();
+    if !engine.abandoning.get() {
+        engine.call(&mut |state| {
+            let running = state.running;
+            state.threads[running].pending = Pending::Stopped(Stop::Assumed);
+            Next::Stop
+        });
+        leave();
+    }
 }
 
 /// The search is to start over with what `learned` notes.

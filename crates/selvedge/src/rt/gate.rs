@@ -2,7 +2,7 @@
 
 use std::arch::naked_asm;
 
-use selvedge_core::{Op, Site};
+use selvedge_core::Op;
 
 use super::engine::{Answer, perform};
 
@@ -13,7 +13,7 @@ use super::engine::{Answer, perform};
 ///
 /// The pointers must be valid, the last one for writing.
 #[unsafe(naked)]
-pub(super) unsafe extern "C-unwind" fn enter(op: *const Op, site: Site, answer: *mut Answer) {
+pub(super) unsafe extern "C-unwind" fn enter(op: *const Op, site: u64, answer: *mut Answer) {
     naked_asm!(
         ".cfi_startproc",
         "push rbp",

@@ -123,7 +123,10 @@ impl Machine for RustMachine {
 
     fn site(&self, thread: ThreadId) -> Site {
         let state = self.engine.state().borrow();
-        state.threads.get(thread.index()).map_or(Site(0), |thread| thread.site)
+        state
+            .threads
+            .get(thread.index())
+            .map_or(Site(0), |thread| thread.site)
     }
 
     fn failure(&self) -> Option<Failure> {

@@ -19,8 +19,11 @@ mod stack;
 mod state;
 mod thread;
 
-pub(crate) use engine::{active, abandoning, fail, give_up, host, spawn, visible, Engine};
+pub(crate) use engine::{
+    abandoning, active, assume_nothing, begin_access, end_access, give_up, host, new_cell, refuse,
+    spawn, visible,
+};
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
 pub(crate) use race::{CellId, Kind as AccessKind};
-pub(crate) use state::{site_of, SourcePlace, State};
+pub(crate) use state::site_of;

@@ -114,7 +114,9 @@ impl Place {
 }
 
 fn keep_last(accesses: &mut Vec<Access>, access: Access) {
-    let known = accesses.iter_mut().find(|known| known.thread == access.thread);
+    let known = accesses
+        .iter_mut()
+        .find(|known| known.thread == access.thread);
     match known {
         Some(known) => *known = access,
         None => accesses.push(access),

@@ -2,7 +2,6 @@
 
 use selvedge_core::Site;
 
-
 /// The cell that an [`crate::cell::UnsafeCell`] is in this execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellId {

@@ -119,13 +119,20 @@ pub(crate) fn count(address: usize, order: MemoryOrder, site: Site) -> usize {
 /// Lets go of the value if nobody else owns it.
 pub(crate) fn take(address: usize, site: Site) -> bool {
     let alone = match counter(address) {
-        None => host(|state| state.shared.get(&address).is_none_or(|shared| shared.count == 1)),
+        None => host(|state| {
+            state
+                .shared
+                .get(&address)
+                .is_none_or(|shared| shared.count == 1)
+        }),
         Some(at) => {
             let rmw = Rmw::CompareExchange {
                 expected: 1,
                 desired: FREE,
             };
-            let alone = visible(update(at, rmw, MemoryOrder::Relaxed), site).wrote.is_some();
+            let alone = visible(update(at, rmw, MemoryOrder::Relaxed), site)
+                .wrote
+                .is_some();
             if alone {
                 let order = MemoryOrder::Acquire;
                 visible(Op::Fence { order }, site);

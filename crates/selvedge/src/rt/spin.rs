@@ -62,7 +62,11 @@ impl Spin {
             None => (0, 0),
             Some(state) => state(),
         };
-        let again = self.seen.iter().filter(here).find(|seen| seen.state == state);
+        let again = self
+            .seen
+            .iter()
+            .filter(here)
+            .find(|seen| seen.state == state);
         if let Some(again) = again {
             return Arrival::Again(again.event);
         }

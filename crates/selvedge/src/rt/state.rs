@@ -157,9 +157,13 @@ impl State {
     pub(super) fn add_thread(&mut self) -> Result<(), String> {
         let limit = self.limits.max_threads;
         if limit.is_some_and(|limit| self.threads.len() >= limit) {
-            return Err(format!("more threads than max_threads allows ({})", self.threads.len()));
+            return Err(format!(
+                "more threads than max_threads allows ({})",
+                self.threads.len()
+            ));
         }
-        let stack = Stack::new().map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
+        let stack =
+            Stack::new().map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
         self.threads.push(Thread::new(stack));
         self.ends.push(Ended::NOT);
         Ok(())
@@ -304,7 +308,10 @@ impl State {
         };
         let what = self.places[at.index()].what;
         let verb = if wrote.is_some() { "write" } else { "read" };
-        let message = format!("an atomic {verb} of an {what} races with a {} that is not atomic", kind.noun());
+        let message = format!(
+            "an atomic {verb} of an {what} races with a {} that is not atomic",
+            kind.noun()
+        );
         let failure = self.race(message, site, &other, kind);
         self.fail(failure);
         false
@@ -448,7 +455,7 @@ impl State {
     }
 
     /// A new cell.
-    pub(crate) fn create_cell(&mut self, site: Site) -> CellId {
+    pub(super) fn create_cell(&mut self, site: Site) -> CellId {
         let index = self.cells.len() as u32;
         let mut race = Race::default();
         race.note(Kind::Write, self.access(site));
@@ -459,25 +466,20 @@ impl State {
         }
     }
 
-    /// An access to a cell begins. If it does not last, it ends right away.
-    pub(crate) fn begin_access(
+    /// An access to a cell begins, which lasts until it is said to end.
+    pub(super) fn begin_access(
         &mut self,
         cell: CellId,
         kind: Kind,
-        lasts: bool,
         site: Site,
     ) -> Result<(), Failure> {
-        if cell.stamp != self.stamp() {
-            // What is wrong with it is told where an atomic or a lock is used.
-            return Ok(());
-        }
         if kind == Kind::Write {
             self.current().spin.effect();
         }
-        let mut access = self.access(site);
-        if lasts {
-            access.epoch = LASTING;
-        }
+        let access = Access {
+            epoch: LASTING,
+            ..self.access(site)
+        };
         let race = &self.cells[cell.index as usize];
         if let Some((other, other_kind)) = race.clash(kind, &self.view()) {
             let message = if other.thread == access.thread {
@@ -500,7 +502,7 @@ impl State {
     }
 
     /// A lasting access to a cell ends.
-    pub(crate) fn end_access(&mut self, cell: CellId, kind: Kind) {
+    pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) {
         if cell.stamp == self.stamp() {
             let epoch = self.threads[self.running].counted(self.running);
             self.cells[cell.index as usize].end(kind, self.running as u32, epoch);
@@ -547,6 +549,11 @@ impl State {
     /// The address that `value` stands for.
     pub(crate) fn address_of(&self, value: Value) -> usize {
         self.memory.address_of(value)
+    }
+
+    /// Whether this is the first timed wait of the running thread.
+    pub(crate) fn may_time_out(&mut self) -> bool {
+        !std::mem::replace(&mut self.current().timed_out, true)
     }
 
     /// The name of the running thread.

@@ -42,8 +42,8 @@ pub(super) struct Thread {
     /// Its thread-local values, by key.
     pub(super) locals: Vec<(usize, Local)>,
     pub(super) name: Option<String>,
-    /// What others unpark it with, if somebody asked for it.
-    pub(super) token: Option<Location>,
+    /// Whether one of its timed waits could have timed out.
+    pub(super) timed_out: bool,
     /// How deep it is in the destructor of a value whose reference count is not an event.
     pub(super) uncounted: Vec<Site>,
     /// What it knew before each of these destructors.
@@ -79,7 +79,7 @@ impl Thread {
             panic: None,
             locals: Vec::new(),
             name: None,
-            token: None,
+            timed_out: false,
             uncounted: Vec::new(),
             outer_clocks: Vec::new(),
             leaving: 0,
@@ -96,7 +96,7 @@ impl Thread {
         self.sizes.clear();
         self.spin.effect();
         self.panic = None;
-        self.token = None;
+        self.timed_out = false;
         self.uncounted.clear();
         self.outer_clocks.clear();
         self.leaving = 0;

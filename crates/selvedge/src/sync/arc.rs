@@ -98,7 +98,11 @@ impl<T: ?Sized> Arc<T> {
     /// Gets the number of strong (`Arc`) pointers to this value.
     #[track_caller]
     pub fn strong_count(this: &Self) -> usize {
-        shared::count(this.address(), MemoryOrder::Relaxed, site_of(Location::caller()))
+        shared::count(
+            this.address(),
+            MemoryOrder::Relaxed,
+            site_of(Location::caller()),
+        )
     }
 
     /// Increments the strong reference count of the `Arc<T>` that the pointer came from.

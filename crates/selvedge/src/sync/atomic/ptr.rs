@@ -52,7 +52,10 @@ impl<T> AtomicPtr<T> {
     /// No other thread may write at the same time. Such a race is reported.
     #[track_caller]
     pub unsafe fn unsync_load(&self) -> *mut T {
-        pointer(self.object.plain(AccessKind::Read, site_of(Location::caller())))
+        pointer(
+            self.object
+                .plain(AccessKind::Read, site_of(Location::caller())),
+        )
     }
 
     /// Gets access to a mutable reference to the inner value.
@@ -71,7 +74,10 @@ impl<T> AtomicPtr<T> {
     /// Consumes the atomic and returns the contained value.
     #[track_caller]
     pub fn into_inner(self) -> *mut T {
-        pointer(self.object.plain(AccessKind::Read, site_of(Location::caller())))
+        pointer(
+            self.object
+                .plain(AccessKind::Read, site_of(Location::caller())),
+        )
     }
 
     /// Loads a value.

@@ -1,0 +1,168 @@
+//! Mutual exclusion.
+
+use std::fmt;
+use std::ops;
+use std::panic::Location;
+use std::sync::{LockResult, Mutex as StdMutex, MutexGuard as StdGuard};
+use std::sync::{PoisonError, TryLockError, TryLockResult};
+
+use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::{Function, MemoryOrder, Site};
+
+use crate::rt::{self, Object, host, site_of};
+
+/// As [`std::sync::Mutex`].
+pub struct Mutex<T: ?Sized> {
+    object: Object,
+    /// Never waited for: the object decides who may have it.
+    data: StdMutex<T>,
+}
+
+/// The lock of a [`Mutex`], which is given back when this is dropped.
+pub struct MutexGuard<'a, T: ?Sized> {
+    pub(super) mutex: &'a Mutex<T>,
+    /// There until it is dropped.
+    data: Option<StdGuard<'a, T>>,
+    site: Site,
+}
+
+impl<T> Mutex<T> {
+    /// Creates a new mutex in an unlocked state.
+    #[track_caller]
+    pub fn new(data: T) -> Mutex<T> {
+        Mutex {
+            object: Object::new("Mutex", FREE, site_of(Location::caller())),
+            data: StdMutex::new(data),
+        }
+    }
+
+    /// Consumes this mutex, returning the underlying data.
+    pub fn into_inner(self) -> LockResult<T> {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
+    /// Acquires the mutex, waiting until it is able to do so.
+    #[track_caller]
+    pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        self.acquire(site_of(Location::caller()))
+    }
+
+    pub(super) fn acquire(&self, site: Site) -> LockResult<MutexGuard<'_, T>> {
+        let owner = host(|state| state.running());
+        let function = Function::Object(ObjectFunction::MutexLock { owner });
+        let (acquire, relaxed) = (MemoryOrder::Acquire, MemoryOrder::Relaxed);
+        self.object.update(function, acquire, relaxed, site);
+        self.guard(site)
+    }
+
+    /// Attempts to acquire the mutex.
+    #[track_caller]
+    pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
+        let site = site_of(Location::caller());
+        let owner = host(|state| state.running());
+        let function = Function::Object(ObjectFunction::MutexTryLock { owner });
+        let (acquire, relaxed) = (MemoryOrder::Acquire, MemoryOrder::Relaxed);
+        match self.object.update(function, acquire, relaxed, site).wrote {
+            Some(_) => self.guard(site).map_err(TryLockError::Poisoned),
+            None => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn guard(&self, site: Site) -> LockResult<MutexGuard<'_, T>> {
+        let guard = |data| MutexGuard {
+            mutex: self,
+            data: Some(data),
+            site,
+        };
+        match self.data.try_lock() {
+            Ok(data) => Ok(guard(data)),
+            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
+            // Only in an execution that is over can somebody else have it.
+            Err(TryLockError::WouldBlock) => rt::give_up(),
+        }
+    }
+
+    /// Returns a mutable reference to the underlying data.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        self.data.get_mut()
+    }
+
+    /// Whether a thread panicked while it held the mutex.
+    pub fn is_poisoned(&self) -> bool {
+        self.data.is_poisoned()
+    }
+
+    /// Forgets that a thread panicked while it held the mutex.
+    pub fn clear_poison(&self) {
+        self.data.clear_poison();
+    }
+}
+
+impl<T: ?Sized> MutexGuard<'_, T> {
+    fn release(&mut self) {
+        if self.data.take().is_some() && rt::active() {
+            let release = MemoryOrder::Release;
+            self.mutex.object.store(FREE, release, self.site);
+        }
+    }
+}
+
+impl<T: ?Sized> ops::Deref for MutexGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.data {
+            Some(data) => data,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<T: ?Sized> ops::DerefMut for MutexGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.data {
+            Some(data) => data,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    #[track_caller]
+    fn default() -> Self {
+        Mutex::new(Default::default())
+    }
+}
+
+impl<T> From<T> for Mutex<T> {
+    #[track_caller]
+    fn from(data: T) -> Self {
+        Mutex::new(data)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutex").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}

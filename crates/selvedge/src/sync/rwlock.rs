@@ -1,0 +1,217 @@
+//! Many readers or one writer.
+
+use std::fmt;
+use std::ops;
+use std::panic::Location;
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuard as StdWrite};
+
+use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::{Function, MemoryOrder, Outcome, Site};
+
+use crate::rt::{self, Object, site_of};
+
+/// As [`std::sync::RwLock`].
+pub struct RwLock<T: ?Sized> {
+    object: Object,
+    /// Never waited for: the object decides who may have it.
+    data: StdRwLock<T>,
+}
+
+/// A shared lock of an [`RwLock`], which is given back when this is dropped.
+pub struct RwLockReadGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    data: Option<StdRead<'a, T>>,
+    site: Site,
+}
+
+/// The exclusive lock of an [`RwLock`], which is given back when this is dropped.
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
+    lock: &'a RwLock<T>,
+    data: Option<StdWrite<'a, T>>,
+    site: Site,
+}
+
+impl<T> RwLock<T> {
+    /// Creates a new lock in an unlocked state.
+    #[track_caller]
+    pub fn new(data: T) -> RwLock<T> {
+        RwLock {
+            object: Object::new("RwLock", FREE, site_of(Location::caller())),
+            data: StdRwLock::new(data),
+        }
+    }
+
+    /// Consumes this lock, returning the underlying data.
+    pub fn into_inner(self) -> LockResult<T> {
+        self.data.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
+    /// Locks with shared access, waiting until that is possible.
+    #[track_caller]
+    pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        let site = site_of(Location::caller());
+        self.step(ObjectFunction::ReadLock, site);
+        self.read_guard(site)
+    }
+
+    /// Attempts to lock with shared access.
+    #[track_caller]
+    pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
+        let site = site_of(Location::caller());
+        match self.step(ObjectFunction::ReadTryLock, site).wrote {
+            Some(_) => self.read_guard(site).map_err(TryLockError::Poisoned),
+            None => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    /// Locks with exclusive access, waiting until that is possible.
+    #[track_caller]
+    pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let site = site_of(Location::caller());
+        self.step(ObjectFunction::WriteLock, site);
+        self.write_guard(site)
+    }
+
+    /// Attempts to lock with exclusive access.
+    #[track_caller]
+    pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
+        let site = site_of(Location::caller());
+        match self.step(ObjectFunction::WriteTryLock, site).wrote {
+            Some(_) => self.write_guard(site).map_err(TryLockError::Poisoned),
+            None => Err(TryLockError::WouldBlock),
+        }
+    }
+
+    fn step(&self, function: ObjectFunction, site: Site) -> Outcome {
+        let function = Function::Object(function);
+        let (acquire, relaxed) = (MemoryOrder::Acquire, MemoryOrder::Relaxed);
+        self.object.update(function, acquire, relaxed, site)
+    }
+
+    fn read_guard(&self, site: Site) -> LockResult<RwLockReadGuard<'_, T>> {
+        let guard = |data| RwLockReadGuard {
+            lock: self,
+            data: Some(data),
+            site,
+        };
+        match self.data.try_read() {
+            Ok(data) => Ok(guard(data)),
+            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
+            // Only in an execution that is over can somebody else have it.
+            Err(TryLockError::WouldBlock) => rt::give_up(),
+        }
+    }
+
+    fn write_guard(&self, site: Site) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let guard = |data| RwLockWriteGuard {
+            lock: self,
+            data: Some(data),
+            site,
+        };
+        match self.data.try_write() {
+            Ok(data) => Ok(guard(data)),
+            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
+            Err(TryLockError::WouldBlock) => rt::give_up(),
+        }
+    }
+
+    /// Returns a mutable reference to the underlying data.
+    pub fn get_mut(&mut self) -> LockResult<&mut T> {
+        self.data.get_mut()
+    }
+
+    /// Whether a thread panicked while it held the lock exclusively.
+    pub fn is_poisoned(&self) -> bool {
+        self.data.is_poisoned()
+    }
+}
+
+impl<T: ?Sized> ops::Deref for RwLockReadGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.data {
+            Some(data) => data,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    fn drop(&mut self) {
+        drop(self.data.take());
+        if rt::active() {
+            let function = Function::Object(ObjectFunction::ReadUnlock);
+            let (release, relaxed) = (MemoryOrder::Release, MemoryOrder::Relaxed);
+            self.lock
+                .object
+                .update(function, release, relaxed, self.site);
+        }
+    }
+}
+
+impl<T: ?Sized> ops::Deref for RwLockWriteGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match &self.data {
+            Some(data) => data,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<T: ?Sized> ops::DerefMut for RwLockWriteGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        match &mut self.data {
+            Some(data) => data,
+            None => unreachable!("it is there until the guard is dropped"),
+        }
+    }
+}
+
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
+    fn drop(&mut self) {
+        drop(self.data.take());
+        if rt::active() {
+            self.lock
+                .object
+                .store(FREE, MemoryOrder::Release, self.site);
+        }
+    }
+}
+
+impl<T: Default> Default for RwLock<T> {
+    #[track_caller]
+    fn default() -> Self {
+        RwLock::new(Default::default())
+    }
+}
+
+impl<T> From<T> for RwLock<T> {
+    #[track_caller]
+    fn from(data: T) -> Self {
+        RwLock::new(data)
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RwLock").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
