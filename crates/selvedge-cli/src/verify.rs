@@ -2,13 +2,14 @@
 
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::witness::{self, Switch, Witness};
+use selvedge_core::words;
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
 use crate::args::{self, Format};
 use crate::compile::{self, Build, Program};
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
-use crate::report::{self, Report, SCHEMA, Verdict, human, json, schedule};
+use crate::report::{self, Report, SCHEMA, Verdict, human, json};
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
@@ -323,7 +324,7 @@ fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug 
         blocks: Vec::new(),
         stacks: Vec::new(),
         advice: None,
-        schedule: schedule::line(trace.iter().map(|step| (step.thread, step.switch))),
+        schedule: words::line(trace.iter().map(|step| (step.thread, step.switch))),
         trace,
     }
 }

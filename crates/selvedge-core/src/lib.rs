@@ -19,6 +19,7 @@ pub mod report;
 pub mod tracer;
 pub mod trust;
 pub mod witness;
+pub mod words;
 
 pub use failure::{Failure, FailureKind};
 pub use ids::{EventId, Location, Site, ThreadId};

@@ -22,14 +22,22 @@
 
 extern crate self as selvedge;
 
+mod macros;
+mod replay;
+mod report;
 mod rt;
+mod token;
 
+pub mod alloc;
 pub mod cell;
 pub mod explore;
+pub mod future;
 pub mod hint;
+pub mod lazy_static;
 pub mod model;
 pub mod sync;
 pub mod thread;
 
 #[doc(inline)]
 pub use model::model;
+pub use replay::replay;

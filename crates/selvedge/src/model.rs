@@ -2,14 +2,17 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::report::{Counts, Ending, Observer, Report as Found};
+use selvedge_core::report::{Bug, Counts, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 
+use crate::report;
+pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
 
 /// What counts as an allowed outcome.
@@ -24,6 +27,34 @@ pub enum MemoryModel {
     /// The memory model of C++20 and Rust, in its repaired form.
     #[default]
     Rc11,
+}
+
+impl MemoryModel {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryModel::Sc => "sc",
+            MemoryModel::Tso => "tso",
+            MemoryModel::Ra => "ra",
+            MemoryModel::Rc11 => "rc11",
+        }
+    }
+}
+
+impl FromStr for MemoryModel {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<MemoryModel, String> {
+        let all = [
+            MemoryModel::Sc,
+            MemoryModel::Tso,
+            MemoryModel::Ra,
+            MemoryModel::Rc11,
+        ];
+        all.into_iter()
+            .find(|model| model.name() == name)
+            .ok_or_else(|| format!("there is no memory model `{name}`, only sc, tso, ra and rc11"))
+    }
 }
 
 /// Which executions count as the same.
@@ -86,7 +117,7 @@ pub enum Verdict {
     /// No execution fails.
     Verified,
     /// An execution fails.
-    Failed(String),
+    Failed(Box<Failure>),
     /// Something stands in the way of exploring all executions.
     Incomplete(String),
 }
@@ -129,7 +160,8 @@ impl Builder {
     {
         match self.explore(f).verdict {
             Verdict::Verified => {}
-            Verdict::Failed(message) | Verdict::Incomplete(message) => panic!("{message}"),
+            Verdict::Failed(failure) => panic!("{failure}"),
+            Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
         }
     }
 
@@ -143,6 +175,7 @@ impl Builder {
             max_branches: self.max_branches,
             max_threads: Some(self.max_threads),
             check_leaks: self.check_leaks,
+            replaying: false,
         };
         let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {
             panic!("a model cannot be run inside of a model");
@@ -150,8 +183,11 @@ impl Builder {
         let mut watch = Watch {
             executions: self.max_permutations,
             until: self.max_duration.map(|duration| Instant::now() + duration),
+            model: self.model,
+            failure: None,
         };
         let found = loop {
+            watch.failure = None;
             let found = self.search(&mut machine, &mut watch);
             if !machine.learned() {
                 break found;
@@ -162,11 +198,16 @@ impl Builder {
             blocked,
             ..
         } = found.counts;
-        let verdict = match found.ending {
-            Ending::Complete | Ending::Stopped => Verdict::Verified,
-            Ending::FirstBug => Verdict::Failed(format!("{:?}", found.bugs[0].failure)),
-            Ending::Lossy => Verdict::Incomplete("lossy".to_owned()),
-            Ending::Refused(why) | Ending::Nondeterministic(why) => Verdict::Incomplete(why),
+        let verdict = match (watch.failure.take(), found.ending) {
+            (Some(failure), _) => Verdict::Failed(Box::new(failure)),
+            (None, Ending::Nondeterministic(what)) => Verdict::Incomplete(format!(
+                "it did not behave the same when it was run again under the same schedule. Something that is not \
+                 part of the model makes a difference: a clock, a random number, the seed of a HashMap, a static \
+                 that keeps its value, an address that is kept in an integer, or state that the closure captured. \
+                 ({what})"
+            )),
+            (None, Ending::Refused(why)) => Verdict::Incomplete(why),
+            (None, _) => Verdict::Verified,
         };
         Report {
             verdict,
@@ -211,9 +252,15 @@ impl Default for Builder {
 struct Watch {
     executions: Option<usize>,
     until: Option<Instant>,
+    model: MemoryModel,
+    failure: Option<Failure>,
 }
 
 impl Observer<RustMachine> for Watch {
+    fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
+        self.failure = Some(report::describe(machine, bug, self.model));
+    }
+
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
         let enough = self
             .executions

@@ -17,11 +17,11 @@ struct Memory {
     y: AtomicUsize,
 }
 
+/// What a thread does, and returns.
+type Code = fn(&Memory) -> (usize, usize);
+
 /// What the threads return that run these on the same memory.
-fn run<const N: usize>(
-    model: MemoryModel,
-    threads: [fn(&Memory) -> (usize, usize); N],
-) -> BTreeSet<[(usize, usize); N]> {
+fn run<const N: usize>(model: MemoryModel, threads: [Code; N]) -> BTreeSet<[(usize, usize); N]> {
     outcomes(model, move || {
         let memory = Arc::new(Memory::default());
         let threads = threads.map(|thread| {
@@ -33,17 +33,14 @@ fn run<const N: usize>(
 }
 
 /// Under which models `outcome` is possible.
-fn allowed<const N: usize>(
-    threads: [fn(&Memory) -> (usize, usize); N],
-    outcome: [(usize, usize); N],
-) -> Vec<MemoryModel> {
+fn allowed<const N: usize>(threads: [Code; N], outcome: [(usize, usize); N]) -> Vec<MemoryModel> {
     let allows = |&model: &MemoryModel| run(model, threads).contains(&outcome);
     MODELS.into_iter().filter(allows).collect()
 }
 
 #[test]
 fn store_buffering() {
-    let relaxed: [fn(&Memory) -> _; 2] = [
+    let relaxed: [Code; 2] = [
         |m| {
             m.x.store(1, Relaxed);
             (m.y.load(Relaxed), 0)
@@ -54,7 +51,7 @@ fn store_buffering() {
         },
     ];
     assert_eq!(allowed(relaxed, [(0, 0), (0, 0)]), [Tso, Ra, Rc11]);
-    let sequential: [fn(&Memory) -> _; 2] = [
+    let sequential: [Code; 2] = [
         |m| {
             m.x.store(1, SeqCst);
             (m.y.load(SeqCst), 0)
@@ -66,7 +63,7 @@ fn store_buffering() {
     ];
     // Release-acquire makes every access one, and TSO knows no order at all.
     assert!(!allowed(sequential, [(0, 0), (0, 0)]).contains(&Rc11));
-    let fenced: [fn(&Memory) -> _; 2] = [
+    let fenced: [Code; 2] = [
         |m| {
             m.x.store(1, Relaxed);
             fence(SeqCst);
@@ -110,7 +107,7 @@ fn message_passing() {
 
 #[test]
 fn independent_reads_of_independent_writes() {
-    let acquire: [fn(&Memory) -> _; 4] = [
+    let acquire: [Code; 4] = [
         |m| {
             m.x.store(1, Release);
             (0, 0)
@@ -124,7 +121,7 @@ fn independent_reads_of_independent_writes() {
     ];
     let disagree = [(0, 0), (0, 0), (1, 0), (1, 0)];
     assert_eq!(allowed(acquire, disagree), [Ra, Rc11]);
-    let sequential: [fn(&Memory) -> _; 4] = [
+    let sequential: [Code; 4] = [
         |m| {
             m.x.store(1, SeqCst);
             (0, 0)
@@ -141,7 +138,7 @@ fn independent_reads_of_independent_writes() {
 
 #[test]
 fn load_buffering_is_forbidden_everywhere() {
-    let threads: [fn(&Memory) -> _; 2] = [
+    let threads: [Code; 2] = [
         |m| {
             let read = m.x.load(Relaxed);
             m.y.store(1, Relaxed);
@@ -159,7 +156,7 @@ fn load_buffering_is_forbidden_everywhere() {
 
 #[test]
 fn two_reads_of_one_location_do_not_go_back() {
-    let threads: [fn(&Memory) -> _; 2] = [
+    let threads: [Code; 2] = [
         |m| {
             m.x.store(1, Relaxed);
             (0, 0)

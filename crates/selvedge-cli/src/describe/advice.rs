@@ -9,9 +9,9 @@ use selvedge_runtime::NativeMachine;
 
 use super::binary::Binary;
 use super::names::Names;
-use super::words::{self, Kind};
 use crate::args::Model;
 use crate::report::{Advice, Means, Place, Remedy};
+use selvedge_core::words::{self, Kind};
 
 /// Where accesses stand in the program's own source.
 ///

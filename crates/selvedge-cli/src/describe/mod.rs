@@ -4,20 +4,19 @@ mod advice;
 mod binary;
 mod names;
 mod variables;
-mod words;
 
 use std::collections::{BTreeSet, HashMap};
 
 use selvedge_core::report::{Bug as RawBug, Waiting};
 use selvedge_core::witness::{self, Origin};
+use selvedge_core::words::{self, Kind, State};
 use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::NativeMachine;
 
 pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
 use self::names::Names;
-use self::words::Kind;
-use crate::report::{Bug, Party, Place, ReadsFrom, Stack, Step, Wait, schedule};
+use crate::report::{Bug, Datum, Party, Place, ReadsFrom, Stack, Step, Wait};
 
 /// The calls that each step of a schedule was taken in, innermost first, where they are known.
 #[derive(Default)]
@@ -74,7 +73,7 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
             .map(|thread| describer.stack(ThreadId(thread)))
             .collect(),
         advice: None,
-        schedule: schedule::line(steps.iter().map(|step| (step.thread.0, step.switch))),
+        schedule: words::line(steps.iter().map(|step| (step.thread.0, step.switch))),
         trace,
         blocks: names.blocks(),
     }
@@ -167,7 +166,10 @@ impl Describer<'_> {
                         .value(value, width, &encoding.unwrap_or_default()),
                 )
             }
-            on => words::state(on, value),
+            on => words::state(on, value).map(|state| match state {
+                State::Text(text) => Datum::Text(text),
+                State::Count(count) => Datum::Unsigned(count),
+            }),
         };
         Step {
             step: n as u32 + 1,

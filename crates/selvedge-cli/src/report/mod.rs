@@ -5,7 +5,6 @@
 mod advice;
 pub(crate) mod human;
 pub(crate) mod json;
-pub(crate) mod schedule;
 mod snippet;
 mod table;
 

@@ -1,8 +1,9 @@
 //! The steps of a schedule as an aligned table.
 
 use selvedge_core::witness::Switch;
+use selvedge_core::words;
 
-use super::{Bug, ReadsFrom, Step, thread_name};
+use super::{Bug, Datum, ReadsFrom, Step, thread_name};
 
 /// So many steps are shown; the last ones matter most.
 const SHOWN: usize = 200;
@@ -66,37 +67,14 @@ fn row(step: &Step, trace: &[Step]) -> [String; 6] {
     ]
 }
 
-/// The step in a few words: `store x = 1`, `fetch-add n: 2 → 3`, `lock m`.
 fn what(step: &Step) -> String {
-    let mut words = step.operation.clone();
-    if let Some(object) = &step.object {
-        words.push(' ');
-        words.push_str(object);
-    }
-    let values = match (step.operation.as_str(), &step.read, &step.wrote) {
-        (
-            "lock" | "unlock" | "read-lock" | "write-lock" | "initialise" | "once-end"
-            | "begin-wait" | "end-wait" | "wake-up" | "destroy",
-            ..,
-        ) => None,
-        ("signal" | "broadcast", _, Some(_)) => None,
-        ("signal" | "broadcast", ..) => Some(": nobody waits".to_owned()),
-        ("try-lock" | "try-read-lock" | "try-write-lock", _, Some(_)) => None,
-        ("try-lock" | "try-read-lock" | "try-write-lock", Some(held), None) => {
-            Some(format!(" fails: {held}"))
-        }
-        ("compare-exchange", Some(read), None) => Some(format!(" fails: it is {read}")),
-        ("choose", Some(picked), _) => Some(format!(" {picked}")),
-        ("load", Some(read), _) => Some(format!(" = {read}")),
-        ("store", _, Some(wrote)) => Some(format!(" = {wrote}")),
-        (_, Some(read), Some(wrote)) if read != wrote => Some(format!(": {read} → {wrote}")),
-        (_, Some(read), _) => Some(format!(": {read}")),
-        _ => None,
-    };
-    if let Some(values) = values {
-        words.push_str(&values);
-    }
-    words
+    let text = |datum: &Option<Datum>| datum.as_ref().map(Datum::to_string);
+    words::phrase(
+        &step.operation,
+        step.object.as_deref(),
+        text(&step.read),
+        text(&step.wrote),
+    )
 }
 
 fn reads_from(step: &Step, trace: &[Step]) -> String {

@@ -6,11 +6,11 @@ use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::{self, NonNull};
 
-use selvedge_core::{Failure, FailureKind, Op, Outcome, Pending, Site, Stop, ThreadId, Value};
+use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId, Value};
 use selvedge_fiber::{self as fiber, Context};
 
-use super::race::{CellId, Kind};
 use super::state::State;
+use super::stop::refuse;
 use super::thread::{Local, Start};
 use super::{gate, memory};
 
@@ -72,6 +72,10 @@ impl Engine {
         self.stamp.set(stamp);
     }
 
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamp.get()
+    }
+
     pub(super) fn state(&self) -> &RefCell<State> {
         &self.state
     }
@@ -127,7 +131,7 @@ impl Engine {
     }
 
     /// On a fiber: has `request` done on the host's stack, and returns when the fiber is to go on.
-    fn call(&self, request: &mut dyn FnMut(&mut State) -> Next) {
+    pub(super) fn call(&self, request: &mut dyn FnMut(&mut State) -> Next) {
         // SAFETY: only the lifetime changes; the host uses the request while this call lasts.
         let request: Request = unsafe { std::mem::transmute(NonNull::from(request)) };
         self.request.set(Some(request));
@@ -190,7 +194,7 @@ impl Engine {
 
 /// The search of this OS thread.
 #[track_caller]
-fn current<'a>() -> &'a Engine {
+pub(super) fn current<'a>() -> &'a Engine {
     let engine = CURRENT.get();
     assert!(
         !engine.is_null(),
@@ -208,6 +212,11 @@ pub(crate) fn active() -> bool {
 /// Whether the caller is a thread of a model.
 pub(super) fn on_fiber() -> bool {
     active() && current().on_fiber.get()
+}
+
+/// Whether one schedule is run again.
+pub(super) fn replaying() -> bool {
+    host(|state| state.limits.replaying)
 }
 
 /// Whether the execution is over and its values are just being dropped.
@@ -300,128 +309,6 @@ pub(super) unsafe extern "C-unwind" fn perform(
     }
 }
 
-/// The running thread found something wrong with the program. Returns only when the execution is over.
-pub(crate) fn fail(failure: impl FnOnce(&mut State) -> Failure) {
-    let engine = current();
-    if engine.abandoning.get() {
-        return;
-    }
-    let mut failure = Some(failure);
-    engine.call(&mut |state| {
-        if let Some(failure) = failure.take() {
-            let failure = failure(state);
-            state.fail(failure);
-        }
-        Next::Stop
-    });
-    leave();
-}
-
-pub(super) fn fail_double_free() {
-    fail(|state| Failure {
-        kind: FailureKind::DoubleFree,
-        message: "a block of the heap is freed for the second time".to_owned(),
-        thread: ThreadId(state.running as u32),
-        site: state.threads[state.running].site,
-        other: None,
-    });
-}
-
-/// Does `check`, and stops the thread if that is a failure.
-pub(crate) fn plain<R>(check: impl FnOnce(&mut State) -> Result<R, Failure>) -> R
-where
-    R: Default,
-{
-    if abandoning() {
-        return R::default();
-    }
-    match host(check) {
-        Ok(result) => result,
-        Err(failure) => {
-            fail(|_| failure);
-            R::default()
-        }
-    }
-}
-
-/// A new cell.
-#[track_caller]
-pub(crate) fn new_cell(site: Site) -> CellId {
-    host(|state| state.create_cell(site))
-}
-
-/// An access to a cell begins.
-pub(crate) fn begin_access(cell: CellId, kind: Kind, site: Site) {
-    if active() {
-        check_stamp(cell.stamp);
-        plain(|state| state.begin_access(cell, kind, site));
-    }
-}
-
-/// An access to a cell ends.
-pub(crate) fn end_access(cell: CellId, kind: Kind) {
-    if active() && !abandoning() {
-        host(|state| state.end_access(cell, kind));
-    }
-}
-
-/// Ends the search: the model does something that is not supported.
-pub(crate) fn refuse(what: String) {
-    let engine = current();
-    if engine.abandoning.get() {
-        return;
-    }
-    let mut what = Some(what);
-    engine.call(&mut |state| {
-        state.refuse(what.take().unwrap_or_default());
-        Next::Stop
-    });
-    leave();
-}
-
-/// The execution is of no interest.
-pub(crate) fn assume_nothing() {
-    let engine = current();
-    if !engine.abandoning.get() {
-        engine.call(&mut |state| {
-            let running = state.running;
-            state.threads[running].pending = Pending::Stopped(Stop::Assumed);
-            Next::Stop
-        });
-        leave();
-    }
-}
-
-/// The search is to start over with what `learned` notes.
-pub(crate) fn start_over(learned: impl FnOnce(&mut State)) {
-    let engine = current();
-    if engine.abandoning.get() {
-        return;
-    }
-    let mut learned = Some(learned);
-    engine.call(&mut |state| {
-        if let Some(learned) = learned.take() {
-            learned(state);
-        }
-        state.start_over();
-        Next::Stop
-    });
-    leave();
-}
-
-/// Refuses objects that belong to another execution.
-#[track_caller]
-pub(super) fn check_stamp(stamp: u64) {
-    let engine = current();
-    if engine.stamp.get() != stamp && !engine.abandoning.get() {
-        refuse(
-            "an atomic, a lock or a cell of an earlier execution is used again: the model must create everything \
-             it shares anew each time it runs (a static, or something the closure captured, was left over)"
-                .to_owned(),
-        );
-    }
-}
-
 /// Starts a thread and returns its number.
 pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId {
     let child = host(|state| state.next_child(name));
@@ -441,7 +328,7 @@ pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId 
 }
 
 /// The execution is over: the thread leaves its frames, unless it is doing so already.
-fn leave() {
+pub(super) fn leave() {
     if !std::thread::panicking() || !host(|state| state.is_unwinding()) {
         host(|state| state.threads[state.running].leaving = 1);
         resume_unwind(Box::new(Abandoned));

@@ -17,10 +17,17 @@ pub(super) fn install() {
                 return;
             }
             let tracked = super::memory::track(false);
-            let message = match info.payload_as_str() {
-                Some(message) => message.to_owned(),
-                None => "a panic without a message".to_owned(),
-            };
+            if engine::replaying() {
+                before(info);
+            }
+            super::memory::track(false);
+            let payload = info.payload();
+            let text = payload
+                .downcast_ref::<&str>()
+                .map(|text| (*text).to_owned());
+            let message = text
+                .or_else(|| payload.downcast_ref::<String>().cloned())
+                .unwrap_or_else(|| "a panic without a message".to_owned());
             let place = info
                 .location()
                 .map(|place| (place.file().to_owned(), place.line(), place.column()));

@@ -8,7 +8,8 @@ use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, Thre
 
 use super::engine::Engine;
 use super::hook;
-use super::state::{SourcePlace, State};
+use super::state::State;
+use super::trouble::SourcePlace;
 
 /// How far a model may go.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct Limits {
     pub(crate) max_threads: Option<usize>,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
+    /// Whether one schedule is run again, rather than all searched.
+    pub(crate) replaying: bool,
 }
 
 /// A Rust closure that is run again and again under the explorer's control.
@@ -42,6 +45,23 @@ impl RustMachine {
     /// Whether the search has to start over, because something was learned about the program.
     pub(crate) fn learned(&self) -> bool {
         std::mem::take(&mut self.engine.state().borrow_mut().again)
+    }
+
+    /// The places where values are created whose reference counts are atomics.
+    pub(crate) fn counted_places(&self) -> Vec<String> {
+        let state = self.engine.state().borrow();
+        let places = state
+            .counted
+            .iter()
+            .map(|&site| state.place_of(site).to_string());
+        let mut places: Vec<String> = places.collect();
+        places.sort();
+        places
+    }
+
+    /// Makes the reference counts of values created at these places atomics.
+    pub(crate) fn count_at(&self, places: Vec<String>) {
+        self.engine.state().borrow_mut().counted_places = places;
     }
 
     /// Where `site` is in the source.

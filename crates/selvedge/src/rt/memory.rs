@@ -13,10 +13,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
-use selvedge_core::Value;
+use selvedge_core::{Site, ThreadId, Value};
 
-use super::engine;
 use super::spin::Fingerprint;
+use super::{engine, stop};
 
 thread_local! {
     /// Whether what this OS thread allocates belongs to a thread of a model.
@@ -103,8 +103,8 @@ fn freed(block: *mut u8) -> bool {
     match freed {
         Freed::Unknown => false,
         Freed::HeldBack => true,
-        Freed::Twice => {
-            engine::fail_double_free();
+        Freed::Twice(thread, site) => {
+            stop::fail_double_free(thread, site);
             true
         }
     }
@@ -116,7 +116,8 @@ pub(super) enum Freed {
     /// It was not allocated by a thread of this execution.
     Unknown,
     HeldBack,
-    Twice,
+    /// By this thread, after this operation, the first time.
+    Twice(ThreadId, Site),
 }
 
 /// A block's name.
@@ -134,7 +135,8 @@ struct Block {
     address: usize,
     layout: Layout,
     name: Name,
-    freed: bool,
+    /// Who freed it, and the last operation before that.
+    freed: Option<(ThreadId, Site)>,
 }
 
 /// The blocks of an execution.
@@ -152,7 +154,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Forgets the execution and gives back what was freed in it.
     pub(super) fn reset(&mut self) {
-        for block in self.blocks.drain(..).filter(|block| block.freed) {
+        for block in self.blocks.drain(..).filter(|block| block.freed.is_some()) {
             let address = std::ptr::with_exposed_provenance_mut(block.address);
             // SAFETY: allocated with this layout by the system's allocator, and freed by the program, which
             // `freed` kept from reaching that allocator.
@@ -168,18 +170,21 @@ impl Memory {
             address,
             layout,
             name,
-            freed: false,
+            freed: None,
         });
     }
 
-    pub(super) fn freed(&mut self, address: usize) -> Freed {
+    pub(super) fn freed(&mut self, address: usize, by: ThreadId, site: Site) -> Freed {
         let Some(&index) = self.at.get(&address) else {
             return Freed::Unknown;
         };
         let block = &mut self.blocks[index as usize];
-        match std::mem::replace(&mut block.freed, true) {
-            false => Freed::HeldBack,
-            true => Freed::Twice,
+        match block.freed {
+            Some((thread, site)) => Freed::Twice(thread, site),
+            None => {
+                block.freed = Some((by, site));
+                Freed::HeldBack
+            }
         }
     }
 
@@ -217,7 +222,7 @@ impl Memory {
     /// What the blocks that are in use contain.
     pub(super) fn fingerprint(&self) -> (u64, u64) {
         let mut hash = Fingerprint::new();
-        for block in self.blocks.iter().filter(|block| !block.freed) {
+        for block in self.blocks.iter().filter(|block| block.freed.is_none()) {
             let end = block.address + block.layout.size();
             let mut at = block.address;
             while at < end {

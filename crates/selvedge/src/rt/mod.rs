@@ -6,6 +6,7 @@
 //!
 //! All `unsafe` code of the crate that is not part of an interface lives here.
 
+mod accesses;
 mod engine;
 mod gate;
 mod hook;
@@ -17,13 +18,15 @@ pub(crate) mod shared;
 mod spin;
 mod stack;
 mod state;
+mod stop;
 mod thread;
+mod trouble;
+mod values;
 
-pub(crate) use engine::{
-    abandoning, active, assume_nothing, begin_access, end_access, give_up, host, new_cell, refuse,
-    spawn, visible,
-};
+pub(crate) use engine::{active, give_up, host, spawn, visible};
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
 pub(crate) use race::{CellId, Kind as AccessKind};
-pub(crate) use state::site_of;
+pub(crate) use selvedge_core::Site;
+pub(crate) use stop::{assume_nothing, begin_access, end_access, new_cell, refuse};
+pub(crate) use trouble::site_of;

@@ -2,8 +2,8 @@
 
 use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Site, Value};
 
-use super::engine;
 use super::race::{Access, Kind, Race, View};
+use super::{engine, stop};
 
 /// What an execution knows about a location.
 pub(super) struct Place {
@@ -181,7 +181,7 @@ impl Object {
     /// Its location; ends the execution if it belongs to another one.
     #[inline(always)]
     pub(crate) fn location(&self) -> Location {
-        engine::check_stamp(self.stamp);
+        stop::check_stamp(self.stamp);
         self.at
     }
 
@@ -221,7 +221,7 @@ impl Object {
     /// Accesses it as if it were no atomic: nobody else may do so at the same time. Returns what it holds.
     pub(crate) fn plain(&self, kind: Kind, site: Site) -> Value {
         let at = self.location();
-        let settled = engine::plain(|state| state.plain_access(at, kind, site));
+        let settled = stop::plain(|state| state.plain_access(at, kind, site));
         match settled {
             Some(value) => value,
             None => self.load(MemoryOrder::Relaxed, site),

@@ -10,9 +10,10 @@ use selvedge_core::{
     Failure, FailureKind, Function, Location, MemoryOrder, Op, Site, ThreadId, Width,
 };
 
-use super::engine::{abandoning, active, host, start_over, visible};
+use super::engine::{abandoning, active, host, visible};
 use super::place::New;
 use super::state::State;
+use super::stop::start_over;
 
 /// What is known about one such value.
 #[derive(Debug)]
@@ -42,7 +43,7 @@ pub(crate) fn begin(address: usize, site: Site) {
         return;
     }
     host(|state| {
-        let counter = state.counted.contains(&site).then(|| {
+        let counter = state.counts(site).then(|| {
             let new = New {
                 what: "reference count",
                 site,
@@ -84,7 +85,7 @@ pub(crate) fn decrement(address: usize, matters: bool, site: Site) -> Last {
     }
     let known = host(|state| {
         let shared = state.shared.get_mut(&address)?;
-        shared.count -= 1;
+        shared.count = shared.count.saturating_sub(1);
         Some((shared.counter, shared.count))
     });
     match known {

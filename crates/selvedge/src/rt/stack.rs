@@ -69,7 +69,7 @@ impl Stack {
 
     /// The words from `from` to the top.
     pub(super) fn words(&self, from: usize) -> impl Iterator<Item = u64> + '_ {
-        debug_assert!(self.contains(from) && from % 8 == 0);
+        debug_assert!(self.contains(from) && from.is_multiple_of(8));
         (from..self.top()).step_by(8).map(|word| {
             // SAFETY: an aligned word of the mapping. The fiber on it is suspended, so nothing changes it.
             unsafe { std::ptr::with_exposed_provenance::<u64>(word).read_volatile() }

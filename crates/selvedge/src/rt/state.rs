@@ -1,44 +1,20 @@
 //! What an execution consists of, seen from the host.
 
-use std::alloc::Layout;
 use std::any::Any;
-use std::panic::Location as Caller;
-use std::ptr::NonNull;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_core::failure::Other;
-use selvedge_core::{
-    Effect, Failure, FailureKind, Location, Op, Outcome, Pending, Site, Stop, ThreadId, Value,
-};
+use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
 
 use super::engine::may_leave;
 use super::machine::Limits;
-use super::memory::{Freed, Memory, Name};
+use super::memory::Memory;
 use super::place::{New, Place};
-use super::race::{Access, CellId, Ended, Kind, LASTING, Race, View};
+use super::race::{Ended, Race, View};
+use super::shared::Shared;
 use super::spin::{Arrival, Fingerprint};
 use super::stack::Stack;
-use super::thread::{Local, Thread};
-
-/// A place in the source of the program under test.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SourcePlace {
-    pub(crate) file: String,
-    pub(crate) line: u32,
-    pub(crate) column: u32,
-}
-
-/// Sites of panics have no static description; they are numbered from here on.
-const PANICS: u64 = 1 << 63;
-
-/// The site of a call.
-pub(crate) fn site_of(caller: &'static Caller<'static>) -> Site {
-    Site(ptr_of(caller))
-}
-
-fn ptr_of(caller: &'static Caller<'static>) -> u64 {
-    std::ptr::from_ref(caller).expose_provenance() as u64
-}
+use super::thread::Thread;
+use super::trouble::SourcePlace;
 
 /// One execution, and what is kept from one to the next.
 pub(crate) struct State {
@@ -53,7 +29,7 @@ pub(crate) struct State {
     pub(super) begun: Vec<usize>,
     pub(super) ends: Vec<Ended>,
     pub(super) places: Vec<Place>,
-    cells: Vec<Race>,
+    pub(super) cells: Vec<Race>,
     pub(super) memory: Memory,
     /// Locations of statics, by address.
     named: FxHashMap<usize, Location>,
@@ -67,10 +43,13 @@ pub(crate) struct State {
     watched: FxHashSet<u64>,
     /// Where reference-counted values are created whose counts matter.
     pub(super) counted: FxHashSet<Site>,
+    /// The same by name, for a schedule from elsewhere.
+    pub(super) counted_places: Vec<String>,
     /// Reference-counted values that are alive.
-    pub(super) shared: FxHashMap<usize, super::shared::Shared>,
+    pub(super) shared: FxHashMap<usize, Shared>,
     pub(super) tracked: FxHashMap<usize, (&'static str, Site)>,
-    panics: Vec<SourcePlace>,
+    pub(super) marks: usize,
+    pub(super) panics: Vec<SourcePlace>,
 }
 
 impl State {
@@ -93,8 +72,10 @@ impl State {
             again: false,
             watched: FxHashSet::default(),
             counted: FxHashSet::default(),
+            counted_places: Vec::new(),
             shared: FxHashMap::default(),
             tracked: FxHashMap::default(),
+            marks: 0,
             panics: Vec::new(),
         }
     }
@@ -127,7 +108,7 @@ impl State {
         self.begun.push(index);
     }
 
-    fn current(&mut self) -> &mut Thread {
+    pub(super) fn current(&mut self) -> &mut Thread {
         &mut self.threads[self.running]
     }
 
@@ -169,23 +150,6 @@ impl State {
         Ok(())
     }
 
-    fn view(&self) -> View<'_> {
-        View {
-            thread: self.running as u32,
-            clock: &self.threads[self.running].clock,
-            ends: &self.ends,
-        }
-    }
-
-    /// What the running thread does now, between two of its events.
-    fn access(&self, site: Site) -> Access {
-        Access {
-            thread: self.running as u32,
-            epoch: self.threads[self.running].counted(self.running),
-            site,
-        }
-    }
-
     /// The next atomic or object of the running thread.
     pub(crate) fn create(&mut self, new: New) -> (u64, Location) {
         let next = Location(self.places.len() as u32);
@@ -219,6 +183,15 @@ impl State {
         (self.stamp(), at)
     }
 
+    /// Whether the reference counts of values created at `site` are atomics.
+    pub(super) fn counts(&self, site: Site) -> bool {
+        self.counted.contains(&site)
+            || !self.counted_places.is_empty()
+                && self
+                    .counted_places
+                    .contains(&self.place_of(site).to_string())
+    }
+
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
@@ -239,7 +212,7 @@ impl State {
                  come to an end by itself, or a limit (max_branches, SELVEDGE_MAX_BRANCHES) that is too low"
             ));
         }
-        if !matches!(op, Op::Load { .. } | Op::Update { .. }) {
+        if !matches!(op, Op::Load { .. } | Op::Update { .. }) || self.limits.replaying {
             return;
         }
         if let Some(before) = thread.spin.heap
@@ -317,19 +290,6 @@ impl State {
         false
     }
 
-    fn joined(&mut self, child: usize) {
-        let by = self.running;
-        let at = self.threads[by].counted(by).wrapping_sub(1);
-        let events = self.threads[child].counted(child);
-        if self.ends[child].events == u32::MAX {
-            self.ends[child] = Ended {
-                events,
-                by: by as u32,
-                at,
-            };
-        }
-    }
-
     /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would have to wait.
     pub(super) fn perform_alone(&mut self, op: Op) -> Option<Outcome> {
         let running = self.running;
@@ -356,255 +316,5 @@ impl State {
             _ => {}
         }
         Some(outcome)
-    }
-
-    /// Whether the running thread is leaving its frames.
-    pub(super) fn is_unwinding(&self) -> bool {
-        let thread = &self.threads[self.running];
-        thread.leaving > 0 || thread.panic.is_some()
-    }
-
-    /// The running thread begins to panic.
-    pub(super) fn panics(&mut self, message: String, place: Option<(String, u32, u32)>) {
-        let site = match place {
-            None => Site(0),
-            Some((file, line, column)) => {
-                let place = SourcePlace { file, line, column };
-                let known = self.panics.iter().position(|known| *known == place);
-                let index = known.unwrap_or_else(|| {
-                    self.panics.push(place);
-                    self.panics.len() - 1
-                });
-                Site(PANICS | index as u64)
-            }
-        };
-        self.current().panic = Some((message, site));
-    }
-
-    /// The panic of the running thread was caught by nobody.
-    pub(super) fn fail_with_panic(&mut self) {
-        let thread = self.running();
-        let (message, site) = self
-            .current()
-            .panic
-            .take()
-            .unwrap_or_else(|| ("a panic without a message".to_owned(), Site(0)));
-        self.fail(Failure {
-            kind: FailureKind::Assertion,
-            message,
-            thread,
-            site,
-            other: None,
-        });
-    }
-
-    pub(super) fn fail(&mut self, failure: Failure) {
-        self.current().pending = Pending::Stopped(Stop::Failed);
-        self.failure.get_or_insert(failure);
-    }
-
-    pub(super) fn refuse(&mut self, what: String) {
-        self.current().pending = Pending::Stopped(Stop::Refused);
-        self.refusal.get_or_insert(what);
-    }
-
-    pub(super) fn start_over(&mut self) {
-        self.again = true;
-        self.refuse("the search starts over".to_owned());
-    }
-
-    fn race(&self, message: String, site: Site, other: &Access, kind: Kind) -> Failure {
-        Failure {
-            kind: FailureKind::DataRace,
-            message,
-            thread: self.running(),
-            site,
-            other: Some(Other {
-                thread: ThreadId(other.thread),
-                site: other.site,
-                what: kind.noun().to_owned(),
-            }),
-        }
-    }
-
-    /// An access to an atomic that is not atomic. What it holds, if that is certain.
-    pub(crate) fn plain_access(
-        &mut self,
-        at: Location,
-        kind: Kind,
-        site: Site,
-    ) -> Result<Option<Value>, Failure> {
-        let access = self.access(site);
-        let view = View {
-            thread: self.running as u32,
-            clock: &self.threads[self.running].clock,
-            ends: &self.ends,
-        };
-        let place = &mut self.places[at.index()];
-        match place.plain(kind, access, &view) {
-            None => Ok(place.settled()),
-            Some((other, other_kind)) => {
-                let message = format!(
-                    "a {} of an {} that is not atomic races with another access",
-                    kind.noun(),
-                    place.what
-                );
-                Err(self.race(message, site, &other, other_kind))
-            }
-        }
-    }
-
-    /// A new cell.
-    pub(super) fn create_cell(&mut self, site: Site) -> CellId {
-        let index = self.cells.len() as u32;
-        let mut race = Race::default();
-        race.note(Kind::Write, self.access(site));
-        self.cells.push(race);
-        CellId {
-            stamp: self.stamp(),
-            index,
-        }
-    }
-
-    /// An access to a cell begins, which lasts until it is said to end.
-    pub(super) fn begin_access(
-        &mut self,
-        cell: CellId,
-        kind: Kind,
-        site: Site,
-    ) -> Result<(), Failure> {
-        if kind == Kind::Write {
-            self.current().spin.effect();
-        }
-        let access = Access {
-            epoch: LASTING,
-            ..self.access(site)
-        };
-        let race = &self.cells[cell.index as usize];
-        if let Some((other, other_kind)) = race.clash(kind, &self.view()) {
-            let message = if other.thread == access.thread {
-                format!(
-                    "a {} of an UnsafeCell while a {} of it by the same thread is not over",
-                    kind.noun(),
-                    other_kind.noun()
-                )
-            } else {
-                format!(
-                    "a {} and a {} of an UnsafeCell are not ordered",
-                    kind.noun(),
-                    other_kind.noun()
-                )
-            };
-            return Err(self.race(message, site, &other, other_kind));
-        }
-        self.cells[cell.index as usize].note(kind, access);
-        Ok(())
-    }
-
-    /// A lasting access to a cell ends.
-    pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) {
-        if cell.stamp == self.stamp() {
-            let epoch = self.threads[self.running].counted(self.running);
-            self.cells[cell.index as usize].end(kind, self.running as u32, epoch);
-        }
-    }
-
-    pub(super) fn allocated(&mut self, address: usize, layout: Layout) {
-        let running = self.running;
-        let thread = &mut self.threads[running];
-        thread.spin.effect();
-        let size = layout.size();
-        let known = thread.sizes.iter_mut().find(|known| known.0 == size);
-        let ordinal = match known {
-            Some(known) => {
-                known.1 += 1;
-                known.1
-            }
-            None => {
-                thread.sizes.push((size, 0));
-                0
-            }
-        };
-        let name = Name {
-            thread: running as u32,
-            events: thread.counted(running),
-            size,
-            ordinal,
-        };
-        self.memory.allocated(address, layout, name);
-    }
-
-    pub(super) fn freed(&mut self, address: usize) -> Freed {
-        if !self.threads.is_empty() {
-            self.current().spin.effect();
-        }
-        self.memory.freed(address)
-    }
-
-    /// The value that stands for `address` in atomics.
-    pub(crate) fn value_of(&mut self, address: usize) -> Value {
-        self.memory.value_of(address)
-    }
-
-    /// The address that `value` stands for.
-    pub(crate) fn address_of(&self, value: Value) -> usize {
-        self.memory.address_of(value)
-    }
-
-    /// Whether this is the first timed wait of the running thread.
-    pub(crate) fn may_time_out(&mut self) -> bool {
-        !std::mem::replace(&mut self.current().timed_out, true)
-    }
-
-    /// The name of the running thread.
-    pub(crate) fn running_name(&self) -> Option<String> {
-        self.threads[self.running].name.clone()
-    }
-
-    /// The thread-local value of the running thread with this key; an error if it was destroyed.
-    pub(crate) fn local(&mut self, key: usize) -> Result<Option<NonNull<()>>, ()> {
-        let mut locals = self.current().locals.iter_mut();
-        match locals.find(|local| local.0 == key) {
-            None => Ok(None),
-            Some((_, Local::Destroyed)) => Err(()),
-            Some((_, Local::Value(value))) => Ok(Some(NonNull::from(&mut **value).cast())),
-        }
-    }
-
-    /// Gives the running thread a thread-local value.
-    pub(crate) fn set_local(&mut self, key: usize, value: Box<dyn Any>) {
-        self.current().locals.push((key, Local::Value(value)));
-    }
-
-    /// Where `site` is in the source.
-    pub(crate) fn place_of(&self, site: Site) -> SourcePlace {
-        let unknown = SourcePlace {
-            file: "?".to_owned(),
-            line: 0,
-            column: 0,
-        };
-        match site.0 {
-            0 => unknown,
-            PANICS.. => match self.panics.get((site.0 & !PANICS) as usize) {
-                Some(place) => place.clone(),
-                None => unknown,
-            },
-            address => {
-                let caller = std::ptr::with_exposed_provenance::<Caller<'static>>(address as usize);
-                // SAFETY: a site that is no panic is the address of a static description of a call.
-                let caller = unsafe { &*caller };
-                SourcePlace {
-                    file: caller.file().to_owned(),
-                    line: caller.line(),
-                    column: caller.column(),
-                }
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for SourcePlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.line, self.column)
     }
 }

@@ -4,8 +4,10 @@ mod arc;
 pub mod atomic;
 mod barrier;
 mod condvar;
+pub mod mpsc;
 mod mutex;
 mod notify;
+mod once;
 mod rwlock;
 
 pub use arc::Arc;
@@ -13,6 +15,7 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
+pub use once::{LazyLock, OnceLock};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[doc(no_inline)]
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};

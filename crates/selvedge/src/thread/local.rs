@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 
 use crate::rt::host;
 
-/// A thread-local key, made with [`thread_local!`](crate::thread_local).
+/// A thread-local key, made with [`thread_local!`](crate::thread_local!).
 pub struct LocalKey<T> {
     #[doc(hidden)]
     pub init: fn() -> T,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-use selvedge::model::{Builder, MemoryModel, Report, Verdict};
+use selvedge::model::{Builder, Failure, MemoryModel, Report, Verdict};
 
 /// Every memory model.
 pub(crate) const MODELS: [MemoryModel; 4] = [
@@ -43,9 +43,9 @@ pub(crate) fn outcomes<T: Ord + Send + 'static>(
 }
 
 /// How `test` fails.
-pub(crate) fn failure(model: MemoryModel, test: impl Fn() + Send + Sync + 'static) -> String {
+pub(crate) fn failure(model: MemoryModel, test: impl Fn() + Send + Sync + 'static) -> Failure {
     match builder(model).explore(test).verdict {
-        Verdict::Failed(message) => message,
+        Verdict::Failed(failure) => *failure,
         other => panic!("{other:?}"),
     }
 }

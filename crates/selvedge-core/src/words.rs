@@ -2,26 +2,41 @@
 
 use std::collections::HashMap;
 
-use selvedge_core::objects::{self, ObjectFunction};
-use selvedge_core::op::Rmw;
-use selvedge_core::{Function, Location, MemoryOrder, Op, Value};
-
-use crate::report::{Datum, thread_name};
+use crate::ids::{Location, ThreadId};
+use crate::objects::{self, ObjectFunction};
+use crate::op::{Function, MemoryOrder, Op, Rmw, Value};
+use crate::witness::Switch;
 
 /// What kind of object a location is, told by the operations on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
+    /// Plain or atomic memory.
     Memory,
+    /// A mutex or a spin lock.
     Mutex,
+    /// A read-write lock.
     ReadWriteLock,
+    /// A semaphore.
     Semaphore,
+    /// A condition variable.
     Condition,
+    /// A barrier.
     Barrier,
+    /// A routine that is run once.
     Once,
 }
 
+/// The state of a synchronisation object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// In words.
+    Text(String),
+    /// A number says it all.
+    Count(u64),
+}
+
 /// The kinds of all locations that `ops` touch.
-pub(super) fn kinds<'a>(ops: impl IntoIterator<Item = &'a Op>) -> HashMap<Location, Kind> {
+pub fn kinds<'a>(ops: impl IntoIterator<Item = &'a Op>) -> HashMap<Location, Kind> {
     let mut kinds = HashMap::new();
     for op in ops {
         if let Op::Update {
@@ -57,7 +72,7 @@ fn kind(function: ObjectFunction) -> Option<Kind> {
 }
 
 /// The name of an operation on a location of the given kind.
-pub(super) fn operation(op: &Op, on: Kind) -> &'static str {
+pub fn operation(op: &Op, on: Kind) -> &'static str {
     use ObjectFunction as F;
     match op {
         Op::Load { .. } => "load",
@@ -115,7 +130,7 @@ pub(super) fn operation(op: &Op, on: Kind) -> &'static str {
 }
 
 /// What a thread waits for that cannot perform `op`.
-pub(super) fn waits_for(op: &Op, on: Kind, object: Option<&str>) -> String {
+pub fn waits_for(op: &Op, on: Kind, object: Option<&str>) -> String {
     use ObjectFunction as F;
     let object = object.unwrap_or("something");
     match op {
@@ -139,15 +154,15 @@ pub(super) fn waits_for(op: &Op, on: Kind, object: Option<&str>) -> String {
 }
 
 /// The state of a synchronisation object for people; `None` where it says nothing.
-pub(super) fn state(on: Kind, value: Value) -> Option<Datum> {
-    let text = |text: String| Some(Datum::Text(text));
+pub fn state(on: Kind, value: Value) -> Option<State> {
+    let text = |text: String| Some(State::Text(text));
     match on {
         Kind::Memory => None,
         Kind::Mutex => match value {
             objects::FREE => text("free".to_owned()),
             owner => text(format!(
                 "held by {}",
-                thread_name((owner as u32).wrapping_sub(1))
+                ThreadId((owner as u32).wrapping_sub(1))
             )),
         },
         Kind::ReadWriteLock => match value {
@@ -155,7 +170,7 @@ pub(super) fn state(on: Kind, value: Value) -> Option<Datum> {
             objects::WRITER.. => text("held for writing".to_owned()),
             readers => text(format!("{readers} readers")),
         },
-        Kind::Semaphore => Some(Datum::Unsigned(value as u64)),
+        Kind::Semaphore => Some(State::Count(value as u64)),
         Kind::Condition => text(format!(
             "{} waiting, {} woken",
             (value as u64).count_ones(),
@@ -174,7 +189,7 @@ pub(super) fn state(on: Kind, value: Value) -> Option<Datum> {
 }
 
 /// The order as the source writes it; plain accesses have none.
-pub(super) fn order(op: &Op, on: Kind) -> Option<String> {
+pub fn order(op: &Op, on: Kind) -> Option<String> {
     let order = match op {
         Op::Load { order, .. } | Op::Store { order, .. } | Op::Fence { order } => order,
         Op::Update { order, .. } => order,
@@ -192,4 +207,81 @@ pub(super) fn order(op: &Op, on: Kind) -> Option<String> {
         MemoryOrder::SeqCst => "seq_cst",
     };
     Some(name.to_owned())
+}
+
+/// A step in a few words: `store x = 1`, `fetch-add n: 2 → 3`, `lock m`. The operation is named as by [`operation`], and
+/// the values are those read and written.
+pub fn phrase(
+    operation: &str,
+    object: Option<&str>,
+    read: Option<String>,
+    wrote: Option<String>,
+) -> String {
+    let mut words = operation.to_owned();
+    if let Some(object) = object {
+        words.push(' ');
+        words.push_str(object);
+    }
+    let values = match (operation, &read, &wrote) {
+        (
+            "lock" | "unlock" | "read-lock" | "write-lock" | "initialise" | "once-end"
+            | "begin-wait" | "end-wait" | "wake-up" | "destroy",
+            ..,
+        ) => None,
+        ("signal" | "broadcast", _, Some(_)) => None,
+        ("signal" | "broadcast", ..) => Some(": nobody waits".to_owned()),
+        ("try-lock" | "try-read-lock" | "try-write-lock", _, Some(_)) => None,
+        ("try-lock" | "try-read-lock" | "try-write-lock", Some(held), None) => {
+            Some(format!(" fails: {held}"))
+        }
+        ("compare-exchange", Some(read), None) => Some(format!(" fails: it is {read}")),
+        ("choose", Some(picked), _) => Some(format!(" {picked}")),
+        ("load", Some(read), _) => Some(format!(" = {read}")),
+        ("store", _, Some(wrote)) => Some(format!(" = {wrote}")),
+        (_, Some(read), Some(wrote)) if read != wrote => Some(format!(": {read} → {wrote}")),
+        (_, Some(read), _) => Some(format!(": {read}")),
+        _ => None,
+    };
+    if let Some(values) = values {
+        words.push_str(&values);
+    }
+    words
+}
+
+/// A whole schedule in one line, in the manner of dejafu: `S0----S1--P0--`, for steps that were taken by these threads.
+///
+/// `S` is a switch to a thread because the one before had ended or had to wait, `P` one that
+/// preempts a thread that could have gone on, and each dash is a step.
+pub fn line(steps: impl IntoIterator<Item = (u32, Switch)>) -> String {
+    let mut line = String::new();
+    for (n, (thread, switch)) in steps.into_iter().enumerate() {
+        match switch {
+            Switch::Preemption => line.push_str(&format!("P{thread}")),
+            Switch::Free => line.push_str(&format!("S{thread}")),
+            Switch::Same if n == 0 => line.push_str(&format!("S{thread}")),
+            Switch::Same => {}
+        }
+        line.push('-');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn switches_and_steps_make_one_line() {
+        use Switch::{Free, Preemption, Same};
+        let steps = [
+            (0, Same),
+            (0, Same),
+            (1, Free),
+            (1, Same),
+            (0, Preemption),
+            (0, Same),
+        ];
+        assert_eq!(line(steps), "S0--S1--P0--");
+        assert_eq!(line([]), "");
+    }
 }

@@ -1,0 +1,55 @@
+//! Waiting for futures.
+
+mod atomic_waker;
+
+pub use atomic_waker::AtomicWaker;
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::alloc::Track;
+use crate::rt::site_of;
+use crate::sync::Notify;
+
+/// A task that is waited for. A waker that is never dropped is reported as a leak.
+struct Task {
+    notify: Notify,
+    _track: Track<()>,
+}
+
+impl Wake for Task {
+    #[track_caller]
+    fn wake(self: Arc<Self>) {
+        self.notify.notify_at(site_of(Location::caller()));
+    }
+
+    #[track_caller]
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.notify.notify_at(site_of(Location::caller()));
+    }
+}
+
+/// Blocks the current thread, driving `f` to completion. That it is polled once without having been woken is explored.
+#[track_caller]
+pub fn block_on<F>(f: F) -> F::Output
+where
+    F: Future,
+{
+    let site = site_of(Location::caller());
+    let mut future = pin!(f);
+    let task = Arc::new(Task {
+        notify: Notify::new(),
+        _track: Track::new(()),
+    });
+    let waker = Waker::from(Arc::clone(&task));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        task.notify.wait_at(site);
+    }
+}
