@@ -159,7 +159,7 @@ pub(crate) struct Bug {
     /// Which orders and fences would have forbidden it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) advice: Option<Advice>,
-    /// The schedule in one line, see [`schedule`].
+    /// The schedule in one line, see [`selvedge_core::words::line`].
     pub(crate) schedule: String,
     /// The schedule step by step.
     pub(crate) trace: Vec<Step>,
