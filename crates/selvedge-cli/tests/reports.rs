@@ -381,3 +381,68 @@ fn colours_are_for_terminals_only() {
     let outcome = check("lost.c", LOST_UPDATE, &[]);
     assert!(!outcome.stdout.contains('\x1b'));
 }
+
+const DEEP_RACE: &str = "\
+#include <pthread.h>
+static int head;
+static void bump(void) {
+  head++;
+}
+static void *consume(void *unused) {
+  bump();
+  return unused;
+}
+static void put(int value) {
+  head = value;
+}
+static void fill(void) {
+  put(3);
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, consume, 0);
+  fill();
+  pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn a_race_shows_the_calls_of_both_threads() {
+    let outcome = check("deep.c", DEEP_RACE, &[]);
+    outcome
+        .ends_with(1)
+        .prints("T0 at its write of 4 bytes\n    put (deep.c:11)\n    fill (deep.c:14)\n    main (deep.c:19)\n")
+        .prints("T1 fails\n    bump (deep.c:4)\n    consume (deep.c:7)\n");
+}
+
+const LEAK: &str = "\
+#include <stdlib.h>
+int main(void) {
+  malloc(24);
+  return 0;
+}
+";
+
+#[test]
+fn leaks_are_reported_if_asked_for() {
+    check("leak.c", LEAK, &[]).ends_with(0);
+    check("leak.c", LEAK, &["--leaks"])
+        .ends_with(1)
+        .prints("leak.c:3");
+}
+
+#[test]
+fn an_algorithm_that_may_lose_executions_verifies_nothing() {
+    let correct = LOST_UPDATE.replace("counter == 2", "counter <= 2");
+    let options = [
+        "--model",
+        "sc",
+        "--algorithm",
+        "naive-bpor",
+        "--preemptions",
+        "2",
+    ];
+    check("found.c", &correct, &options)
+        .ends_with(3)
+        .prints("incomplete");
+}

@@ -79,6 +79,11 @@ pub trait Machine {
     /// Where in the program the pending operation of `thread` stands.
     fn site(&self, thread: ThreadId) -> Site;
 
+    /// The run that begins next will repeat `failure`, for its report: the machine may look closer.
+    fn watch(&mut self, failure: &Failure) {
+        let _ = failure;
+    }
+
     /// The bug found, if a thread is [`Stop::Failed`].
     fn failure(&self) -> Option<Failure>;
 

@@ -73,6 +73,7 @@ impl Runtime {
         if let Err(problem) = self.check_address(access.address, access.size) {
             return Step::Stop(problem);
         }
+        self.passing(access.site);
         if self.settings.plain == Plain::Sc {
             return self.plain_event(access);
         }
@@ -149,6 +150,7 @@ impl Runtime {
             return Ok(());
         }
         self.check_address(access.address, access.size)?;
+        self.passing(access.site);
         let own = self.threads[self.running].slot.contains(access.address);
         if access.kind.writes() {
             if !self.on_own_stack(access.address) {
@@ -273,6 +275,7 @@ impl Runtime {
             return Err(FreeProblem::Twice(by));
         }
         let by = (ThreadId(self.running as u32), site);
+        self.passing(site.0 as usize);
         if self.phase == Phase::Fiber {
             self.current().spin.effect();
             let access = Access {

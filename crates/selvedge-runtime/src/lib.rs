@@ -40,6 +40,7 @@ mod thread;
 mod tsan;
 mod visible;
 mod visits;
+mod watch;
 
 use selvedge_fiber as fiber;
 

@@ -14,6 +14,7 @@ use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
 use selvedge_core::Failure;
 
 use crate::arena::{PAGE, round_up};
+use crate::support::{STUBS, STUBS_END};
 
 /// Why a program could not be loaded.
 #[derive(Debug)]
@@ -110,6 +111,8 @@ pub(crate) struct Image {
     pub(crate) writable: Vec<Range>,
     pub(crate) thread_locals: ThreadLocals,
     pub(crate) main: usize,
+    /// The stubs through which the program enters the runtime.
+    pub(crate) stubs: Range,
     /// The functions by address, which stays relative to the load base.
     pub(crate) functions: Vec<Function>,
 }
@@ -188,6 +191,15 @@ impl Image {
         let main = symbols.find(|s| s.is_definition() && s.name_bytes() == Ok(b"main"));
         image.main = main.ok_or(LoadError::NoMain)?.address() as usize;
         image.functions = functions(&file);
+        let begin = |name: &str| {
+            let mut functions = image.functions.iter();
+            let function = functions.find(|function| function.name == name);
+            function.map_or(0, |function| function.start)
+        };
+        image.stubs = Range {
+            start: begin(STUBS),
+            end: begin(STUBS_END),
+        };
         Ok(image)
     }
 
@@ -207,7 +219,11 @@ impl Image {
         self.base = base;
         self.main += base;
         self.thread_locals.start += base;
-        for range in self.writable.iter_mut().chain([&mut self.whole]) {
+        for range in self
+            .writable
+            .iter_mut()
+            .chain([&mut self.whole, &mut self.stubs])
+        {
             range.start += base;
             range.end += base;
         }

@@ -18,6 +18,7 @@ use crate::settings::Settings;
 use crate::shadow::Shadow;
 use crate::signals::{self, Handlers};
 use crate::thread::Thread;
+use crate::watch::Watch;
 use crate::{abi, frames, gate};
 
 /// A C or C++ program that is loaded into this process.
@@ -77,6 +78,18 @@ impl NativeMachine {
                     .collect()
             }
             _ => Vec::new(),
+        })
+    }
+
+    /// The same for when `thread` passed `site` last, one of the places of the failure that
+    /// [`watch`](Machine::watch) was told of.
+    pub fn backtrace_at(&self, thread: ThreadId, site: Site) -> Option<Vec<u64>> {
+        with(|runtime| {
+            let calls = runtime.watch.calls(thread, site.0 as usize)?;
+            let calls = calls.iter().copied();
+            let inside = calls.filter(|&address| runtime.image.whole.contains(address));
+            let inside = inside.map(|address| address as u64);
+            Some(std::iter::once(site.0).chain(inside).collect())
         })
     }
 
@@ -286,6 +299,7 @@ fn run(thread: usize) {
 
 impl Machine for NativeMachine {
     fn reset(&mut self) {
+        with(|runtime| runtime.watch.begin());
         with(Runtime::restore);
         crate::posix::reset();
         current::start_main();
@@ -334,6 +348,10 @@ impl Machine for NativeMachine {
 
     fn site(&self, thread: ThreadId) -> Site {
         with(|runtime| Site(runtime.threads[thread.index()].site as u64))
+    }
+
+    fn watch(&mut self, failure: &Failure) {
+        with(|runtime| runtime.watch = Watch::over(failure));
     }
 
     fn failure(&self) -> Option<Failure> {

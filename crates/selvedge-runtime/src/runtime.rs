@@ -36,6 +36,7 @@ use crate::shadow::{Ended, Shadow};
 use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
 use crate::thread::Thread;
+use crate::watch::Watch;
 
 /// Which side the processor is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,8 @@ pub(crate) struct Runtime {
     pub(crate) watchdog: Watchdog,
     /// The visible operation that was passed most often in one execution: site and count.
     pub(crate) hottest: (usize, u32),
+    /// The places of the failure that is being repeated.
+    pub(crate) watch: Watch,
     /// What of a stopped thread's stack matters.
     pub(crate) liveness: Liveness,
     /// Whether pure iterations stop a thread.
@@ -185,6 +188,7 @@ impl Runtime {
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
             hottest: (0, 0),
+            watch: Watch::default(),
             liveness: Liveness::default(),
             parking: true,
             settings,

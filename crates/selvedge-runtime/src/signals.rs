@@ -182,7 +182,7 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
         if watchdog.ticks < TICKS {
             return None;
         }
-        if !runtime.image.whole.contains(at) {
+        if !runtime.image.whole.contains(at) || runtime.image.stubs.contains(at) {
             // Inside of the runtime, which must not be left half-way: at the next entry, then.
             watchdog.expired = true;
             // SAFETY: the gate is mapped while a program is loaded.

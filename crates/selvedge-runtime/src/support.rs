@@ -78,17 +78,25 @@ pub fn stub_assembly() -> String {
             entering = at(offset_of!(Gate, entering)),
         );
     }
+    let _ = write!(
+        text,
+        "\t.type {STUBS_END}, @function\n{STUBS_END}:\n\tud2\n\t.size {STUBS_END}, 2\n"
+    );
     text.push_str(&symbols::refusing_stubs());
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }
+
+/// The first function of the stubs, and what comes after the last one.
+pub(crate) const STUBS: &str = "selvedge_settle";
+pub(crate) const STUBS_END: &str = "selvedge_stubs_end";
 
 /// The routine that stubs call while something is left over from the thread's last entry. It keeps
 /// every register that can carry an argument, and sets the zero flag if the stub has to go on
 /// (`Arguments` in `tsan::settle` is the layout that it builds on the stack).
 fn settle_routine(text: &mut String, settle: usize) {
     let registers = ["rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10"];
-    text.push_str("\t.type selvedge_settle, @function\nselvedge_settle:\n");
+    let _ = write!(text, "\t.type {STUBS}, @function\n{STUBS}:\n");
     for register in registers {
         let _ = writeln!(text, "\tpushq %{register}");
     }

@@ -147,6 +147,7 @@ impl Runtime {
         kind: Kind,
         site: usize,
     ) -> Result<(), Problem> {
+        self.passing(site);
         let entry = self.locations.entry(location);
         self.check_address(entry.address, entry.width.into())?;
         let entry = self.locations.perform(location, self.run, kind.writes());

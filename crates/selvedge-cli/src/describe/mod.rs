@@ -33,11 +33,18 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
         machine,
         kinds,
     };
-    let failure = &bug.failure;
-    let other = failure.other.as_ref().map(|other| Party {
-        thread: other.thread.0,
-        what: other.what.clone(),
-        place: names.place(other.site, &[]),
+    // Which side of a race is blamed depends on the order of the steps: the machine knows best.
+    let again = machine.failure();
+    let again = again.filter(|again| again.kind == bug.failure.kind);
+    let failure = again.as_ref().unwrap_or(&bug.failure);
+    let other = failure.other.as_ref().map(|other| {
+        let calls = machine.backtrace_at(other.thread, other.site);
+        Party {
+            thread: other.thread.0,
+            what: other.what.clone(),
+            place: names.place(other.site, &[]),
+            frames: names.sources(calls.unwrap_or_default()),
+        }
     });
     let trace: Vec<Step> = steps
         .iter()

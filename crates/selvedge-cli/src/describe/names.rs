@@ -96,6 +96,7 @@ impl<'a> Names<'a> {
                 thread: thread.0,
                 what: "free".to_owned(),
                 place: self.place(site, &[]),
+                frames: Vec::new(),
             }),
         };
         blocks.iter().enumerate().map(describe).collect()
@@ -170,7 +171,11 @@ impl<'a> Names<'a> {
 
     /// The same in terms of the source.
     pub(super) fn stack(&self, thread: ThreadId) -> Vec<Place> {
-        let calls = self.calls(thread);
+        self.sources(self.calls(thread))
+    }
+
+    /// The places of `calls`, which are return addresses.
+    pub(super) fn sources(&self, calls: Vec<u64>) -> Vec<Place> {
         calls
             .into_iter()
             .flat_map(|call| self.frames(Site(call)))

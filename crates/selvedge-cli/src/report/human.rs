@@ -275,8 +275,18 @@ fn explanation(bug: &Bug) -> String {
     }
     let waits = |thread: u32| bug.waiting.iter().any(|wait| wait.thread == thread);
     for stack in bug.stacks.iter().filter(|stack| !waits(stack.thread)) {
-        let _ = writeln!(text, "{} {}", thread_name(stack.thread), stack.state);
-        frames(&mut text, &stack.frames);
+        let name = thread_name(stack.thread);
+        match &bug.other {
+            // Where it was then says more than where it is now.
+            Some(other) if other.thread == stack.thread && !other.frames.is_empty() => {
+                let _ = writeln!(text, "{name} at its {}", other.what);
+                frames(&mut text, &other.frames);
+            }
+            _ => {
+                let _ = writeln!(text, "{name} {}", stack.state);
+                frames(&mut text, &stack.frames);
+            }
+        }
     }
     text
 }

@@ -175,6 +175,9 @@ pub(crate) struct Party {
     /// Where.
     #[serde(flatten)]
     pub(crate) place: Place,
+    /// The calls it was in there, innermost first, where they are known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) frames: Vec<Place>,
 }
 
 /// A thread that waits in vain.

@@ -19,6 +19,7 @@ use crate::describe::{self, Binary, Calls};
 
 /// Runs the schedule of `bug`, step by step, and looks how it ends.
 pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary) -> Replayed {
+    machine.watch(&bug.failure);
     machine.reset();
     let mut follower = Follower {
         machine,

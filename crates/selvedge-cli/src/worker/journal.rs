@@ -123,6 +123,10 @@ impl Machine for Watched<'_> {
         self.machine.site(thread)
     }
 
+    fn watch(&mut self, failure: &Failure) {
+        self.machine.watch(failure);
+    }
+
     fn failure(&self) -> Option<Failure> {
         self.machine.failure()
     }

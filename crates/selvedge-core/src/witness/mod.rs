@@ -102,6 +102,7 @@ pub fn build<M: Machine, C: Model>(
 ) -> Result<Witness, String> {
     let part = Part::of(graph, failure);
     let schedule = part.best_schedule();
+    machine.watch(failure);
     let witness = perform(machine, graph, model, &schedule)?;
     confirm(machine, failure)?;
     Ok(witness)

@@ -1,0 +1,78 @@
+//! The calls in which an access was made that a report is about.
+//!
+//! A race has two sides, and only one of its threads stands there when it is noticed. So when a
+//! failure is repeated for its report, its places are watched: each time a thread passes one, the
+//! calls that it is in are written down.
+
+use selvedge_core::{Failure, ThreadId};
+
+use crate::runtime::Runtime;
+
+/// The places of one failure.
+#[derive(Default)]
+pub(crate) struct Watch {
+    passed: Vec<Passed>,
+    /// The run that is about to begin is the one to watch.
+    fresh: bool,
+}
+
+struct Passed {
+    thread: usize,
+    site: usize,
+    /// Return addresses, innermost first.
+    calls: Vec<usize>,
+}
+
+impl Watch {
+    /// Watches the places of `failure` in the run that begins next.
+    pub(crate) fn over(failure: &Failure) -> Watch {
+        let place = |thread: ThreadId, site: selvedge_core::Site| Passed {
+            thread: thread.index(),
+            site: site.0 as usize,
+            calls: Vec::new(),
+        };
+        let other = failure.other.as_ref();
+        let other = other.map(|other| place(other.thread, other.site));
+        let own = place(failure.thread, failure.site);
+        Watch {
+            passed: other.map(|other| vec![own, other]).unwrap_or_default(),
+            fresh: true,
+        }
+    }
+
+    /// A run begins.
+    pub(crate) fn begin(&mut self) {
+        if !std::mem::take(&mut self.fresh) {
+            self.passed.clear();
+        }
+    }
+
+    /// The calls that `thread` was in when it passed `site` last.
+    pub(crate) fn calls(&self, thread: ThreadId, site: usize) -> Option<&[usize]> {
+        let matches = |passed: &&Passed| (passed.thread, passed.site) == (thread.index(), site);
+        let passed = self.passed.iter().find(matches)?;
+        (!passed.calls.is_empty()).then_some(&passed.calls)
+    }
+}
+
+impl Runtime {
+    /// The running thread makes an access at `site`.
+    #[inline(always)]
+    pub(crate) fn passing(&mut self, site: usize) {
+        if !self.watch.passed.is_empty() {
+            self.write_down(site);
+        }
+    }
+
+    #[cold]
+    fn write_down(&mut self, site: usize) {
+        let running = self.running;
+        for passed in &mut self.watch.passed {
+            if (passed.thread, passed.site) == (running, site) {
+                passed.calls.clear();
+                let calls = self.threads[running].frames.return_addresses();
+                passed.calls.extend(calls);
+            }
+        }
+    }
+}
