@@ -10,6 +10,7 @@ pub mod failure;
 pub mod graph;
 pub mod ids;
 pub mod interleave;
+mod linear;
 pub mod machine;
 pub mod model;
 pub mod objects;

@@ -111,6 +111,15 @@ impl Op {
             Op::JoinAll | Op::Choose { .. } => None,
         }
     }
+
+    /// Whether it can come to wait for other threads.
+    pub fn may_wait(&self) -> bool {
+        match self {
+            Op::Join { .. } | Op::JoinAll => true,
+            Op::Update { function, .. } => function.can_block(),
+            _ => false,
+        }
+    }
 }
 
 /// What an [`Op::Update`] does with the value it reads.
@@ -180,6 +189,14 @@ impl Function {
         match *self {
             Function::Memory { width, rmw } => rmw.apply(width, value),
             Function::Object(function) => function.apply(value),
+        }
+    }
+
+    /// Whether its guard can fail, so that the thread has to wait.
+    pub fn can_block(&self) -> bool {
+        match self {
+            Function::Memory { .. } => false,
+            Function::Object(function) => function.can_block(),
         }
     }
 

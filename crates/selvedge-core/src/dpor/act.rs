@@ -1,7 +1,7 @@
 //! Steps as the interleaving engines see them: what they touch, and which of them commute.
 
 use crate::ids::{Location, ThreadId};
-use crate::op::{Effect, Function, Op, Value};
+use crate::op::{Effect, Op, Value};
 
 /// What a step touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +119,7 @@ impl Next {
 
     /// Whether it is an operation that has to wait in some states.
     pub(super) fn may_wait(&self) -> bool {
-        match self.op {
-            Op::Join { .. } | Op::JoinAll => true,
-            Op::Update {
-                function: Function::Object(function),
-                ..
-            } => function.can_block(),
-            _ => false,
-        }
+        self.op.may_wait()
     }
 
     /// Whether it waits for another value of its location (and not for a thread).

@@ -17,8 +17,7 @@ use super::explore::State;
 use super::source::Initials;
 use super::trace::{Place, Trace};
 use crate::ids::ThreadId;
-use crate::op::{Function, Op};
-use crate::trust::bound::{Linear, Scratch};
+use crate::linear::search::{Linear, Scratch};
 
 /// How the preemptions of a class are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,8 +143,10 @@ impl LazyBpor {
                 last: thread,
             });
         }
-        let linear = Linear::new(&trace.graph, &trace.model, &mut self.scratch);
-        let (preemptions, last) = linear.search(limit)?;
+        let mut linear = Linear::new(&trace.graph, &trace.model, &mut self.scratch);
+        let (preemptions, order) = linear.search(limit)?;
+        let last = order.last().expect("there is a step");
+        let last = trace.graph.event(*last).id.thread;
         Some(Known { preemptions, last })
     }
 
@@ -154,7 +155,7 @@ impl LazyBpor {
     fn is_forced(&self, trace: &Trace) -> bool {
         let e = trace.len() - 1;
         let step = trace.step(e);
-        if step.block != e || (may_wait(&step.op) && !self.count_all) {
+        if step.block != e || (step.op.may_wait() && !self.count_all) {
             return false;
         }
         let thread = step.act.thread;
@@ -163,17 +164,6 @@ impl LazyBpor {
             _ => trace.previous(e),
         };
         earlier.is_some_and(|a| trace.comes_between(a, e))
-    }
-}
-
-fn may_wait(op: &Op) -> bool {
-    match *op {
-        Op::Join { .. } | Op::JoinAll => true,
-        Op::Update {
-            function: Function::Object(function),
-            ..
-        } => function.can_block(),
-        _ => false,
     }
 }
 

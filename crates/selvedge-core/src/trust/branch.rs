@@ -363,6 +363,9 @@ impl WriteBranch {
                 choice,
                 (whole && known).then_some(source),
             );
+            above
+                .line
+                .restrict((&below.line, &below.graph), &above.graph, read);
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
                 return Some(half);

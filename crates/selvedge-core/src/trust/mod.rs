@@ -18,7 +18,7 @@
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
-pub(crate) mod bound;
+mod bound;
 mod branch;
 mod endings;
 mod maximal;
@@ -31,10 +31,12 @@ use std::ops::ControlFlow;
 
 use crate::graph::{Event, Graph, Kind};
 use crate::ids::{Location, ThreadId};
+use crate::linear::line::Line;
+use crate::linear::search::Scratch;
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
-use bound::{Scratch, Witnessed};
+use bound::AtLeast;
 use branch::{Branch, Place, ReadBranch, WriteBranch};
 
 /// What a search is to do.
@@ -104,8 +106,10 @@ struct Level<C> {
     choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     stable: Vec<u32>,
-    /// Cheap linearisations of the graph as it grew.
-    witnesses: Vec<Witnessed>,
+    /// A linearisation of the graph.
+    line: Line,
+    /// Lower bounds on the preemptions of the graph as it grew.
+    at_least: Vec<AtLeast>,
     scratch: Scratch,
 }
 
@@ -444,12 +448,13 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
-        self.witnesses.clear();
+        self.line.clear();
+        self.at_least.clear();
     }
 
     fn undo(&mut self, events: usize) {
         self.model.undo(events);
-        self.forget_witnesses(events);
+        self.shrink_bounds(events);
         while self.graph.len() > events {
             self.graph.pop();
         }

@@ -18,8 +18,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         }
         let threads = self.machine.threads();
-        let level = self.level();
-        let within = level.preemptions_within(bound + level.slack(threads));
+        let within = self.level().may_stay_within(bound, threads);
         if !within {
             self.pruned_at.get_or_insert(threads);
             self.counts.bound_blocked += 1;

@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::{Site, ThreadId};
+use crate::linear::operation_end;
 use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use crate::trust::replay::{expect, outcome};
-use schedule::{Part, operation_end};
+use schedule::Part;
 
 /// How a step's thread came to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,20 +6,12 @@ use std::collections::{BinaryHeap, HashMap};
 use super::Switch;
 use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, INIT, Kind, Slot};
-use crate::ids::{Location, ThreadId};
-use crate::op::{Effect, Op, Value};
+use crate::ids::ThreadId;
+use crate::linear::{self, operation_end};
+use crate::op::Op;
 
 /// How many states the search for the best schedule may visit before it settles for a good one.
 const STATES: usize = 200_000;
-
-/// The write half of an update that writes, otherwise the event itself.
-pub(super) fn operation_end(graph: &Graph, slot: Slot) -> Slot {
-    let event = graph.event(slot);
-    match event.kind {
-        Kind::ReadHalf => graph.thread(event.id.thread)[event.id.index as usize + 1],
-        _ => slot,
-    }
-}
 
 /// The writes that are newer than what the operation at `slot` reads or writes.
 pub(super) fn newer_writes(graph: &Graph, slot: Slot) -> &[Slot] {
@@ -108,10 +100,16 @@ impl<'g> Part<'g> {
         }
     }
 
+    fn performed(&self) -> linear::Part<'_> {
+        linear::Part {
+            graph: self.graph,
+            ends: &self.ends,
+        }
+    }
+
     /// The first event of the next operation of `thread`.
     fn next(&self, done: &[u32], thread: ThreadId) -> Option<Slot> {
-        let at = done[thread.index()];
-        (at < self.ends[thread.index()]).then(|| self.graph.thread(thread)[at as usize])
+        self.performed().next(done, thread)
     }
 
     fn inside(&self, slot: Slot) -> bool {
@@ -126,14 +124,8 @@ impl<'g> Part<'g> {
         if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(performed) {
             return false;
         }
-        match event.op {
-            Op::Join { child } => return self.next(done, child).is_none(),
-            Op::JoinAll => {
-                let mut others = (0..done.len() as u32).map(ThreadId);
-                return others
-                    .all(|other| other == event.id.thread || self.next(done, other).is_none());
-            }
-            _ => {}
+        if matches!(event.op, Op::Join { .. } | Op::JoinAll) {
+            return !self.performed().waits(done, slot);
         }
         !event.kind.reads() || performed(event.source)
     }
@@ -184,37 +176,15 @@ impl<'g> Part<'g> {
         if at >= self.ends[thread.index()] && event.kind != Kind::Parked {
             return true;
         }
-        match event.op {
-            Op::Join { child } => self.next(done, child).is_some(),
-            Op::JoinAll => (0..done.len() as u32)
-                .map(ThreadId)
-                .any(|other| other != thread && self.next(done, other).is_some()),
-            Op::Update { at, function, .. } => self
-                .value(done, at)
-                .is_some_and(|value| function.apply(value) == Effect::Block),
-            _ => false,
-        }
-    }
-
-    /// What `location` holds at this point, if anybody in the graph knows.
-    fn value(&self, done: &[u32], location: Location) -> Option<Value> {
-        let mut writes = self.graph.coherence(location).iter().rev();
-        match writes.find(|&&write| self.graph.counted(done, write)) {
-            Some(&write) => Some(self.graph.event(write).wrote),
-            None => {
-                let mut readers = self.graph.readers(location, INIT);
-                readers.next().map(|reader| self.graph.event(reader).read)
-            }
-        }
+        self.performed().waits(done, slot)
     }
 
     fn advance(&self, state: &State, slot: Slot) -> State {
-        let last = self.graph.event(operation_end(self.graph, slot)).id;
         let mut done = state.done.clone();
-        done[last.thread.index()] = last.index + 1;
+        self.performed().perform(&mut done, slot);
         State {
             done,
-            running: last.thread,
+            running: self.graph.event(slot).id.thread,
         }
     }
 
