@@ -144,7 +144,7 @@ impl LazyBpor {
             });
         }
         let mut linear = Linear::new(&trace.graph, &trace.model, &mut self.scratch);
-        let (preemptions, order) = linear.search(limit)?;
+        let (preemptions, order) = linear.search(&trace.model, limit)?;
         let last = order.last().expect("there is a step");
         let last = trace.graph.event(*last).id.thread;
         Some(Known { preemptions, last })
@@ -249,7 +249,7 @@ impl Algorithm for LazyBpor {
         let trace = &state.trace;
         (self.count == Count::Least && !self.slack)
             || Linear::new(&trace.graph, &trace.model, &mut self.scratch)
-                .search(self.bound)
+                .search(&trace.model, self.bound)
                 .is_some()
     }
 }

@@ -120,12 +120,14 @@ impl Line {
         let mut running = ThreadId::MAIN;
         let mut cost = 0;
         for &slot in &self.order {
-            let thread = part.graph.event(slot).id.thread;
+            let event = part.graph.event(slot);
+            let thread = event.id.thread;
             if thread != running {
                 cost += u32::from(!part.leaves_freely(&self.done, running));
                 running = thread;
             }
-            part.perform(&mut self.done, slot);
+            let halves = u32::from(event.kind == Kind::ReadHalf);
+            self.done[thread.index()] = event.id.index + 1 + halves;
         }
         cost
     }
@@ -224,6 +226,6 @@ fn overwriting(graph: &Graph, slot: Slot, event: &Event, limit: Slot) -> Option<
     if *newest == write {
         return None;
     }
-    let mut later = graph.later_writes(location, write).iter();
+    let later = graph.later_writes(location, write).iter();
     later.copied().find(|&write| write < limit)
 }

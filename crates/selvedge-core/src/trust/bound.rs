@@ -21,6 +21,32 @@ use crate::ids::ThreadId;
 use crate::linear::search::Linear;
 use crate::model::Model;
 
+/// What a search for a linearisation costs, in checks that need none.
+const SEARCH: u64 = 3;
+
+/// How many graphs were checked in vain, and how many were cut off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    in_vain: u64,
+    cut_off: u64,
+    /// How many executions ended beyond the bound.
+    pub(super) ended: u64,
+}
+
+impl Checks {
+    /// Whether another one is worth while.
+    fn pay(&self) -> bool {
+        self.in_vain < 1000 + 16 * self.cut_off + self.ended / 2
+    }
+
+    fn count(&mut self, within: bool) {
+        match within {
+            true => self.in_vain += 1,
+            false => self.cut_off += 1,
+        }
+    }
+}
+
 /// A graph with so many events has at least so many preemptions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AtLeast {
@@ -30,10 +56,47 @@ pub(super) struct AtLeast {
 
 impl<C: Model> Level<C> {
     /// Whether the graph may lead to executions with at most `bound` preemptions, if the program has so many
-    /// threads.
-    pub(super) fn may_stay_within(&mut self, bound: u32, threads: usize) -> bool {
+    /// threads. False only if it certainly may not; how much is spent on finding out depends on what
+    /// that brought so far.
+    pub(super) fn may_stay_within(
+        &mut self,
+        bound: u32,
+        threads: usize,
+        checks: &mut Checks,
+    ) -> bool {
+        if !checks.pay() {
+            return true;
+        }
         self.line.extend(&self.graph, &self.model);
-        self.line.is_within(bound) || self.preemptions_within(bound + self.slack(threads))
+        if self.line.is_within(bound) {
+            return true;
+        }
+        let budget = bound + self.slack(threads);
+        let within = match self.is_known_within(budget) {
+            Some(within) => within,
+            None => self.is_shown_within(budget, checks),
+        };
+        checks.count(within);
+        within
+    }
+
+    fn is_shown_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+        let mut linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
+        let preemptions = linear.at_least();
+        let events = self.graph.len();
+        self.at_least.push(AtLeast {
+            events,
+            preemptions,
+        });
+        if preemptions > budget {
+            return false;
+        }
+        checks.in_vain += SEARCH;
+        let found = linear.search(&self.model, budget);
+        if let Some((cost, order)) = found {
+            self.line.replace(order, cost);
+        }
+        found.is_some()
     }
 
     /// By how much the graph may exceed a bound, if the program has so many threads.
@@ -58,32 +121,31 @@ impl<C: Model> Level<C> {
     /// Whether the graph has a linearisation with at most `budget` preemptions.
     pub(super) fn preemptions_within(&mut self, budget: u32) -> bool {
         self.line.extend(&self.graph, &self.model);
+        if let Some(within) = self.is_known_within(budget) {
+            return within;
+        }
+        let mut linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
+        match linear.search(&self.model, budget) {
+            Some((cost, order)) => {
+                self.line.replace(order, cost);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether the graph has a linearisation with at most `budget` preemptions, if that shows without a search.
+    fn is_known_within(&mut self, budget: u32) -> Option<bool> {
         if self.line.is_within(budget) {
-            return true;
+            return Some(true);
         }
         let known = self.at_least.last();
         if known.is_some_and(|known| known.preemptions > budget) {
-            return false;
+            return Some(false);
         }
         let ends = &mut self.scratch.ends;
-        if self.line.counts_within(&self.graph, ends, budget) {
-            return true;
-        }
-        let mut linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
-        let at_least = linear.at_least();
-        let preemptions = match linear.search(budget) {
-            Some((cost, order)) => {
-                self.line.replace(order, cost);
-                return true;
-            }
-            None => at_least.max(budget + 1),
-        };
-        let events = self.graph.len();
-        self.at_least.push(AtLeast {
-            events,
-            preemptions,
-        });
-        false
+        let within = self.line.counts_within(&self.graph, ends, budget);
+        within.then_some(true)
     }
 
     /// Only the first `events` events remain.

@@ -100,6 +100,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     self.observer.complete(&level.graph);
                 } else {
                     self.counts.over_bound += 1;
+                    self.checks.ended += 1;
                     self.observer.over_bound(&level.graph);
                 }
                 if let Some(failure) = self.machine.leftover() {

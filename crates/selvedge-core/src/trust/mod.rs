@@ -36,7 +36,7 @@ use crate::linear::search::Scratch;
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
-use bound::AtLeast;
+use bound::{AtLeast, Checks};
 use branch::{Branch, Place, ReadBranch, WriteBranch};
 
 /// What a search is to do.
@@ -48,7 +48,7 @@ pub struct Settings {
     pub preemptions: Option<u32>,
 }
 
-/// Searches every execution of `machine` that is consistent with the model `C`.
+/// Checks every execution of `machine` that is consistent with the model `C`.
 pub fn search<C: Model, M: Machine>(
     machine: &mut M,
     settings: Settings,
@@ -67,6 +67,8 @@ pub fn search<C: Model, M: Machine>(
         unrolled: false,
         hopeless: false,
         pruned_at: None,
+        checks: Checks::default(),
+        extended: None,
     };
     let ending = search.run_until_threads_are_known();
     Report {
@@ -97,6 +99,10 @@ struct Search<'a, C, M, O> {
     /// How many threads the program was thought to have when a graph was first given up for its
     /// preemptions: the slack depends on it.
     pruned_at: Option<usize>,
+    checks: Checks,
+    /// The thread that the graph was last extended by since the bound was checked. As long as that one goes on,
+    /// or a new one begins, nothing is left and no preemption added.
+    extended: Option<ThreadId>,
 }
 
 #[derive(Default)]
@@ -179,7 +185,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Adds events in step with the machine until the execution ends.
     fn grow(&mut self) -> ControlFlow<Ending, Grown> {
         loop {
-            if self.hopeless || !self.within_bound() {
+            if self.hopeless {
                 return ControlFlow::Continue(Grown::Dropped);
             }
             if let Some(thread) = self.half.take() {
@@ -192,6 +198,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let Some((thread, op)) = self.next() else {
                 return ControlFlow::Continue(Grown::Ended);
             };
+            if !self.may_extend(thread) {
+                return ControlFlow::Continue(Grown::Dropped);
+            }
             match op {
                 Op::Load { at, .. } | Op::Update { at, .. } => self.add_read(thread, op, at)?,
                 Op::Store { at, value, .. } => {
@@ -351,6 +360,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn backtrack_to_child(&mut self) -> bool {
         self.half = None;
         self.hopeless = false;
+        self.extended = None;
         while let Some(mut choice) = self.level().choices.pop() {
             self.level().undo(choice.events);
             if !self.apply_next(&mut choice.branch) {

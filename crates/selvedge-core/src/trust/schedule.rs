@@ -18,12 +18,22 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         }
         let threads = self.machine.threads();
-        let within = self.level().may_stay_within(bound, threads);
+        let level = &mut self.levels[self.depth];
+        let within = level.may_stay_within(bound, threads, &mut self.checks);
         if !within {
             self.pruned_at.get_or_insert(threads);
             self.counts.bound_blocked += 1;
         }
         within
+    }
+
+    /// The same for a graph that was within it before it was extended, and goes on with `thread`.
+    pub(super) fn may_extend(&mut self, thread: ThreadId) -> bool {
+        if self.settings.preemptions.is_none() {
+            return true;
+        }
+        let same = self.extended.replace(thread) == Some(thread);
+        same || self.graph().thread(thread).is_empty() || self.within_bound()
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes
