@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::compile::Program;
+
 const EXIT_STATUS: &str = "\
 Exit status:
   0  verified: no execution fails
@@ -23,6 +25,20 @@ Examples:
   selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
   selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
   selvedge replay bug.json                     and run it again";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  selvedge compare queue.c                                 what each complete algorithm costs
+  selvedge compare queue.c --preemptions 2 --timeout 60    bounded ones beside unbounded ones
+  selvedge compare queue.c --algorithms trust,source-dpor  these two
+  selvedge compare bug.c --keep-going                      the whole search, not up to the first bug
+
+Exit status:
+  0  an algorithm that leaves nothing out explored everything: no execution fails
+  1  a bug was found, by at least one of them
+  2  the request was wrong
+  3  no bug was found, and no algorithm that leaves nothing out came to its end
+  4  an internal error; also if the algorithms contradict each other";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -45,6 +61,22 @@ pub(crate) enum Command {
     /// Check a program under every thread schedule that matters
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(Box<Verify>),
+    /// Run several algorithms on one program and tell what each of them costs
+    // Most of them are sequentially consistent only, so that is where they are compared.
+    #[command(
+        after_help = COMPARE_EXAMPLES,
+        mut_arg("model", |arg| arg.help("Memory model [default: sc]")),
+        mut_arg("algorithm", |arg| arg.hide(true)),
+        mut_arg("equivalence", |arg| arg.hide(true)),
+        mut_arg("trace_out", |arg| arg.hide(true)),
+        mut_arg("no_advice", |arg| arg.hide(true)),
+        mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
+        mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
+        mut_arg("preemptions", |arg| {
+            arg.help("Only executions with at most K preemptions, for the algorithms that take a bound")
+        })
+    )]
+    Compare(Box<Compare>),
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
@@ -59,6 +91,22 @@ pub(crate) enum Command {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// The algorithms, with commas between them; `all` for each one that can be asked for [default: those
+    /// that leave nothing out]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Search"
+    )]
+    pub(crate) algorithms: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) verify: Verify,
+}
+
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Verify {
     /// C and C++ source files of the program
     #[arg(value_name = "FILE", required = true)]
@@ -85,6 +133,18 @@ pub(crate) struct Verify {
     /// Write the failing schedule to FILE, for `selvedge replay`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace_out: Option<PathBuf>,
+}
+
+impl Verify {
+    /// The program that is asked about.
+    pub(crate) fn program(&self) -> Program {
+        Program {
+            directory: None,
+            files: self.files.clone(),
+            flags: self.flags.clone(),
+            compiler: self.cc.clone(),
+        }
+    }
 }
 
 /// What is searched, and how far.

@@ -13,8 +13,8 @@ pub(crate) enum Explorer {
     Trust(Model),
     /// Execution graphs, one for each class of program order and reads-from.
     Tracer(Model),
-    /// Interleavings, sequentially consistent; an engine by name.
-    Interleaving(String),
+    /// Interleavings, sequentially consistent.
+    Interleaving(Engine),
 }
 
 impl Explorer {
@@ -58,14 +58,54 @@ impl Explorer {
         Ok(explorer)
     }
 
+    /// Whether a bound on preemptions goes with it.
+    pub(crate) fn takes_bound(&self) -> bool {
+        match self {
+            Explorer::Trust(model) => *model == Model::Sc,
+            Explorer::Tracer(_) => false,
+            Explorer::Interleaving(engine) => engine.bounded(),
+        }
+    }
+
+    /// Whether it leaves nothing out, within its bound if it has one.
+    pub(crate) fn is_complete(&self) -> bool {
+        match self {
+            Explorer::Trust(_) | Explorer::Tracer(_) => true,
+            Explorer::Interleaving(engine) => engine.complete(),
+        }
+    }
+
+    /// Whether it visits no execution twice.
+    pub(crate) fn visits_once(&self) -> bool {
+        match self {
+            Explorer::Trust(_) | Explorer::Tracer(_) => true,
+            Explorer::Interleaving(engine) => engine.visits_once(),
+        }
+    }
+
+    /// Which executions it takes for the same.
+    pub(crate) fn equivalence(&self) -> Equivalence {
+        Explorer::equivalence_of(self.name())
+    }
+
+    /// Which executions the explorer of this name takes for the same.
+    pub(crate) fn equivalence_of(name: &str) -> Equivalence {
+        match name {
+            "tracer" => Equivalence::ReadsFrom,
+            _ => Equivalence::Mazurkiewicz,
+        }
+    }
+
+    /// The names of all of them.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        let engines = Engine::ALL.into_iter().map(Engine::name);
+        ["trust", "tracer"].into_iter().chain(engines)
+    }
+
     /// Bounds go with some explorers only, and some need one.
     fn check_bound(&self, bounded: bool) -> Result<(), Problem> {
         let name = self.name();
-        let takes_bound = match self {
-            Explorer::Trust(model) => *model == Model::Sc,
-            Explorer::Tracer(_) => false,
-            Explorer::Interleaving(name) => engine(name).is_some_and(Engine::bounded),
-        };
+        let takes_bound = self.takes_bound();
         let needs_bound = takes_bound && matches!(self, Explorer::Interleaving(_));
         match bounded {
             false if needs_bound => Err(Problem::request(format!(
@@ -81,7 +121,8 @@ impl Explorer {
         }
     }
 
-    fn named(model: Model, search: &Search) -> Result<Explorer, Problem> {
+    /// The explorer that goes by the name asked for, with nothing else considered.
+    pub(crate) fn named(model: Model, search: &Search) -> Result<Explorer, Problem> {
         let default = match search.equivalence {
             Equivalence::Mazurkiewicz => "trust",
             Equivalence::ReadsFrom => "tracer",
@@ -115,17 +156,19 @@ impl Explorer {
                 fits(Equivalence::ReadsFrom, &[Model::Sc, Model::Ra])?;
                 Ok(Explorer::Tracer(model))
             }
-            _ if engine(name).is_some() => {
-                fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
-                Ok(Explorer::Interleaving(name.to_owned()))
-            }
-            _ => {
-                let engines = Engine::ALL.map(Engine::name).join(", ");
-                Err(
-                    Problem::request(format!("there is no algorithm named {name}"))
-                        .help(format!("available now: trust, tracer, {engines}")),
-                )
-            }
+            _ => match name.parse() {
+                Ok(engine) => {
+                    fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
+                    Ok(Explorer::Interleaving(engine))
+                }
+                Err(_) => {
+                    let all: Vec<&str> = Explorer::names().collect();
+                    Err(
+                        Problem::request(format!("there is no algorithm named {name}"))
+                            .help(format!("available now: {}", all.join(", "))),
+                    )
+                }
+            },
         }
     }
 
@@ -138,16 +181,11 @@ impl Explorer {
     }
 
     /// The name that the user knows it by.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Explorer::Trust(_) => "trust",
             Explorer::Tracer(_) => "tracer",
-            Explorer::Interleaving(name) => name,
+            Explorer::Interleaving(engine) => engine.name(),
         }
     }
-}
-
-/// The interleaving engine of this name.
-pub(crate) fn engine(name: &str) -> Option<Engine> {
-    name.parse().ok()
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod compare;
 mod compile;
 mod describe;
 mod explorer;
@@ -30,6 +31,10 @@ fn main() -> ExitCode {
         Command::Verify(verify) => {
             interrupt::install();
             verify::run(&verify)
+        }
+        Command::Compare(compare) => {
+            interrupt::install();
+            compare::run(&compare)
         }
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),

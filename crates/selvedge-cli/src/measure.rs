@@ -2,7 +2,7 @@
 //! made of this.
 
 use crate::args;
-use crate::compile::{self, Program};
+use crate::compile;
 use crate::problem::{Problem, Status};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{Reply, Request, Task};
@@ -10,13 +10,7 @@ use crate::worker::supervise::{self, Output};
 
 /// Measures a program and prints what came of it.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    let program = Program {
-        directory: None,
-        files: verify.files.clone(),
-        flags: verify.flags.clone(),
-        compiler: verify.cc.clone(),
-    };
-    let build = compile::build(&program)?;
+    let build = compile::build(&verify.program())?;
     let request = Request {
         library: build.library.clone(),
         counters: build.scratch().join("counters"),
@@ -24,12 +18,8 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         show_output: false,
         task: Task::Measure,
     };
-    let limits = Limits {
-        timeout: None,
-        executions: None,
-    };
     let mut measured = None;
-    supervise::run(&request, limits, Output::Diverted, |reply| {
+    supervise::run(&request, Limits::default(), Output::Diverted, |reply| {
         if let Reply::Measured(result) = reply {
             measured = Some(result);
         }

@@ -6,7 +6,7 @@ use selvedge_core::words;
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
 use crate::args::{self, Format};
-use crate::compile::{self, Build, Program};
+use crate::compile::{self, Build};
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json};
@@ -20,17 +20,13 @@ use crate::worker::supervise::{self, Cause, End, Output, Watch};
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
-    let program = Program {
-        directory: None,
-        files: verify.files.clone(),
-        flags: verify.flags.clone(),
-        compiler: verify.cc.clone(),
-    };
+    let program = verify.program();
     let build = compile::build(&program)?;
     let search = Search {
         verify,
         build: &build,
         explorer: &explorer,
+        label: None,
     };
     let found = search.run()?;
     let mut report = found.report(&explorer, &verify.search, &verify.machine);
@@ -48,21 +44,28 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     Ok(report.verdict.into())
 }
 
-struct Search<'a> {
-    verify: &'a args::Verify,
-    build: &'a Build,
-    explorer: &'a Explorer,
+/// A search of a program that is built.
+pub(crate) struct Search<'a> {
+    /// The request.
+    pub(crate) verify: &'a args::Verify,
+    /// The program.
+    pub(crate) build: &'a Build,
+    /// Who explores it.
+    pub(crate) explorer: &'a Explorer,
+    /// What the line that shows progress begins with.
+    pub(crate) label: Option<&'static str>,
 }
 
 /// What a search came to.
-struct Found {
+pub(crate) struct Found {
     bugs: Vec<FoundBug>,
     searched: Option<Searched>,
     watch: Watch,
 }
 
 impl Search<'_> {
-    fn run(&self) -> Result<Found, Problem> {
+    /// Runs it to its end, and every bug's schedule once more.
+    pub(crate) fn run(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
         let watch = self.worker(self.search(None), |reply| match reply {
             Reply::Bug(bug) => bugs.push(*bug),
@@ -167,6 +170,7 @@ impl Search<'_> {
         let limits = Limits {
             timeout: search.timeout,
             executions: search.max_executions,
+            label: self.label,
         };
         supervise::run(&request, limits, Output::Diverted, listen)
     }
@@ -189,7 +193,22 @@ impl Search<'_> {
 }
 
 impl Found {
-    fn report(
+    /// The first bug was found in the execution with this number, of all that ended in any way.
+    pub(crate) fn first_bug(&self) -> Option<u64> {
+        // A program that ends its own process does so in the last run.
+        let dead = || (!self.bugs.is_empty()).then_some(self.watch.runs);
+        let told = self.searched.as_ref().and_then(|end| end.first_bug);
+        told.or_else(dead)
+    }
+
+    /// The most memory that the search had, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let told = self.searched.as_ref().map_or(0, |end| end.memory);
+        told.max(self.watch.memory)
+    }
+
+    /// What there is to tell about it.
+    pub(crate) fn report(
         &self,
         explorer: &Explorer,
         search: &args::Search,

@@ -1,10 +1,10 @@
 //! Running an explorer on the program, and telling what it finds.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use selvedge_core::dpor::{self, Engine};
+use selvedge_core::dpor;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
@@ -13,10 +13,11 @@ use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
 
 use super::journal::Watched;
+use super::measure::memory;
 use super::protocol::{Bound, Counters, FoundBug, Reply, Search, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
-use crate::explorer::{Explorer, engine};
+use crate::explorer::Explorer;
 
 /// A loop that goes round more often than this is worth a warning.
 const HOT_LOOP: u32 = 1000;
@@ -36,6 +37,7 @@ impl<'a> Exploration<'a> {
             self.journal(machine, from);
         }
         let known = RefCell::new(Vec::new());
+        let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let mut bound = match self.search.bound {
             Bound::None => None,
             Bound::Preemptions(bound) => Some(bound),
@@ -45,6 +47,9 @@ impl<'a> Exploration<'a> {
             let mut observer = Watcher {
                 exploration: self,
                 known: &known,
+                ended: &ended,
+                before: ended.get(),
+                first_bug: &first_bug,
                 limited: false,
             };
             let report = self.search(machine, bound, &mut observer);
@@ -56,7 +61,10 @@ impl<'a> Exploration<'a> {
                 _ => break (report, limited),
             }
         };
-        self.summarise(report, limited, bound, machine)
+        Searched {
+            first_bug: first_bug.get(),
+            ..self.summarise(report, limited, bound, machine)
+        }
     }
 
     /// One search.
@@ -86,10 +94,7 @@ impl<'a> Exploration<'a> {
                 tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
             }
             Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
-            Explorer::Interleaving(name) => {
-                let engine = engine(name).unwrap_or(Engine::OptimalDpor);
-                dpor::search(machine, engine, settings, observer).0
-            }
+            Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
         }
     }
 
@@ -132,6 +137,8 @@ impl<'a> Exploration<'a> {
             unrolled: report.unrolled,
             limited,
             hot_loop: hot.map(|(site, rounds)| (place(site), rounds)),
+            first_bug: None,
+            memory: memory("VmHWM:"),
         }
     }
 }
@@ -151,12 +158,20 @@ struct Watcher<'a> {
     exploration: &'a Exploration<'a>,
     /// What was reported already, under a smaller bound.
     known: &'a RefCell<Vec<(selvedge_core::FailureKind, selvedge_core::Site)>>,
+    /// How many executions have ended, also under smaller bounds.
+    ended: &'a Cell<u64>,
+    /// How many of them under smaller bounds.
+    before: u64,
+    /// In the how manieth execution the first bug was found.
+    first_bug: &'a Cell<Option<u64>>,
     /// Whether the limit on executions was passed.
     limited: bool,
 }
 
 impl Observer<Watched<'_>> for Watcher<'_> {
     fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
+        let number = self.first_bug.get().unwrap_or(self.ended.get() + 1);
+        self.first_bug.set(Some(number));
         let key = (bug.failure.kind, bug.failure.site);
         let iterative = self.exploration.search.bound == Bound::Iterative;
         if iterative && self.known.borrow().contains(&key) {
@@ -175,6 +190,10 @@ impl Observer<Watched<'_>> for Watcher<'_> {
         })));
     }
 
+    fn restart(&mut self) {
+        self.before = self.ended.get();
+    }
+
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
         let Exploration {
             counters, search, ..
@@ -184,6 +203,7 @@ impl Observer<Watched<'_>> for Watcher<'_> {
             .store(counts.executions, Ordering::Relaxed);
         counters.blocked().store(counts.blocked, Ordering::Relaxed);
         let all = counts.executions + counts.blocked + counts.over_bound + counts.bound_blocked;
+        self.ended.set(self.before + all);
         self.limited = search.max_executions.is_some_and(|limit| all > limit);
         if self.limited || counters.stop().load(Ordering::Relaxed) != 0 {
             return ControlFlow::Break(());

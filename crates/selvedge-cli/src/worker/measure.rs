@@ -76,7 +76,7 @@ fn processor_time() -> Duration {
 }
 
 /// A line of this process's status, in bytes; zero if it cannot be read.
-fn memory(line: &str) -> u64 {
+pub(super) fn memory(line: &str) -> u64 {
     let find = || -> Option<u64> {
         let status = fs::read_to_string("/proc/self/status").ok()?;
         let found = status.lines().find(|text| text.starts_with(line))?;

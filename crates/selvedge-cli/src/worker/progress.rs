@@ -16,6 +16,8 @@ pub(crate) struct Limits {
     pub(crate) timeout: Option<Duration>,
     /// After how many executions it is stopped.
     pub(crate) executions: Option<u64>,
+    /// What the line that shows progress begins with: whose limits these are.
+    pub(crate) label: Option<&'static str>,
 }
 
 /// The line that shows progress.
@@ -66,8 +68,10 @@ fn line(counts: Counts, elapsed: Duration, limits: Limits) -> String {
     let seconds = elapsed.as_secs_f64();
     let all = counts.executions + counts.blocked;
     let rate = all as f64 / seconds;
+    let label = limits.label.map(|label| format!("{label}: "));
     let mut line = format!(
-        "{} executions, {} blocked, {} per second, {}",
+        "{}{} executions, {} blocked, {} per second, {}",
+        label.unwrap_or_default(),
         HumanCount(counts.executions),
         HumanCount(counts.blocked),
         HumanCount(rate as u64),
@@ -117,6 +121,7 @@ mod tests {
         let limits = Limits {
             timeout: timeout.map(Duration::from_secs),
             executions,
+            label: None,
         };
         line(COUNTS, Duration::from_secs(10), limits)
     }

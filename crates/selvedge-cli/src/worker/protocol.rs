@@ -133,6 +133,10 @@ pub(crate) struct Searched {
     pub(crate) limited: bool,
     /// The loop that went round most often, if that was often: where, and how often.
     pub(crate) hot_loop: Option<(report::Place, u32)>,
+    /// The first bug was found in the execution with this number, of all that ended in any way.
+    pub(crate) first_bug: Option<u64>,
+    /// The most memory that the worker had, in bytes.
+    pub(crate) memory: u64,
 }
 
 /// What a search costs, and what the program costs without it.

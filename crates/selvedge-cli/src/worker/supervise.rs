@@ -65,6 +65,8 @@ pub(crate) struct Watch {
     pub(crate) runs: u64,
     /// How long it took.
     pub(crate) elapsed: Duration,
+    /// The most memory that it was seen to have, in bytes.
+    pub(crate) memory: u64,
 }
 
 /// Where the program's own standard output goes.
@@ -126,6 +128,7 @@ pub(crate) fn run(
         counts: counters.counts(),
         runs,
         elapsed,
+        memory: guard.largest,
     })
 }
 
@@ -197,6 +200,8 @@ struct Guard {
     limits: Limits,
     patience: Duration,
     memory: u64,
+    /// The most memory seen.
+    largest: u64,
     pid: u32,
     cause: Option<Cause>,
     /// When it was told to stop.
@@ -215,6 +220,7 @@ impl Guard {
             limits,
             patience,
             memory,
+            largest: 0,
             pid,
             cause,
             told,
@@ -233,6 +239,7 @@ impl Guard {
         if steps != self.steps.0 {
             self.steps = (steps, now);
         }
+        self.largest = self.largest.max(resident(self.pid).unwrap_or(0));
         let cause = if interrupt::requests() > 0 {
             Some(Cause::Interrupted)
         } else if self
@@ -241,7 +248,7 @@ impl Guard {
             .is_some_and(|limit| now - self.start >= limit)
         {
             Some(Cause::Timeout)
-        } else if resident(self.pid).is_some_and(|bytes| bytes > self.memory) {
+        } else if self.largest > self.memory {
             self.cause = Some(Cause::Memory(self.memory));
             return Verdict::Kill;
         } else if now - self.steps.1 > self.patience {

@@ -1,0 +1,178 @@
+//! `selvedge compare`: what each of several algorithms makes of one program.
+
+mod agree;
+mod table;
+
+use serde::Serialize;
+
+use crate::args::{self, Equivalence, Format, Model};
+use crate::compile;
+use crate::explorer::Explorer;
+use crate::interrupt;
+use crate::problem::{Problem, Status};
+use crate::report::{Report, SCHEMA, Verdict, json};
+use crate::verify::Search;
+use table::Table;
+
+/// What the comparison came to; the names are part of what `--format json` prints.
+#[derive(Debug, Serialize)]
+struct Comparison {
+    schema: u32,
+    /// What they say of the program, all together.
+    verdict: Verdict,
+    model: Model,
+    /// Whether nothing below contradicts anything else below.
+    agree: bool,
+    contradictions: Vec<String>,
+    /// Algorithms that came to no result because of a fault of Selvedge.
+    failed: Vec<&'static str>,
+    runs: Vec<Run>,
+}
+
+/// One algorithm's search.
+#[derive(Debug, Serialize)]
+struct Run {
+    #[serde(skip)]
+    explorer: Explorer,
+    #[serde(flatten)]
+    report: Report,
+    /// The most memory it had, in bytes.
+    memory: u64,
+    /// It met its first bug in the execution with this number, of all that ended in any way.
+    first_bug_after: Option<u64>,
+}
+
+/// Runs the algorithms one after the other and tells how that went.
+pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
+    let searches = searches(compare)?;
+    let build = compile::build(&compare.verify.program())?;
+    let (mut runs, mut failed) = (Vec::new(), Vec::new());
+    let table = match compare.verify.format {
+        Format::Human => Some(Table::new(&searches)),
+        Format::Json => None,
+    };
+    for (verify, explorer) in searches {
+        if interrupt::requests() > 0 {
+            break;
+        }
+        let search = Search {
+            verify: &verify,
+            build: &build,
+            explorer: &explorer,
+            label: Some(explorer.name()),
+        };
+        let found = match search.run() {
+            Ok(found) => found,
+            Err(problem) if problem.status == Status::Internal => {
+                problem.note(format!("in {}", explorer.name())).print();
+                failed.push(explorer.name());
+                continue;
+            }
+            Err(problem) => return Err(problem),
+        };
+        let run = Run {
+            report: found.report(&explorer, &verify.search, &verify.machine),
+            memory: found.memory(),
+            first_bug_after: found.first_bug(),
+            explorer,
+        };
+        if let Some(table) = &table {
+            table.print(&run);
+        }
+        runs.push(run);
+    }
+    let contradictions = agree::contradictions(&runs);
+    let comparison = Comparison {
+        schema: SCHEMA,
+        verdict: verdict(&runs),
+        model: model(&compare.verify),
+        agree: contradictions.is_empty(),
+        contradictions,
+        failed,
+        runs,
+    };
+    match &table {
+        Some(table) => table.finish(&comparison),
+        None => json::print(&comparison)?,
+    }
+    Ok(match comparison.agree && comparison.failed.is_empty() {
+        true => comparison.verdict.into(),
+        false => Status::Internal,
+    })
+}
+
+/// One bug is enough, and so is one algorithm that explored everything. Those that leave something
+/// out are never said to have verified anything.
+fn verdict(runs: &[Run]) -> Verdict {
+    let says = |verdict| runs.iter().any(|run| run.report.verdict == verdict);
+    [Verdict::Bug, Verdict::Verified]
+        .into_iter()
+        .find(|&verdict| says(verdict))
+        .unwrap_or(Verdict::Incomplete)
+}
+
+/// The request that each algorithm is to serve: those that were named, else those that leave nothing
+/// out and go with the model.
+fn searches(compare: &args::Compare) -> Result<Vec<(args::Verify, Explorer)>, Problem> {
+    refuse(&compare.verify)?;
+    let of = |name: &str| search(&compare.verify, name);
+    let named = &compare.algorithms;
+    let all = named.iter().any(|name| name == "all");
+    if !named.is_empty() && !all {
+        let mut names: Vec<&str> = Vec::new();
+        for name in named {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        return names.into_iter().map(of).collect();
+    }
+    let fitting = |name: &'static str| {
+        let search = of(name);
+        search.ok().filter(|(_, who)| all || who.is_complete())
+    };
+    let found: Vec<_> = Explorer::names().filter_map(fitting).collect();
+    match found.is_empty() {
+        // What keeps all of them from running keeps the first one.
+        true => of("trust").map(|one| vec![one]),
+        false => Ok(found),
+    }
+}
+
+/// The model that all of them explore: unless told otherwise, the one that most of them know.
+fn model(request: &args::Verify) -> Model {
+    request.search.model.unwrap_or(Model::Sc)
+}
+
+/// What `name` is to do: the same as all others, without the bound if it takes none.
+fn search(request: &args::Verify, name: &str) -> Result<(args::Verify, Explorer), Problem> {
+    let mut verify = request.clone();
+    let search = &mut verify.search;
+    search.algorithm = Some(name.to_owned());
+    search.equivalence = Explorer::equivalence_of(name);
+    search.no_advice = true;
+    search.model = Some(model(request));
+    let explorer = Explorer::named(model(request), search)?;
+    if !explorer.takes_bound() {
+        (search.preemptions, search.iterative) = (None, false);
+    }
+    Explorer::choose(search, &verify.machine)?;
+    Ok((verify, explorer))
+}
+
+/// Options of `verify` that have no meaning here.
+fn refuse(verify: &args::Verify) -> Result<(), Problem> {
+    let wrong = |option: &str, help: &str| {
+        Err(Problem::request(format!("compare does not take {option}")).help(help.to_owned()))
+    };
+    if let Some(name) = &verify.search.algorithm {
+        return wrong("--algorithm", &format!("add --algorithms {name}"));
+    }
+    if verify.search.equivalence != Equivalence::Mazurkiewicz {
+        return wrong("--equivalence", "add --algorithms tracer,… ");
+    }
+    if verify.trace_out.is_some() {
+        return wrong("--trace-out", "selvedge verify writes traces");
+    }
+    Ok(())
+}
