@@ -123,21 +123,30 @@ pub enum Verdict {
 }
 
 impl Builder {
-    /// The defaults, changed by the environment.
+    /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
+    /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
+    /// `SELVEDGE_MAX_DURATION` (in seconds) and `SELVEDGE_LOG`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is not understood.
     pub fn new() -> Builder {
+        let seconds = environment(&["SELVEDGE_MAX_DURATION", "LOOM_MAX_DURATION"]);
         Builder {
             max_threads: usize::MAX,
-            max_branches: 10_000,
-            max_permutations: None,
-            max_duration: None,
-            preemption_bound: None,
+            // loom counts otherwise, so that its limit would often be too low.
+            max_branches: environment(&["SELVEDGE_MAX_BRANCHES"]).unwrap_or(10_000),
+            max_permutations: environment(&["SELVEDGE_MAX_EXECUTIONS", "LOOM_MAX_PERMUTATIONS"]),
+            max_duration: seconds.map(Duration::from_secs),
+            preemption_bound: environment(&["SELVEDGE_MAX_PREEMPTIONS", "LOOM_MAX_PREEMPTIONS"]),
             checkpoint_file: None,
             checkpoint_interval: 20_000,
             expect_explicit_explore: false,
             location: false,
-            log: false,
-            model: MemoryModel::default(),
-            equivalence: Equivalence::default(),
+            log: std::env::var_os("SELVEDGE_LOG").is_some(),
+            model: environment(&["SELVEDGE_MODEL"]).unwrap_or_default(),
+            equivalence: environment(&["SELVEDGE_EQUIVALENCE"]).unwrap_or_default(),
             check_leaks: true,
         }
     }
@@ -177,6 +186,13 @@ impl Builder {
             check_leaks: self.check_leaks,
             replaying: false,
         };
+        if self.equivalence == Equivalence::ReadsFrom {
+            let models = [MemoryModel::Sc, MemoryModel::Ra];
+            assert!(
+                models.contains(&self.model) && self.preemption_bound.is_none(),
+                "the reads-from equivalence goes with the models sc and ra, and without a bound"
+            );
+        }
         let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {
             panic!("a model cannot be run inside of a model");
         };
@@ -209,6 +225,9 @@ impl Builder {
             (None, Ending::Refused(why)) => Verdict::Incomplete(why),
             (None, _) => Verdict::Verified,
         };
+        if self.log {
+            eprintln!("selvedge: {executions} executions, {blocked} blocked: {verdict:?}");
+        }
         Report {
             verdict,
             executions,
@@ -216,10 +235,16 @@ impl Builder {
         }
     }
 
+    fn bound(&self) -> Option<u32> {
+        let bound = self.preemption_bound?;
+        (self.model == MemoryModel::Sc).then(|| u32::try_from(bound).unwrap_or(u32::MAX))
+    }
+
     fn search(&self, machine: &mut RustMachine, watch: &mut Watch) -> Found {
         let settings = Settings {
             keep_going: false,
-            preemptions: self.preemption_bound.map(|bound| bound as u32),
+            // Where a bound is not to be had, all executions include those within it.
+            preemptions: self.bound(),
         };
         match (self.equivalence, self.model) {
             (Equivalence::Mazurkiewicz, MemoryModel::Sc) => {
@@ -238,6 +263,32 @@ impl Builder {
                 tracer::search::<SaturatedRa, _>(machine, false, watch)
             }
             (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
+        }
+    }
+}
+
+/// The value of the first of these variables that is set.
+fn environment<T: FromStr>(names: &[&str]) -> Option<T> {
+    let name = names.iter().find(|name| std::env::var_os(name).is_some())?;
+    let value = std::env::var(name)
+        .ok()
+        .and_then(|value| value.parse().ok());
+    match value {
+        Some(value) => Some(value),
+        None => panic!("{name} has a value that is not understood"),
+    }
+}
+
+impl FromStr for Equivalence {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Equivalence, String> {
+        match name {
+            "mazurkiewicz" => Ok(Equivalence::Mazurkiewicz),
+            "reads-from" => Ok(Equivalence::ReadsFrom),
+            _ => Err(format!(
+                "there is no equivalence `{name}`, only mazurkiewicz and reads-from"
+            )),
         }
     }
 }

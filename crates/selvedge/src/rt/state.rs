@@ -212,13 +212,17 @@ impl State {
                  come to an end by itself, or a limit (max_branches, SELVEDGE_MAX_BRANCHES) that is too low"
             ));
         }
-        if !matches!(op, Op::Load { .. } | Op::Update { .. }) || self.limits.replaying {
+        if self.limits.replaying {
             return;
         }
-        if let Some(before) = thread.spin.heap
+        // What others did to the heap while the thread was stopped is not its own doing.
+        if let Some(before) = thread.spin.heap.take()
             && self.memory.fingerprint() != before
         {
             self.threads[running].spin.effect();
+        }
+        if !matches!(op, Op::Load { .. } | Op::Update { .. }) {
+            return;
         }
         let thread = &mut self.threads[running];
         let stack = &thread.stack;
@@ -252,7 +256,10 @@ impl State {
             Op::Load { at, .. } => (at, None),
             Op::Store { at, value, .. } => (at, Some(value)),
             Op::Update { at, .. } => (at, outcome.wrote),
-            Op::Fence { .. } => return true,
+            Op::Fence { .. } => {
+                self.watch_heap(thread);
+                return true;
+            }
             Op::Join { child } => {
                 self.joined(child.index());
                 self.current().spin.effect();
@@ -265,9 +272,8 @@ impl State {
         };
         if wrote.is_some() {
             known.spin.effect();
-        } else if known.spin.watching() {
-            known.spin.heap = Some(self.memory.fingerprint());
         }
+        self.watch_heap(thread);
         let mut access = self.access(site);
         access.epoch = access.epoch.wrapping_sub(1);
         let view = View {
@@ -288,6 +294,13 @@ impl State {
         let failure = self.race(message, site, &other, kind);
         self.fail(failure);
         false
+    }
+
+    /// Notes what the heap is before `thread` goes on, if that matters.
+    fn watch_heap(&mut self, thread: usize) {
+        if self.threads[thread].spin.watching() {
+            self.threads[thread].spin.heap = Some(self.memory.fingerprint());
+        }
     }
 
     /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would have to wait.
