@@ -1,0 +1,163 @@
+//! The loom tests that crates of the registry ship, unchanged, with `loom` in their manifests replaced by this crate.
+//!
+//! Builds everything anew with `--cfg loom`, so it is run only when asked for:
+//! `cargo test -p selvedge --test registry -- --ignored`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A crate and how its loom tests are run.
+struct Crate {
+    name: &'static str,
+    version: &'static str,
+    arguments: &'static [&'static str],
+    /// As its own continuous integration does it, where it does not run everything.
+    environment: &'static [(&'static str, &'static str)],
+    /// How many tests there must be.
+    tests: usize,
+}
+
+const CRATES: [Crate; 4] = [
+    Crate {
+        name: "concurrent-queue",
+        version: "2.5.0",
+        arguments: &["--features", "loom", "--test", "loom"],
+        environment: &[("LOOM_MAX_PREEMPTIONS", "2"), ("SELVEDGE_MODEL", "sc")],
+        tests: 2,
+    },
+    Crate {
+        name: "event-listener",
+        version: "5.4.2",
+        arguments: &["--features", "loom", "--test", "loom"],
+        environment: &[],
+        tests: 9,
+    },
+    Crate {
+        name: "parking",
+        version: "2.2.1",
+        arguments: &["--features", "loom", "--test", "loom"],
+        environment: &[],
+        tests: 2,
+    },
+    Crate {
+        name: "bytes",
+        version: "1.12.1",
+        arguments: &["--lib", "fuzz"],
+        environment: &[],
+        tests: 2,
+    },
+];
+
+fn cargo(directory: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(directory);
+    command.env("RUSTFLAGS", "--cfg loom --cap-lints allow");
+    command.env("CARGO_TARGET_DIR", directory.join("target"));
+    command
+}
+
+/// Where cargo keeps the sources of all crates, having fetched them.
+fn fetch(directory: &Path) -> String {
+    let fetch = directory.join("fetch");
+    fs::create_dir_all(fetch.join("src")).unwrap();
+    fs::write(fetch.join("src/lib.rs"), "").unwrap();
+    let mut manifest = "[package]\nname = \"fetch\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\
+                        [workspace]\n[dependencies]\n"
+        .to_owned();
+    for known in &CRATES {
+        manifest.push_str(&format!("{} = \"={}\"\n", known.name, known.version));
+    }
+    fs::write(fetch.join("Cargo.toml"), manifest).unwrap();
+    let output = cargo(&fetch)
+        .args(["metadata", "--format-version", "1"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "the registry is out of reach");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The directory that the manifest of this crate is in.
+fn source(metadata: &str, known: &Crate) -> PathBuf {
+    let end = format!("{}-{}/Cargo.toml\"", known.name, known.version);
+    let end = metadata.find(&end).expect("it was fetched") + end.len() - "/Cargo.toml\"".len();
+    let begin = metadata[..end].rfind('"').unwrap() + 1;
+    PathBuf::from(&metadata[begin..end])
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+}
+
+/// Replaces the dependency on loom, and leaves out the benchmarks with the large crate that only they need.
+fn manifest(text: &str) -> String {
+    let library = env!("CARGO_MANIFEST_DIR");
+    let mut result = String::new();
+    let mut section = "";
+    for line in text.lines() {
+        if line.starts_with('[') {
+            section = line;
+        }
+        let loom = section.ends_with("dependencies.loom]");
+        if section == "[[bench]]" || section.ends_with("dependencies.criterion]") {
+            continue;
+        }
+        match line.starts_with("version") && loom {
+            true => result.push_str(&format!("package = \"selvedge\"\npath = \"{library}\"\n")),
+            false => result.push_str(&format!("{line}\n")),
+        }
+    }
+    result
+}
+
+#[test]
+#[ignore = "builds other crates, see above"]
+fn the_loom_tests_of_registry_crates_pass() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("registry");
+    let metadata = fetch(&directory);
+    let mut workspace =
+        "[workspace]\nresolver = \"2\"\nexclude = [\"fetch\"]\nmembers = [".to_owned();
+    let mut patch = "[patch.crates-io]\n".to_owned();
+    for known in &CRATES {
+        let here = directory.join(known.name);
+        copy(&source(&metadata, known), &here);
+        let _ = fs::remove_file(here.join("Cargo.lock"));
+        let text = fs::read_to_string(here.join("Cargo.toml")).unwrap();
+        fs::write(here.join("Cargo.toml"), manifest(&text)).unwrap();
+        workspace.push_str(&format!("\"{}\", ", known.name));
+        patch.push_str(&format!("{0} = {{ path = \"{0}\" }}\n", known.name));
+    }
+    let profile = "[profile.dev]\nopt-level = 1\ndebug = false\n";
+    fs::write(
+        directory.join("Cargo.toml"),
+        format!("{workspace}]\n{patch}{profile}"),
+    )
+    .unwrap();
+    for known in &CRATES {
+        let output = cargo(&directory)
+            .args(["test", "-p", known.name])
+            .args(known.arguments)
+            .envs(known.environment.iter().copied())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let passed = format!("test result: ok. {} passed", known.tests);
+        assert!(
+            output.status.success() && text.contains(&passed),
+            "{}\n{text}\n{}",
+            known.name,
+            String::from_utf8_lossy(&output.stderr)
+        );
+        println!("{}: {} tests", known.name, known.tests);
+    }
+}
