@@ -270,7 +270,12 @@ impl State {
                 return true;
             }
         };
-        if wrote.is_some() {
+        // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
+        let changes = match op {
+            Op::Update { .. } => wrote.is_some_and(|wrote| wrote != outcome.read),
+            _ => wrote.is_some(),
+        };
+        if changes {
             known.spin.effect();
         }
         self.watch_heap(thread);
