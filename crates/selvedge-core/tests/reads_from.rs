@@ -3,8 +3,10 @@
 use std::collections::HashSet;
 
 use selvedge_core::graph::Graph;
+use selvedge_core::model::{Model, ReleaseAcquire, SequentialConsistency};
 use selvedge_core::report::{Ending, Observer, Report};
 use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
+use selvedge_core::trust::{self, Settings};
 use selvedge_testkit::{
     Axioms, Execution, Flavour, Outcomes, Program, ScriptMachine, allowed, brute_force,
     random_program,
@@ -156,4 +158,38 @@ fn programs_with_objects_have_the_classes_of_brute_force_under_ra() {
 #[test]
 fn programs_with_loops_have_the_classes_of_brute_force_under_ra() {
     compare_ra(Flavour::Loops);
+}
+
+/// Never more executions than the graph search has, and exactly the classes of its graphs.
+fn compare_with_graphs<C: Consistency, G: Model>(flavour: Flavour) {
+    let (mut fewer, mut all) = (0, 0);
+    // Other programs than those that are compared with brute force.
+    for seed in PROGRAMS..PROGRAMS + 50 {
+        let program = random_program(seed, flavour);
+        let mut machine = ScriptMachine::new(program.clone());
+        let mut graphs = Collect::default();
+        let settings = Settings {
+            keep_going: true,
+            ..Settings::default()
+        };
+        let graph_report = trust::search::<G, _>(&mut machine, settings, &mut graphs);
+        let (seen, report) = explore::<C>(&program);
+        assert!(
+            report.counts.executions <= graph_report.counts.executions,
+            "{program:?}"
+        );
+        assert_eq!(seen.complete, graphs.complete, "{program:?}");
+        assert_eq!(seen.stuck, graphs.stuck, "{program:?}");
+        fewer += u32::from(report.counts.executions < graph_report.counts.executions);
+        all += 1;
+    }
+    println!("{flavour:?}: fewer executions in {fewer} of {all} programs");
+}
+
+#[test]
+fn there_are_never_more_executions_than_graphs() {
+    for flavour in Flavour::ALL {
+        compare_with_graphs::<SaturatedRa, ReleaseAcquire>(flavour);
+        compare_with_graphs::<SaturatedSc, SequentialConsistency>(flavour);
+    }
 }

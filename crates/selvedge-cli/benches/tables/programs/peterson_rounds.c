@@ -1,0 +1,22 @@
+/* Peterson's mutual exclusion for two threads, each of which enters once. */
+#include "rounds.h"
+
+static shared flag[2], turn, inside;
+
+static void *enter(void *arg)
+{
+    int me = (int)(intptr_t)arg, other = 1 - me;
+    flag[me] = 1;
+    turn = other;
+    WHILE (flag[other] == 1 && turn == other)
+        ;
+    inside = me;
+    flag[me] = 0;
+    return NULL;
+}
+
+int main(void)
+{
+    run(2, (void *(*const[])(void *)){enter, enter});
+    return 0;
+}
