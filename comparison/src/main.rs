@@ -60,8 +60,8 @@ fn selvedge(test: fn(), limit: Duration) -> Run {
     let begin = Instant::now();
     let report = builder.explore(test);
     let end = match report.verdict {
-        selvedge::model::Verdict::Verified if begin.elapsed() < limit => End::Complete,
-        selvedge::model::Verdict::Verified => End::OutOfTime,
+        selvedge::model::Verdict::Verified => End::Complete,
+        selvedge::model::Verdict::Stopped => End::OutOfTime,
         selvedge::model::Verdict::Failed(failure) => {
             eprintln!("{failure}");
             End::Failed

@@ -109,6 +109,8 @@ pub struct Report {
     pub executions: u64,
     /// Executions that ended blocked and count for nothing.
     pub blocked: u64,
+    /// Only executions with at most so many preemptions were asked for, and that was possible.
+    pub bound: Option<u32>,
 }
 
 /// The result of an exploration.
@@ -118,6 +120,8 @@ pub enum Verdict {
     Verified,
     /// An execution fails.
     Failed(Box<Failure>),
+    /// No execution fails so far, but a limit that was asked for ended the exploration.
+    Stopped,
     /// Something stands in the way of exploring all executions.
     Incomplete(String),
 }
@@ -125,7 +129,7 @@ pub enum Verdict {
 impl Builder {
     /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
     /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
-    /// `SELVEDGE_MAX_DURATION` (in seconds) and `SELVEDGE_LOG`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
     /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
@@ -169,6 +173,9 @@ impl Builder {
     {
         match self.explore(f).verdict {
             Verdict::Verified => {}
+            Verdict::Stopped => eprintln!(
+                "selvedge: this model was not explored completely: it was stopped by a limit that was asked for"
+            ),
             Verdict::Failed(failure) => panic!("{failure}"),
             Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
         }
@@ -201,6 +208,7 @@ impl Builder {
             until: self.max_duration.map(|duration| Instant::now() + duration),
             model: self.model,
             failure: None,
+            told: std::env::var_os("SELVEDGE_PROGRESS").map(|_| Instant::now()),
         };
         let found = loop {
             watch.failure = None;
@@ -223,6 +231,7 @@ impl Builder {
                  ({what})"
             )),
             (None, Ending::Refused(why)) => Verdict::Incomplete(why),
+            (None, Ending::Stopped) => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
         if self.log {
@@ -232,6 +241,7 @@ impl Builder {
             verdict,
             executions,
             blocked,
+            bound: self.bound(),
         }
     }
 
@@ -305,6 +315,8 @@ struct Watch {
     until: Option<Instant>,
     model: MemoryModel,
     failure: Option<Failure>,
+    /// When it last told how far it is, if it is to do so.
+    told: Option<Instant>,
 }
 
 impl Observer<RustMachine> for Watch {
@@ -313,6 +325,12 @@ impl Observer<RustMachine> for Watch {
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        if let Some(told) = &mut self.told
+            && told.elapsed() >= Duration::from_millis(500)
+        {
+            *told = Instant::now();
+            eprintln!("selvedge progress: {} executions", counts.executions);
+        }
         let enough = self
             .executions
             .is_some_and(|most| counts.executions >= most as u64)

@@ -1,0 +1,106 @@
+//! Building the tests.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::args::Test;
+
+/// A program with tests in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Executable {
+    /// The package and the target, for people.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// Where tests expect to be run.
+    pub(crate) directory: PathBuf,
+}
+
+/// Builds all tests and tells where they are.
+pub(crate) fn build(test: &Test) -> Result<Vec<Executable>, String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args([
+        "test",
+        "--no-run",
+        "--message-format=json-render-diagnostics",
+    ]);
+    if test.release {
+        command.arg("--release");
+    }
+    command.args(&test.cargo);
+    command.env(
+        "RUSTFLAGS",
+        flags(std::env::var("RUSTFLAGS").ok().as_deref(), &test.cfg),
+    );
+    command.stderr(Stdio::inherit());
+    let output = command
+        .output()
+        .map_err(|e| format!("cargo cannot be run: {e}"))?;
+    if !output.status.success() {
+        return Err("the tests could not be built".to_owned());
+    }
+    Ok(executables(&String::from_utf8_lossy(&output.stdout)))
+}
+
+/// The compiler's flags, with the cfg added to what there is.
+fn flags(before: Option<&str>, cfg: &str) -> String {
+    match before {
+        Some(before) if !before.trim().is_empty() => format!("{before} --cfg {cfg}"),
+        _ => format!("--cfg {cfg}"),
+    }
+}
+
+/// The test programs that cargo's messages name.
+fn executables(messages: &str) -> Vec<Executable> {
+    let mut found = Vec::new();
+    for line in messages.lines() {
+        let Ok(message) = serde_json::from_str::<Value>(line) else {
+            continue;
+        };
+        let is_test = message["profile"]["test"].as_bool() == Some(true);
+        let (Some(path), true) = (message["executable"].as_str(), is_test) else {
+            continue;
+        };
+        let manifest = PathBuf::from(message["manifest_path"].as_str().unwrap_or("."));
+        let directory = manifest.parent().map(PathBuf::from).unwrap_or_default();
+        let package = directory
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        let target = message["target"]["name"].as_str().unwrap_or("?");
+        found.push(Executable {
+            name: match package {
+                Some(package) if package != target => format!("{package}::{target}"),
+                _ => target.to_owned(),
+            },
+            path: path.into(),
+            directory,
+        });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn test_programs_are_found_in_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","manifest_path":"/a/queue/Cargo.toml","target":{"name":"loom"},"profile":{"test":true},"executable":"/a/target/loom-1"}
+{"reason":"compiler-artifact","manifest_path":"/a/queue/Cargo.toml","target":{"name":"queue"},"profile":{"test":false},"executable":null}
+not a message"#;
+        let expected = Executable {
+            name: "queue::loom".to_owned(),
+            path: "/a/target/loom-1".into(),
+            directory: "/a/queue".into(),
+        };
+        assert_eq!(executables(messages), [expected]);
+    }
+
+    #[test]
+    fn flags_of_the_user_are_kept() {
+        assert_eq!(flags(None, "loom"), "--cfg loom");
+        assert_eq!(flags(Some("-C debuginfo=1"), "x"), "-C debuginfo=1 --cfg x");
+    }
+}
