@@ -1,6 +1,6 @@
 //! The same tests under Selvedge, loom and shuttle: executions and time, side by side.
 //!
-//! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS]`, where each library has so many seconds
+//! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS [TEST]]`, where each library has so many seconds
 //! (20) for each test. shuttle searches depth-first, and knows sequential consistency only.
 
 mod tests;
@@ -110,12 +110,16 @@ fn shuttle(test: fn(), limit: Duration) -> Run {
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|word| word.parse().ok());
     let limit = Duration::from_secs(seconds.unwrap_or(20));
+    let wanted = std::env::args().nth(2);
     std::panic::set_hook(Box::new(|_| {}));
     println!("{:20} {:^20} {:^20} {:^20}", "", "selvedge", "loom", "shuttle");
     let heading = format!("{:>9}  {:>9}", "runs", "seconds");
     println!("{:20} {heading} {heading} {heading}", "test");
     let mut totals = [0.0; 3];
     for (n, &(name, test)) in tests::selvedge::ALL.iter().enumerate() {
+        if wanted.as_ref().is_some_and(|wanted| wanted != name) {
+            continue;
+        }
         let runs = [
             selvedge(test, limit),
             loom(tests::loom::ALL[n].1, limit),

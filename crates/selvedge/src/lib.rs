@@ -19,8 +19,10 @@
 //!     assert_eq!(count.load(Ordering::Relaxed), 2);
 //! });
 //! ```
-
-extern crate self as selvedge;
+//!
+//! `docs/rust.md` of the project says how a crate with loom tests is checked, what a failure looks like, what differs from
+//! loom, and what to know. In short: the closure must create everything it shares, and depend on nothing but the schedule;
+//! [`model::Builder`] chooses the memory model and limits; [`replay`] runs one execution again.
 
 mod macros;
 mod replay;
@@ -53,3 +55,8 @@ pub fn stop_exploring() {}
 
 /// loom's way to leave out alternatives. They are explored all the same.
 pub fn skip_branch() {}
+
+/// The guide's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/rust.md")]
+struct Guide;
