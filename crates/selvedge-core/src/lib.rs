@@ -15,6 +15,7 @@ pub mod machine;
 pub mod model;
 pub mod objects;
 pub mod op;
+pub mod random;
 pub mod repair;
 pub mod report;
 pub mod tracer;

@@ -36,10 +36,36 @@ pub enum Ending {
     /// Everything the algorithm asks for was explored, but it is one that may leave executions
     /// out: finding nothing proves nothing.
     Lossy,
+    /// As many executions were tried at random as were asked for.
+    Sampled(Sampled),
     /// The program does something that is not modelled.
     Refused(String),
     /// The program behaved differently when it was run again under the same schedule.
     Nondeterministic(String),
+}
+
+/// What a random search tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// How many runs it made.
+    pub runs: u64,
+    /// How many different complete executions there were among them.
+    pub distinct: u64,
+    /// The depth of bugs that PCT looked for.
+    pub depth: Option<u32>,
+    /// The most threads a run had.
+    pub threads: u64,
+    /// The most steps a run had.
+    pub steps: u64,
+}
+
+impl Sampled {
+    /// The probability with which each run of PCT meets a bug of its depth: at least 1 / (n · k^(d−1)).
+    pub fn guarantee(&self) -> Option<f64> {
+        let depth = self.depth?;
+        let steps = (self.steps as f64).powi(depth.saturating_sub(1) as i32);
+        Some(1.0 / (self.threads as f64 * steps))
+    }
 }
 
 /// A bug with the execution that shows it.

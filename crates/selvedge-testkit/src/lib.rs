@@ -18,6 +18,6 @@ pub use c_source::c_source;
 pub use candidates::allowed;
 pub use execution::Execution;
 pub use orders::{random_cycle, random_litmus, with_random_orders};
-pub use preemptions::{Preemptions, least_preemptions};
+pub use preemptions::{Preemptions, least_cost, least_preemptions};
 pub use random::{Flavour, random_program};
 pub use script::{Instruction, Program, ScriptMachine};

@@ -1,6 +1,7 @@
-//! The least number of preemptions of each class of executions, by trying every interleaving.
+//! The least number of preemptions of each class of executions, or of whatever else switches cost, by trying every
+//! interleaving.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use selvedge_core::interleave::Run;
 use selvedge_core::{Machine, ThreadId};
@@ -32,14 +33,30 @@ impl Preemptions {
     }
 }
 
-/// Searches the interleavings in the order of their preemptions; two of them that are equivalent so
-/// far and have the same thread running have the same future. `None` if there are more than
-/// `limit` such states.
+/// Every class with the least number of preemptions. `None` if there are more than `limit` states.
 pub fn least_preemptions<M: Machine>(machine: &mut M, limit: usize) -> Option<Preemptions> {
+    least_cost(machine, limit, |running, thread, enabled| {
+        u32::from(thread != running && enabled[running.index()])
+    })
+}
+
+/// The same with a price for each step: from the thread that ran before, the one that takes it, and who could have.
+/// Searches the interleavings in the order of their cost; two of them that are equivalent so far and have the same
+/// thread running have the same future.
+pub fn least_cost<M: Machine>(
+    machine: &mut M,
+    limit: usize,
+    price: impl Fn(ThreadId, ThreadId, &[bool]) -> u32,
+) -> Option<Preemptions> {
     let mut found = Preemptions::default();
     let mut visited: HashSet<(Execution, ThreadId)> = HashSet::new();
-    let mut queue = VecDeque::from([(0, Vec::<(ThreadId, u32)>::new())]);
-    while let Some((preemptions, decisions)) = queue.pop_front() {
+    let mut queue = BTreeMap::from([(0, vec![Vec::<(ThreadId, u32)>::new()])]);
+    while let Some(mut cheapest) = queue.first_entry() {
+        let cost = *cheapest.key();
+        let Some(decisions) = cheapest.get_mut().pop() else {
+            cheapest.remove();
+            continue;
+        };
         let mut run = Run::new(machine);
         let mut newest = HashMap::new();
         let mut execution = Execution::default();
@@ -54,10 +71,11 @@ pub fn least_preemptions<M: Machine>(machine: &mut M, limit: usize) -> Option<Pr
         let alternatives: Vec<u32> = (0..threads as u32)
             .map(|thread| run.alternatives(ThreadId(thread)))
             .collect();
-        if alternatives.iter().all(|&ways| ways == 0) {
+        let enabled: Vec<bool> = alternatives.iter().map(|&ways| ways > 0).collect();
+        if !enabled.contains(&true) {
             match end(run.machine(), &execution, &newest) {
-                End::Complete => drop(found.complete.entry(execution).or_insert(preemptions)),
-                End::Stuck => drop(found.stuck.entry(execution).or_insert(preemptions)),
+                End::Complete => drop(found.complete.entry(execution).or_insert(cost)),
+                End::Stuck => drop(found.stuck.entry(execution).or_insert(cost)),
                 End::Dull => {}
             }
             continue;
@@ -72,11 +90,8 @@ pub fn least_preemptions<M: Machine>(machine: &mut M, limit: usize) -> Option<Pr
             for choice in 0..alternatives[thread.index()] {
                 let mut next = decisions.clone();
                 next.push((thread, choice));
-                if thread == running || alternatives[running.index()] == 0 {
-                    queue.push_front((preemptions, next));
-                } else {
-                    queue.push_back((preemptions + 1, next));
-                }
+                let cost = cost + price(running, thread, &enabled);
+                queue.entry(cost).or_default().push(next);
             }
         }
     }

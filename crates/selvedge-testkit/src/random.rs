@@ -3,37 +3,9 @@
 use selvedge_core::ThreadId;
 use selvedge_core::objects::ObjectFunction;
 use selvedge_core::op::Rmw;
+pub use selvedge_core::random::Random;
 
 use crate::script::{Instruction, Program};
-
-/// A small reproducible generator (SplitMix64).
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// Starts at `seed`.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `bound`.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    /// True once in `times`.
-    pub fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-}
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::act::{Act, Next};
 use super::threads::ThreadSet;
 use super::trace::{Place, Trace};
-use super::{Algorithm, Statistics};
+use super::{Algorithm, Completed, Statistics};
 use crate::failure::Failure;
 use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
@@ -419,12 +419,16 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
     fn classify(&mut self) -> ControlFlow<Ending> {
         match report::classify(self.machine, &self.state.trace.graph) {
             report::End::Complete => {
-                if self.algorithm.within_bound(&mut self.state) {
-                    self.counts.executions += 1;
-                    self.observer.complete(&self.state.trace.graph);
-                } else {
-                    self.counts.over_bound += 1;
-                    self.observer.over_bound(&self.state.trace.graph);
+                match self.algorithm.completed(&mut self.state) {
+                    Completed::Within => {
+                        self.counts.executions += 1;
+                        self.observer.complete(&self.state.trace.graph);
+                    }
+                    Completed::Beyond => {
+                        self.counts.over_bound += 1;
+                        self.observer.over_bound(&self.state.trace.graph);
+                    }
+                    Completed::Again => {}
                 }
                 match self.machine.leftover() {
                     Some(failure) => self.bug(failure, Vec::new()),

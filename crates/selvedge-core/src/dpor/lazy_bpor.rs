@@ -12,10 +12,10 @@
 //! graph engine, the number of threads minus two; what completes beyond the bound does not count. That each
 //! class within the bound is visited then is shown by brute force, not proven.
 
-use super::Algorithm;
 use super::explore::State;
 use super::source::Initials;
 use super::trace::{Place, Trace};
+use super::{Algorithm, Completed};
 use crate::ids::ThreadId;
 use crate::linear::search::{Linear, Scratch};
 
@@ -245,11 +245,15 @@ impl Algorithm for LazyBpor {
         self.slack && known.is_some_and(|known| known < threads)
     }
 
-    fn within_bound(&mut self, state: &mut State) -> bool {
+    fn completed(&mut self, state: &mut State) -> Completed {
         let trace = &state.trace;
-        (self.count == Count::Least && !self.slack)
+        let within = (self.count == Count::Least && !self.slack)
             || Linear::new(&trace.graph, &trace.model, &mut self.scratch)
                 .search(&trace.model, self.bound)
-                .is_some()
+                .is_some();
+        match within {
+            true => Completed::Within,
+            false => Completed::Beyond,
+        }
     }
 }

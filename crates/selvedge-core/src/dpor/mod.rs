@@ -38,6 +38,7 @@
 
 mod act;
 mod bpor;
+mod class;
 mod classic;
 mod explore;
 mod lazy_bpor;
@@ -45,7 +46,9 @@ mod naive_bpor;
 mod nidhugg;
 mod nidhugg_bpor;
 mod optimal;
+mod priced;
 mod races;
+mod sample;
 mod source;
 mod source_bpor;
 mod threads;
@@ -58,8 +61,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ThreadId;
 use crate::machine::Machine;
-use crate::report::{Counts, Ending, Observer, Report};
+use crate::report::{Counts, Ending, Observer, Report, Sampled};
 use crate::trust::Settings;
+pub use priced::Measure;
+pub use sample::{Sample, Strategy};
+
 use act::Act;
 use explore::{Search, State};
 
@@ -328,6 +334,37 @@ pub fn search_specimen<M: Machine>(
     (report, statistics)
 }
 
+/// Explores every execution of `machine` that can be had with at most `bound` delays or switches, each once.
+pub fn search_within<M: Machine>(
+    machine: &mut M,
+    measure: Measure,
+    bound: u32,
+    keep_going: bool,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let settings = Settings {
+        keep_going,
+        preemptions: None,
+    };
+    let algorithm = priced::Priced::new(measure, bound);
+    run(machine, algorithm, settings, observer).0
+}
+
+/// Runs `machine` at random. That ends as [`Ending::Sampled`] at best.
+pub fn sample<M: Machine>(
+    machine: &mut M,
+    sample: Sample,
+    keep_going: bool,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let settings = Settings {
+        keep_going,
+        preemptions: None,
+    };
+    let algorithm = sample::Sampler::new(sample);
+    run(machine, algorithm, settings, observer).0
+}
+
 /// What makes one engine differ from another. The skeleton calls the methods in this order: at each new
 /// node [`arrive`](Algorithm::arrive) and, if some thread is enabled, [`begin`](Algorithm::begin); then
 /// [`choose`](Algorithm::choose), [`allows`](Algorithm::allows) and
@@ -373,11 +410,26 @@ trait Algorithm {
         false
     }
 
-    /// Whether the execution just completed is one of those wanted.
-    fn within_bound(&mut self, state: &mut State) -> bool {
+    /// An execution was completed.
+    fn completed(&mut self, state: &mut State) -> Completed {
         let _ = state;
-        true
+        Completed::Within
     }
+
+    /// What a random search has tried.
+    fn sampled(&self) -> Option<Sampled> {
+        None
+    }
+}
+
+/// What a completed execution counts for.
+enum Completed {
+    /// It is one of those wanted.
+    Within,
+    /// It is beyond the bound.
+    Beyond,
+    /// It was counted already.
+    Again,
 }
 
 fn run<M: Machine>(
@@ -407,6 +459,10 @@ fn run<M: Machine>(
         search.state = State::default();
         search.counts = Counts::default();
         search.observer.restart();
+    };
+    let ending = match (ending, search.algorithm.sampled()) {
+        (Ending::Complete, Some(sampled)) => Ending::Sampled(sampled),
+        (ending, _) => ending,
     };
     let report = Report {
         ending,
