@@ -170,6 +170,27 @@ pub(crate) struct Search {
     #[arg(long)]
     pub(crate) iterative: bool,
 
+    /// Only executions with at most K delays of a round-robin scheduler
+    #[arg(long, value_name = "K", conflicts_with_all = ["preemptions", "iterative", "algorithm"])]
+    pub(crate) delays: Option<u32>,
+
+    /// Only executions with at most K context switches of any sort
+    #[arg(long, value_name = "K",
+          conflicts_with_all = ["preemptions", "iterative", "algorithm", "delays"])]
+    pub(crate) switches: Option<u32>,
+
+    /// Runs of a random search (--algorithm random, pct or pos) [default: 1000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) runs: Option<u64>,
+
+    /// Where the random numbers of a random search start [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+
+    /// How many steps must come in a certain order for the bugs that pct looks for [default: 3]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) depth: Option<u32>,
+
     /// Stop after N executions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_executions: Option<u64>,
@@ -189,6 +210,13 @@ pub(crate) struct Search {
     /// Explore everything and report every distinct bug, not just the first
     #[arg(long)]
     pub(crate) keep_going: bool,
+}
+
+impl Search {
+    /// The bound, whatever it is on.
+    pub(crate) fn bound(&self) -> Option<u32> {
+        self.preemptions.or(self.delays).or(self.switches)
+    }
 }
 
 /// How the program under test behaves.

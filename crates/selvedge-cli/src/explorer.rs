@@ -1,6 +1,6 @@
 //! Which explorer serves a request.
 
-use selvedge_core::dpor::Engine;
+use selvedge_core::dpor::{Engine, Measure, Sample, Strategy};
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
@@ -15,6 +15,10 @@ pub(crate) enum Explorer {
     Tracer(Model),
     /// Interleavings, sequentially consistent.
     Interleaving(Engine),
+    /// The same, bounded by delays or switches.
+    Priced(Measure),
+    /// The same, some at random.
+    Random(Sample),
 }
 
 impl Explorer {
@@ -62,7 +66,7 @@ impl Explorer {
     pub(crate) fn takes_bound(&self) -> bool {
         match self {
             Explorer::Trust(model) => *model == Model::Sc,
-            Explorer::Tracer(_) => false,
+            Explorer::Tracer(_) | Explorer::Priced(_) | Explorer::Random(_) => false,
             Explorer::Interleaving(engine) => engine.bounded(),
         }
     }
@@ -70,16 +74,18 @@ impl Explorer {
     /// Whether it leaves nothing out, within its bound if it has one.
     pub(crate) fn is_complete(&self) -> bool {
         match self {
-            Explorer::Trust(_) | Explorer::Tracer(_) => true,
+            Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.complete(),
+            Explorer::Random(_) => false,
         }
     }
 
     /// Whether it visits no execution twice.
     pub(crate) fn visits_once(&self) -> bool {
         match self {
-            Explorer::Trust(_) | Explorer::Tracer(_) => true,
+            Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.visits_once(),
+            Explorer::Random(_) => false,
         }
     }
 
@@ -96,7 +102,7 @@ impl Explorer {
         }
     }
 
-    /// The names of all of them.
+    /// The names of all of them but the random ones.
     pub(crate) fn names() -> impl Iterator<Item = &'static str> {
         let engines = Engine::ALL.into_iter().map(Engine::name);
         ["trust", "tracer"].into_iter().chain(engines)
@@ -146,6 +152,44 @@ impl Explorer {
             }
             Ok(())
         };
+        let measure = match (search.delays, search.switches) {
+            (Some(_), _) => Some(Measure::Delays),
+            (None, Some(_)) => Some(Measure::Switches),
+            (None, None) => None,
+        };
+        if let Some(measure) = measure {
+            let explorer = Explorer::Priced(measure);
+            if search.algorithm.is_some() {
+                return Err(Problem::request(format!(
+                    "{} has an algorithm of its own",
+                    explorer.name()
+                ))
+                .help("leave --algorithm out"));
+            }
+            if model != Model::Sc || search.equivalence != Equivalence::Mazurkiewicz {
+                let option = match measure {
+                    Measure::Delays => "--delays",
+                    Measure::Switches => "--switches",
+                };
+                return Err(Problem::request(format!(
+                    "{option} is available under --model sc and --equivalence mazurkiewicz only"
+                ))
+                .help("add --model sc"));
+            }
+            return Ok(explorer);
+        }
+        let sample = strategy(name, search);
+        if sample.is_none() {
+            Explorer::refuse_random(search)?;
+        }
+        if let Some(strategy) = sample {
+            fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
+            return Ok(Explorer::Random(Sample {
+                strategy,
+                seed: search.seed.unwrap_or(0),
+                runs: search.runs.unwrap_or(1000),
+            }));
+        }
         match name {
             "trust" => {
                 let all = [Model::Sc, Model::Tso, Model::Ra, Model::Rc11];
@@ -162,7 +206,7 @@ impl Explorer {
                     Ok(Explorer::Interleaving(engine))
                 }
                 Err(_) => {
-                    let all: Vec<&str> = Explorer::names().collect();
+                    let all: Vec<&str> = Explorer::names().chain(RANDOM).collect();
                     Err(
                         Problem::request(format!("there is no algorithm named {name}"))
                             .help(format!("available now: {}", all.join(", "))),
@@ -176,7 +220,32 @@ impl Explorer {
     pub(crate) fn model(&self) -> Model {
         match *self {
             Explorer::Trust(model) | Explorer::Tracer(model) => model,
-            Explorer::Interleaving(_) => Model::Sc,
+            Explorer::Interleaving(_) | Explorer::Priced(_) | Explorer::Random(_) => Model::Sc,
+        }
+    }
+
+    /// What a bound counts.
+    pub(crate) fn bounds(&self) -> &'static str {
+        match self {
+            Explorer::Priced(Measure::Delays) => "delay",
+            Explorer::Priced(Measure::Switches) => "context switch",
+            _ => "preemption",
+        }
+    }
+
+    /// Options of random searches make no sense elsewhere.
+    fn refuse_random(search: &Search) -> Result<(), Problem> {
+        let given = [
+            ("--runs", search.runs.is_some()),
+            ("--seed", search.seed.is_some()),
+            ("--depth", search.depth.is_some()),
+        ];
+        match given.into_iter().find(|&(_, given)| given) {
+            Some((option, _)) => Err(Problem::request(format!(
+                "{option} goes with random searches only"
+            ))
+            .help("add --algorithm random, pct or pos")),
+            None => Ok(()),
         }
     }
 
@@ -186,6 +255,28 @@ impl Explorer {
             Explorer::Trust(_) => "trust",
             Explorer::Tracer(_) => "tracer",
             Explorer::Interleaving(engine) => engine.name(),
+            Explorer::Priced(Measure::Delays) => "delay-bounded",
+            Explorer::Priced(Measure::Switches) => "switch-bounded",
+            Explorer::Random(sample) => match sample.strategy {
+                Strategy::Walk => "random",
+                Strategy::Pct { .. } => "pct",
+                Strategy::Pos => "pos",
+            },
         }
+    }
+}
+
+/// The names of the random searches.
+const RANDOM: [&str; 3] = ["random", "pct", "pos"];
+
+/// The random search of this name.
+fn strategy(name: &str, search: &Search) -> Option<Strategy> {
+    match name {
+        "random" => Some(Strategy::Walk),
+        "pct" => Some(Strategy::Pct {
+            depth: search.depth.unwrap_or(3),
+        }),
+        "pos" => Some(Strategy::Pos),
+        _ => None,
     }
 }

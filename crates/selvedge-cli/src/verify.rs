@@ -1,6 +1,6 @@
 //! `selvedge verify`: from a request to a report.
 
-use selvedge_core::report::{Bug as RawBug, Ending};
+use selvedge_core::report::{Bug as RawBug, Ending, Sampled};
 use selvedge_core::witness::{self, Switch, Witness};
 use selvedge_core::words;
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
@@ -148,8 +148,8 @@ impl Search<'_> {
         Task::Search(protocol::Search {
             explorer: self.explorer.clone(),
             keep_going: search.keep_going,
-            bound: match (search.preemptions, search.iterative) {
-                (Some(bound), _) => Bound::Preemptions(bound),
+            bound: match (search.bound(), search.iterative) {
+                (Some(bound), _) => Bound::AtMost(bound),
                 (None, true) => Bound::Iterative,
                 (None, false) => Bound::None,
             },
@@ -236,7 +236,8 @@ impl Found {
             over_bound: counts.over_bound,
             blocked: counts.blocked,
             bound_blocked: counts.bound_blocked,
-            bound: search.preemptions.or(beyond),
+            bound: search.bound().or(beyond),
+            bounds: explorer.bounds(),
             complete: beyond.is_none(),
             seconds: self.watch.elapsed.as_secs_f64(),
             bug: described().next(),
@@ -253,7 +254,10 @@ impl Found {
         match (&self.searched, &self.watch.cause) {
             (
                 Some(Searched {
-                    ending, limited, ..
+                    ending,
+                    limited,
+                    counts,
+                    ..
                 }),
                 cause,
             ) => match ending {
@@ -267,6 +271,7 @@ impl Found {
                      nothing"
                         .to_owned(),
                 ),
+                Ending::Sampled(sampled) => Some(tried(sampled, counts.blocked)),
                 Ending::Stopped => Some(stopped(cause.as_ref(), seconds)),
                 Ending::Refused(what) => Some(what.clone()),
                 Ending::Nondeterministic(what) => Some(format!(
@@ -305,6 +310,26 @@ fn stopped(cause: Option<&Cause>, seconds: f64) -> String {
         Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
         Some(Cause::Interrupted) | None => "interrupted".to_owned(),
     }
+}
+
+/// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT promises
+/// nothing then.
+fn tried(sampled: &Sampled, blocked: u64) -> String {
+    let mut text = format!(
+        "tried {} runs at random, {} different executions, so that finding no bug proves nothing",
+        sampled.runs, sampled.distinct
+    );
+    if let (Some(depth), Some(guarantee), 0) = (sampled.depth, sampled.guarantee(), blocked) {
+        let all = 1.0 - (1.0 - guarantee).powf(sampled.runs as f64);
+        text += &format!(
+            "; a bug of depth {depth} is met in each run with a probability of at least \
+             1/({}·{}^{}) = {guarantee:.2e}, in all runs of {all:.2e}",
+            sampled.threads,
+            sampled.steps,
+            depth - 1
+        );
+    }
+    text
 }
 
 /// A failure of the program before any thread could be scheduled.

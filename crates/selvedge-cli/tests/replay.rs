@@ -180,3 +180,32 @@ fn a_trace_that_cannot_be_written_is_an_error() {
         .ends_with(2)
         .says("error: cannot write the trace to no/where.json: ");
 }
+
+/// Whatever finds a bug, its schedule is a schedule; and a seed always leads to the same one.
+#[test]
+fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
+    let sandbox = Sandbox::with("program.c", PROGRAM);
+    let searches: [&[&str]; 5] = [
+        &["--algorithm", "random", "--seed", "5"],
+        &["--algorithm", "pct", "--depth", "2"],
+        &["--algorithm", "pos"],
+        &["--delays", "2"],
+        &["--switches", "5"],
+    ];
+    for search in searches {
+        let run = || {
+            let first = ["verify", "program.c", "--model", "sc"];
+            let last = ["--trace-out", "trace.json", "--", "-DSTEP=1"];
+            let outcome = sandbox.run(&[&first[..], search, &last].concat());
+            outcome.ends_with(1).prints("bug: assertion failed");
+            let trace = std::fs::read_to_string(sandbox.path("trace.json"));
+            trace.expect("a trace was written")
+        };
+        assert_eq!(run(), run(), "{search:?}");
+        let outcome = sandbox.run(&["replay", "trace.json"]);
+        outcome.ends_with(1).prints("bug: assertion failed");
+    }
+    let harmless = ["verify", "program.c", "--model", "sc", "--delays", "0"];
+    let outcome = sandbox.run(&[&harmless[..], &["--", "-DSTEP=1"]].concat());
+    outcome.ends_with(0).prints("verified within 0 delays");
+}

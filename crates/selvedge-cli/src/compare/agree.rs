@@ -101,6 +101,7 @@ mod tests {
             blocked: 0,
             bound_blocked: 0,
             bound: None,
+            bounds: "preemption",
             complete: true,
             seconds: 0.0,
             bug: None,

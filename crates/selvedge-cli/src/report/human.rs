@@ -97,7 +97,7 @@ fn text(report: &Report, next: &Next) -> String {
 fn verified(report: &Report) -> String {
     let mut text = format!("{GREEN}verified{GREEN:#}");
     if let Some(bound) = report.bound.filter(|_| !report.complete) {
-        let _ = write!(text, " within {}", counted(u64::from(bound), "preemption"));
+        let _ = write!(text, " within {}", counted(u64::from(bound), report.bounds));
     }
     if let Some(rounds) = report.unroll {
         let _ = write!(text, " with loops cut after {rounds} rounds (--unroll)");

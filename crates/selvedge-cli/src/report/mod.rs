@@ -64,8 +64,11 @@ pub(crate) struct Report {
     pub(crate) blocked: u64,
     /// Those of them that the bound blocked.
     pub(crate) bound_blocked: u64,
-    /// The bound on preemptions, if there was one.
+    /// The bound, if there was one.
     pub(crate) bound: Option<u32>,
+    /// What it counts.
+    #[serde(skip)]
+    pub(crate) bounds: &'static str,
     /// Whether nothing lies beyond the bound.
     #[serde(skip)]
     pub(crate) complete: bool,

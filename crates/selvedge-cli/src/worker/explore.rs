@@ -40,7 +40,7 @@ impl<'a> Exploration<'a> {
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let mut bound = match self.search.bound {
             Bound::None => None,
-            Bound::Preemptions(bound) => Some(bound),
+            Bound::AtMost(bound) => Some(bound),
             Bound::Iterative => Some(0),
         };
         let (report, limited) = loop {
@@ -71,13 +71,13 @@ impl<'a> Exploration<'a> {
     fn search(
         &self,
         machine: &mut Watched<'a>,
-        preemptions: Option<u32>,
+        bound: Option<u32>,
         observer: &mut Watcher<'_>,
     ) -> Report {
         let keep_going = self.search.keep_going;
         let settings = trust::Settings {
             keep_going,
-            preemptions,
+            preemptions: bound,
         };
         match &self.search.explorer {
             Explorer::Trust(Model::Sc) => {
@@ -95,6 +95,11 @@ impl<'a> Exploration<'a> {
             }
             Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
             Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
+            Explorer::Priced(measure) => {
+                let bound = bound.unwrap_or(0);
+                dpor::search_within(machine, *measure, bound, keep_going, observer)
+            }
+            Explorer::Random(sample) => dpor::sample(machine, *sample, keep_going, observer),
         }
     }
 

@@ -67,8 +67,8 @@ pub(crate) struct Search {
 pub(crate) enum Bound {
     /// All of them.
     None,
-    /// Those with at most so many preemptions.
-    Preemptions(u32),
+    /// Those with at most so many preemptions, or whatever else the explorer counts.
+    AtMost(u32),
     /// Those with none, with at most one, … until that is all of them.
     Iterative,
 }
@@ -125,7 +125,7 @@ pub(crate) struct Searched {
     pub(crate) ending: Ending,
     /// What it counted.
     pub(crate) counts: Counts,
-    /// The bound on preemptions, if anything lies beyond it.
+    /// The bound, if anything lies beyond it.
     pub(crate) bound: Option<u32>,
     /// Whether a loop was cut.
     pub(crate) unrolled: bool,
