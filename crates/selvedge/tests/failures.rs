@@ -290,3 +290,10 @@ fn types_outside_of_a_model_say_so() {
     let message = message.downcast_ref::<&str>().unwrap().to_owned();
     assert!(message.contains("inside of selvedge::model"), "{message}");
 }
+
+#[test]
+fn a_model_inside_of_a_model_is_refused_and_does_no_harm() {
+    let failure = failure(Rc11, || selvedge::model(|| {}));
+    assert!(failure.message.contains("inside of a model"), "{failure}");
+    verified(Rc11, || drop(AtomicUsize::new(0)));
+}

@@ -12,7 +12,7 @@ use selvedge_fiber::{self as fiber, Context};
 use super::state::State;
 use super::stop::refuse;
 use super::thread::{Local, Start};
-use super::{gate, memory};
+use super::{gate, hook, memory};
 
 /// A search in progress.
 pub(crate) struct Engine {
@@ -390,10 +390,13 @@ fn drop_locals() {
 /// A panic came to the end of its thread.
 fn panicked(payload: Box<dyn Any + Send>) {
     let abandoned = payload.is::<Abandoned>();
+    let tracked = memory::track(false);
+    let message = hook::message(&*payload);
+    memory::track(tracked);
     // What a payload does when it is dropped is the program's own business.
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
     if !abandoned && !current().abandoning.get() {
-        host(State::fail_with_panic);
+        host(|state| state.fail_with_panic(message));
     }
 }
 

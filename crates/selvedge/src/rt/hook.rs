@@ -1,8 +1,18 @@
 //! Panics in a model are told by the report, not as they happen: a search may meet the same one many times.
 
+use std::any::Any;
 use std::sync::Once;
 
 use super::engine;
+
+/// What a panic says.
+pub(super) fn message(payload: &dyn Any) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
 
 /// Keeps the messages of panics in models; others go on to whoever took care of them before.
 pub(super) fn install() {
@@ -21,13 +31,7 @@ pub(super) fn install() {
                 before(info);
             }
             super::memory::track(false);
-            let payload = info.payload();
-            let text = payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned());
-            let message = text
-                .or_else(|| payload.downcast_ref::<String>().cloned())
-                .unwrap_or_else(|| "a panic without a message".to_owned());
+            let message = message(info.payload());
             let place = info
                 .location()
                 .map(|place| (place.file().to_owned(), place.line(), place.column()));

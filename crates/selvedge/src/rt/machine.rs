@@ -39,7 +39,8 @@ impl RustMachine {
         let mut state = State::new(serial, limits);
         state.add_thread().ok()?;
         let engine = Rc::new(Engine::new(state));
-        engine.install().then_some(RustMachine { engine, model })
+        // Not `then_some`: a machine that is dropped ends the search that is going on.
+        engine.install().then(|| RustMachine { engine, model })
     }
 
     /// Whether the search has to start over, because something was learned about the program.

@@ -3,7 +3,7 @@
 use std::io;
 
 /// How many bytes a thread's stack has. Pages that are never touched cost nothing.
-const SIZE: usize = 1 << 20;
+const SIZE: usize = 2 << 20;
 /// Below it lies memory that may not be touched, so that an overflow is noticed.
 const GUARD: usize = 64 << 10;
 

@@ -212,7 +212,8 @@ impl State {
                  come to an end by itself, or a limit (max_branches, SELVEDGE_MAX_BRANCHES) that is too low"
             ));
         }
-        if self.limits.replaying {
+        // Without the allocator nothing is known of the heap, where a loop may count its rounds.
+        if self.limits.replaying || cfg!(not(feature = "allocator")) {
             return;
         }
         // What others did to the heap while the thread was stopped is not its own doing.

@@ -53,13 +53,14 @@ impl State {
     }
 
     /// The panic of the running thread was caught by nobody.
-    pub(super) fn fail_with_panic(&mut self) {
+    pub(super) fn fail_with_panic(&mut self, message: String) {
         let thread = self.running();
         let (message, site) = self
             .current()
             .panic
             .take()
-            .unwrap_or_else(|| ("a panic without a message".to_owned(), Site(0)));
+            // Somebody else took care of the panic.
+            .unwrap_or((message, Site(0)));
         self.fail(Failure {
             kind: FailureKind::Assertion,
             message,

@@ -190,7 +190,7 @@ impl Builder {
         self
     }
 
-    /// Sets the size of the stack, which is one megabyte whatever is asked for.
+    /// Sets the size of the stack, which is two megabytes whatever is asked for.
     pub fn stack_size(self, _size: usize) -> Builder {
         self
     }
