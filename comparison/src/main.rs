@@ -3,6 +3,7 @@
 //! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS [TEST]]`, where each library has so many seconds
 //! (20) for each test. shuttle searches depth-first, and knows sequential consistency only.
 
+mod parity;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -112,7 +113,10 @@ fn main() {
     let limit = Duration::from_secs(seconds.unwrap_or(20));
     let wanted = std::env::args().nth(2);
     std::panic::set_hook(Box::new(|_| {}));
-    println!("{:20} {:^20} {:^20} {:^20}", "", "selvedge", "loom", "shuttle");
+    println!(
+        "{:20} {:^20} {:^20} {:^20}",
+        "", "selvedge", "loom", "shuttle"
+    );
     let heading = format!("{:>9}  {:>9}", "runs", "seconds");
     println!("{:20} {heading} {heading} {heading}", "test");
     let mut totals = [0.0; 3];
@@ -128,9 +132,17 @@ fn main() {
         for (total, run) in totals.iter_mut().zip(runs) {
             *total += run.seconds;
         }
-        println!("{name:20} {} {} {}", runs[0].cells(), runs[1].cells(), runs[2].cells());
+        println!(
+            "{name:20} {} {} {}",
+            runs[0].cells(),
+            runs[1].cells(),
+            runs[2].cells()
+        );
     }
     let total = |n: usize| format!("{:>10} {:>9.3}", "", totals[n]);
     println!("{:20} {} {} {}", "total", total(0), total(1), total(2));
-    println!("+ stopped after {} s   ! gave up or failed", limit.as_secs());
+    println!(
+        "+ stopped after {} s   ! gave up or failed",
+        limit.as_secs()
+    );
 }

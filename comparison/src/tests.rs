@@ -66,7 +66,11 @@ macro_rules! tests {
                     loop {
                         let head = self.head.load(Relaxed);
                         self.next[node].store(head, Relaxed);
-                        if self.head.compare_exchange(head, node, Release, Relaxed).is_ok() {
+                        if self
+                            .head
+                            .compare_exchange(head, node, Release, Relaxed)
+                            .is_ok()
+                        {
                             return;
                         }
                     }
@@ -79,7 +83,11 @@ macro_rules! tests {
                             return;
                         }
                         let next = self.next[head].load(Relaxed);
-                        if self.head.compare_exchange(head, next, AcqRel, Relaxed).is_ok() {
+                        if self
+                            .head
+                            .compare_exchange(head, next, AcqRel, Relaxed)
+                            .is_ok()
+                        {
                             self.popped[head].fetch_add(1, Relaxed);
                             return;
                         }
@@ -204,10 +212,7 @@ macro_rules! tests {
                     written: std::array::from_fn(|_| AtomicUsize::new(0)),
                     freed: AtomicUsize::new(0),
                 };
-                let counted = run(
-                    counted,
-                    &[|c| own(c, 0), |c| own(c, 1), |c| own(c, 2)],
-                );
+                let counted = run(counted, &[|c| own(c, 0), |c| own(c, 1), |c| own(c, 2)]);
                 assert_eq!(counted.freed.load(Relaxed), 1);
             }
 
@@ -251,7 +256,11 @@ macro_rules! tests {
                     count: AtomicUsize,
                 }
                 fn add(locked: &Locked) {
-                    while locked.held.compare_exchange(false, true, Acquire, Relaxed).is_err() {
+                    while locked
+                        .held
+                        .compare_exchange(false, true, Acquire, Relaxed)
+                        .is_err()
+                    {
                         thread::yield_now();
                     }
                     let count = locked.count.load(Relaxed);
@@ -276,14 +285,23 @@ macro_rules! tests {
                 fn read(lock: &Lock) {
                     let state = lock.state.load(Relaxed);
                     let free = state & WRITER == 0;
-                    if free && lock.state.compare_exchange(state, state + 1, Acquire, Relaxed).is_ok() {
+                    if free
+                        && lock
+                            .state
+                            .compare_exchange(state, state + 1, Acquire, Relaxed)
+                            .is_ok()
+                    {
                         let first = lock.values[0].load(Relaxed);
                         assert_eq!(first, lock.values[1].load(Relaxed));
                         lock.state.fetch_sub(1, Release);
                     }
                 }
                 fn write(lock: &Lock) {
-                    if lock.state.compare_exchange(0, WRITER, Acquire, Relaxed).is_ok() {
+                    if lock
+                        .state
+                        .compare_exchange(0, WRITER, Acquire, Relaxed)
+                        .is_ok()
+                    {
                         lock.values[0].store(1, Relaxed);
                         lock.values[1].store(1, Relaxed);
                         lock.state.store(0, Release);

@@ -29,14 +29,12 @@ pub(super) fn track(on: bool) -> bool {
 }
 
 /// The system's allocator, which tells a running model what its threads do.
-#[cfg(feature = "allocator")]
 struct Allocator;
 
 #[cfg(feature = "allocator")]
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-#[cfg(feature = "allocator")]
 // SAFETY: every block comes from the system's allocator and goes back to it, at most once: blocks that are held back
 // are given back at the end of the execution.
 unsafe impl GlobalAlloc for Allocator {
@@ -83,7 +81,6 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-#[cfg(feature = "allocator")]
 #[cold]
 fn allocated(block: *mut u8, layout: Layout) {
     let address = block.expose_provenance();
@@ -93,7 +90,6 @@ fn allocated(block: *mut u8, layout: Layout) {
 }
 
 /// Whether the block is held back.
-#[cfg(feature = "allocator")]
 #[cold]
 fn freed(block: *mut u8) -> bool {
     let address = block.addr();

@@ -5,6 +5,10 @@
 //! program under test put there: that is what lets [`spin`] tell whether a loop makes progress.
 //!
 //! All `unsafe` code of the crate that is not part of an interface lives here.
+#![cfg_attr(
+    not(feature = "allocator"),
+    allow(dead_code, reason = "only the allocator uses some of it")
+)]
 
 mod accesses;
 mod engine;

@@ -25,7 +25,6 @@ pub(crate) fn fail(failure: impl FnOnce(&mut State) -> Failure) {
 }
 
 /// The same from within the allocator, which must not be unwound through.
-#[cfg(feature = "allocator")]
 pub(super) fn fail_double_free(thread: ThreadId, site: Site) {
     let engine = current();
     if abandoning() {
