@@ -25,6 +25,7 @@
 //! [`model::Builder`] chooses the memory model and limits; [`replay`] runs one execution again.
 
 mod macros;
+mod options;
 mod replay;
 mod report;
 mod rt;

@@ -2,70 +2,20 @@
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use selvedge_core::dpor;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug, Counts, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 
+use crate::options::environment;
+pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::report;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
-
-/// What counts as an allowed outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MemoryModel {
-    /// Sequential consistency: the written orders are ignored.
-    Sc,
-    /// Total store order, as on x86.
-    Tso,
-    /// Release-acquire: every access is a release or an acquire.
-    Ra,
-    /// The memory model of C++20 and Rust, in its repaired form.
-    #[default]
-    Rc11,
-}
-
-impl MemoryModel {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            MemoryModel::Sc => "sc",
-            MemoryModel::Tso => "tso",
-            MemoryModel::Ra => "ra",
-            MemoryModel::Rc11 => "rc11",
-        }
-    }
-}
-
-impl FromStr for MemoryModel {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<MemoryModel, String> {
-        let all = [
-            MemoryModel::Sc,
-            MemoryModel::Tso,
-            MemoryModel::Ra,
-            MemoryModel::Rc11,
-        ];
-        all.into_iter()
-            .find(|model| model.name() == name)
-            .ok_or_else(|| format!("there is no memory model `{name}`, only sc, tso, ra and rc11"))
-    }
-}
-
-/// Which executions count as the same.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Equivalence {
-    /// Same program order, reads-from and coherence order.
-    #[default]
-    Mazurkiewicz,
-    /// Same program order and reads-from. Under [`MemoryModel::Sc`] and [`MemoryModel::Ra`] only.
-    ReadsFrom,
-}
 
 /// Configures a model, as loom's builder does, and runs it.
 #[derive(Debug)]
@@ -95,6 +45,8 @@ pub struct Builder {
     pub model: MemoryModel,
     /// Which executions count as the same.
     pub equivalence: Equivalence,
+    /// Whether to try some executions at random instead of exploring all.
+    pub random: Option<Random>,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
 }
@@ -129,7 +81,8 @@ pub enum Verdict {
 impl Builder {
     /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
     /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
-    /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with `SELVEDGE_SEED` and `SELVEDGE_RUNS`,
+    /// `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
     /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
@@ -151,6 +104,11 @@ impl Builder {
             log: std::env::var_os("SELVEDGE_LOG").is_some(),
             model: environment(&["SELVEDGE_MODEL"]).unwrap_or_default(),
             equivalence: environment(&["SELVEDGE_EQUIVALENCE"]).unwrap_or_default(),
+            random: environment(&["SELVEDGE_RANDOM"]).map(|strategy| Random {
+                strategy,
+                seed: environment(&["SELVEDGE_SEED"]).unwrap_or(0),
+                runs: environment(&["SELVEDGE_RUNS"]).unwrap_or(1_000),
+            }),
             check_leaks: true,
         }
     }
@@ -206,7 +164,7 @@ impl Builder {
         let mut watch = Watch {
             executions: self.max_permutations,
             until: self.max_duration.map(|duration| Instant::now() + duration),
-            model: self.model,
+            model: self.random.map_or(self.model, |_| MemoryModel::Sc),
             failure: None,
             told: std::env::var_os("SELVEDGE_PROGRESS").map(|_| Instant::now()),
         };
@@ -231,7 +189,7 @@ impl Builder {
                  ({what})"
             )),
             (None, Ending::Refused(why)) => Verdict::Incomplete(why),
-            (None, Ending::Stopped) => Verdict::Stopped,
+            (None, Ending::Stopped | Ending::Sampled(_)) => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
         if self.log {
@@ -256,6 +214,24 @@ impl Builder {
             // Where a bound is not to be had, all executions include those within it.
             preemptions: self.bound(),
         };
+        if let Some(Random {
+            strategy,
+            seed,
+            runs,
+        }) = self.random
+        {
+            let strategy = match strategy {
+                Strategy::Walk => dpor::Strategy::Walk,
+                Strategy::Pct { depth } => dpor::Strategy::Pct { depth },
+                Strategy::Pos => dpor::Strategy::Pos,
+            };
+            let sample = dpor::Sample {
+                strategy,
+                seed,
+                runs,
+            };
+            return dpor::sample(machine, sample, false, watch);
+        }
         match (self.equivalence, self.model) {
             (Equivalence::Mazurkiewicz, MemoryModel::Sc) => {
                 trust::search::<SequentialConsistency, _>(machine, settings, watch)
@@ -273,32 +249,6 @@ impl Builder {
                 tracer::search::<SaturatedRa, _>(machine, false, watch)
             }
             (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
-        }
-    }
-}
-
-/// The value of the first of these variables that is set.
-fn environment<T: FromStr>(names: &[&str]) -> Option<T> {
-    let name = names.iter().find(|name| std::env::var_os(name).is_some())?;
-    let value = std::env::var(name)
-        .ok()
-        .and_then(|value| value.parse().ok());
-    match value {
-        Some(value) => Some(value),
-        None => panic!("{name} has a value that is not understood"),
-    }
-}
-
-impl FromStr for Equivalence {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Equivalence, String> {
-        match name {
-            "mazurkiewicz" => Ok(Equivalence::Mazurkiewicz),
-            "reads-from" => Ok(Equivalence::ReadsFrom),
-            _ => Err(format!(
-                "there is no equivalence `{name}`, only mazurkiewicz and reads-from"
-            )),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::panic::catch_unwind;
 
 use common::{builder, failure, verified};
 use selvedge::cell::UnsafeCell;
-use selvedge::model::{MemoryModel::Rc11, Verdict};
+use selvedge::model::{MemoryModel::Rc11, Random, Strategy, Verdict};
 use selvedge::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 use selvedge::sync::{Arc, Mutex};
 use selvedge::thread;
@@ -296,4 +296,25 @@ fn a_model_inside_of_a_model_is_refused_and_does_no_harm() {
     let failure = failure(Rc11, || selvedge::model(|| {}));
     assert!(failure.message.contains("inside of a model"), "{failure}");
     verified(Rc11, || drop(AtomicUsize::new(0)));
+}
+
+#[test]
+fn a_random_search_finds_a_lost_update_and_proves_nothing() {
+    for strategy in [Strategy::Walk, Strategy::Pct { depth: 2 }, Strategy::Pos] {
+        let mut builder = builder(Rc11);
+        builder.random = Some(Random {
+            strategy,
+            seed: 1,
+            runs: 200,
+        });
+        let report = builder.explore(lost_update);
+        let Verdict::Failed(failure) = report.verdict else {
+            panic!("{strategy:?}: {:?}", report.verdict);
+        };
+        let schedule = failure.replay.clone();
+        let again = message_of(move || selvedge::replay(&schedule, lost_update));
+        assert!(again.contains("an update was lost"), "{again}");
+        let fine = builder.explore(|| drop(AtomicUsize::new(0)));
+        assert_eq!(fine.verdict, Verdict::Stopped);
+    }
 }

@@ -1,0 +1,121 @@
+//! What a model can be asked for.
+
+use std::str::FromStr;
+
+/// What counts as an allowed outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MemoryModel {
+    /// Sequential consistency: the written orders are ignored.
+    Sc,
+    /// Total store order, as on x86.
+    Tso,
+    /// Release-acquire: every access is a release or an acquire.
+    Ra,
+    /// The memory model of C++20 and Rust, in its repaired form.
+    #[default]
+    Rc11,
+}
+
+impl MemoryModel {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemoryModel::Sc => "sc",
+            MemoryModel::Tso => "tso",
+            MemoryModel::Ra => "ra",
+            MemoryModel::Rc11 => "rc11",
+        }
+    }
+}
+
+impl FromStr for MemoryModel {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<MemoryModel, String> {
+        let all = [
+            MemoryModel::Sc,
+            MemoryModel::Tso,
+            MemoryModel::Ra,
+            MemoryModel::Rc11,
+        ];
+        all.into_iter()
+            .find(|model| model.name() == name)
+            .ok_or_else(|| format!("there is no memory model `{name}`, only sc, tso, ra and rc11"))
+    }
+}
+
+/// Which executions count as the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Equivalence {
+    /// Same program order, reads-from and coherence order.
+    #[default]
+    Mazurkiewicz,
+    /// Same program order and reads-from. Under [`MemoryModel::Sc`] and [`MemoryModel::Ra`] only.
+    ReadsFrom,
+}
+
+/// How a random search picks the next thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Every thread that can go on is as likely as the others, at every step.
+    Walk,
+    /// Probabilistic concurrency testing: random priorities that change at `depth` − 1 random steps.
+    Pct {
+        /// The depth of the bugs looked for.
+        depth: u32,
+    },
+    /// Partial order sampling: random priorities of steps, which change when steps race.
+    Pos,
+}
+
+/// A random search: some executions instead of all, under sequential consistency. Finding nothing proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Random {
+    /// How the next thread is picked.
+    pub strategy: Strategy,
+    /// Where the random numbers start; the same seed repeats the same runs.
+    pub seed: u64,
+    /// How many runs.
+    pub runs: u64,
+}
+
+impl FromStr for Strategy {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Strategy, String> {
+        match name {
+            "walk" => Ok(Strategy::Walk),
+            "pct" => Ok(Strategy::Pct { depth: 3 }),
+            "pos" => Ok(Strategy::Pos),
+            _ => Err(format!(
+                "there is no random search `{name}`, only walk, pct and pos"
+            )),
+        }
+    }
+}
+
+/// The value of the first of these variables that is set.
+pub(crate) fn environment<T: FromStr>(names: &[&str]) -> Option<T> {
+    let name = names.iter().find(|name| std::env::var_os(name).is_some())?;
+    let value = std::env::var(name)
+        .ok()
+        .and_then(|value| value.parse().ok());
+    match value {
+        Some(value) => Some(value),
+        None => panic!("{name} has a value that is not understood"),
+    }
+}
+
+impl FromStr for Equivalence {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Equivalence, String> {
+        match name {
+            "mazurkiewicz" => Ok(Equivalence::Mazurkiewicz),
+            "reads-from" => Ok(Equivalence::ReadsFrom),
+            _ => Err(format!(
+                "there is no equivalence `{name}`, only mazurkiewicz and reads-from"
+            )),
+        }
+    }
+}
