@@ -295,7 +295,7 @@ fn types_outside_of_a_model_say_so() {
 fn a_model_inside_of_a_model_is_refused_and_does_no_harm() {
     let failure = failure(Rc11, || selvedge::model(|| {}));
     assert!(failure.message.contains("inside of a model"), "{failure}");
-    verified(Rc11, || drop(AtomicUsize::new(0)));
+    verified(Rc11, || assert_eq!(AtomicUsize::new(0).into_inner(), 0));
 }
 
 #[test]
@@ -314,7 +314,7 @@ fn a_random_search_finds_a_lost_update_and_proves_nothing() {
         let schedule = failure.replay.clone();
         let again = message_of(move || selvedge::replay(&schedule, lost_update));
         assert!(again.contains("an update was lost"), "{again}");
-        let fine = builder.explore(|| drop(AtomicUsize::new(0)));
+        let fine = builder.explore(|| assert_eq!(AtomicUsize::new(0).into_inner(), 0));
         assert_eq!(fine.verdict, Verdict::Stopped);
     }
 }
