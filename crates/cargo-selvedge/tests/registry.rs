@@ -1,7 +1,7 @@
-//! The loom tests that crates of the registry ship, unchanged, with `loom` in their manifests replaced by this crate.
+//! The loom tests that crates of the registry ship, unchanged, with `loom` in their manifests replaced by `selvedge`.
 //!
 //! Builds everything anew with `--cfg loom`, so it is run only when asked for:
-//! `cargo test -p selvedge --test registry -- --ignored`.
+//! `cargo test -p cargo-selvedge --test registry -- --ignored`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,8 @@ use std::process::Command;
 struct Crate {
     name: &'static str,
     version: &'static str,
+    /// What `cargo selvedge test` is told. Bounds are those of the crate's own continuous integration.
     arguments: &'static [&'static str],
-    /// As its own continuous integration does it, where it does not run everything.
-    environment: &'static [(&'static str, &'static str)],
     /// How many tests there must be.
     tests: usize,
 }
@@ -22,40 +21,38 @@ const CRATES: [Crate; 4] = [
     Crate {
         name: "concurrent-queue",
         version: "2.5.0",
-        arguments: &["--features", "loom", "--test", "loom"],
-        environment: &[("LOOM_MAX_PREEMPTIONS", "2"), ("SELVEDGE_MODEL", "sc")],
+        arguments: &[
+            "--preemptions",
+            "2",
+            "--model",
+            "sc",
+            "--",
+            "--features",
+            "loom",
+            "--test",
+            "loom",
+        ],
         tests: 2,
     },
     Crate {
         name: "event-listener",
         version: "5.4.2",
-        arguments: &["--features", "loom", "--test", "loom"],
-        environment: &[],
+        arguments: &["--", "--features", "loom", "--test", "loom"],
         tests: 9,
     },
     Crate {
         name: "parking",
         version: "2.2.1",
-        arguments: &["--features", "loom", "--test", "loom"],
-        environment: &[],
+        arguments: &["--", "--features", "loom", "--test", "loom"],
         tests: 2,
     },
     Crate {
         name: "bytes",
         version: "1.12.1",
-        arguments: &["--lib", "fuzz"],
-        environment: &[],
+        arguments: &["fuzz", "--", "--lib"],
         tests: 2,
     },
 ];
-
-fn cargo(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.current_dir(directory);
-    command.env("RUSTFLAGS", "--cfg loom --cap-lints allow");
-    command.env("CARGO_TARGET_DIR", directory.join("target"));
-    command
-}
 
 /// Where cargo keeps the sources of all crates, having fetched them.
 fn fetch(directory: &Path) -> String {
@@ -69,8 +66,9 @@ fn fetch(directory: &Path) -> String {
         manifest.push_str(&format!("{} = \"={}\"\n", known.name, known.version));
     }
     fs::write(fetch.join("Cargo.toml"), manifest).unwrap();
-    let output = cargo(&fetch)
+    let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1"])
+        .current_dir(&fetch)
         .output()
         .unwrap();
     assert!(output.status.success(), "the registry is out of reach");
@@ -101,7 +99,7 @@ fn copy(from: &Path, to: &Path) {
 
 /// Replaces the dependency on loom, and leaves out the benchmarks with the large crate that only they need.
 fn manifest(text: &str) -> String {
-    let library = env!("CARGO_MANIFEST_DIR");
+    let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../selvedge");
     let mut result = String::new();
     let mut section = "";
     for line in text.lines() {
@@ -144,20 +142,30 @@ fn the_loom_tests_of_registry_crates_pass() {
     )
     .unwrap();
     for known in &CRATES {
-        let output = cargo(&directory)
-            .args(["test", "-p", known.name])
+        let junit = directory.join(format!("{}.xml", known.name));
+        let output = Command::new(env!("CARGO_BIN_EXE_cargo-selvedge"))
+            .args(["selvedge", "test", "--junit"])
+            .arg(&junit)
             .args(known.arguments)
-            .envs(known.environment.iter().copied())
+            .args(["-p", known.name])
+            .current_dir(&directory)
+            .env("RUSTFLAGS", "--cap-lints allow")
+            .env("CARGO_TARGET_DIR", directory.join("target"))
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        let passed = format!("test result: ok. {} passed", known.tests);
+        let passed = format!("{} passed, 0 failed", known.tests);
         assert!(
             output.status.success() && text.contains(&passed),
             "{}\n{text}\n{}",
             known.name,
             String::from_utf8_lossy(&output.stderr)
         );
-        println!("{}: {} tests", known.name, known.tests);
+        let cases = fs::read_to_string(junit)
+            .unwrap()
+            .matches("<testcase ")
+            .count();
+        assert_eq!(cases, known.tests);
+        println!("{}: {text}", known.name);
     }
 }
