@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 use serde_json::Value;
 
 /// A program, the options to check it with, and the flags that set its size.
@@ -25,6 +27,8 @@ pub(crate) struct Checked {
     pub(crate) over_bound: u64,
     /// Time of the search alone: neither compiling nor loading.
     pub(crate) time: Duration,
+    /// Processor time of everything: compiling, loading, searching. Other programs on the machine disturb it less.
+    pub(crate) processor: Duration,
     /// The whole report.
     #[allow(dead_code)]
     pub(crate) report: Value,
@@ -62,6 +66,7 @@ impl Check {
 
     /// Runs it. What cannot be run at all says why.
     pub(crate) fn run(&self) -> Result<Checked, String> {
+        let before = processor_time();
         let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
             .arg("verify")
             .arg(&self.program)
@@ -78,10 +83,20 @@ impl Check {
             executions: count("executions"),
             blocked: count("blocked"),
             over_bound: count("over_bound"),
+            processor: processor_time().saturating_sub(before),
             time: Duration::from_secs_f64(report["seconds"].as_f64().unwrap_or(f64::NAN)),
             report,
         })
     }
+}
+
+/// What the processes that were started from here, and have ended, have used.
+fn processor_time() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
+        return Duration::ZERO;
+    };
+    let micros = |time: TimeVal| Duration::from_micros(time.num_microseconds().unsigned_abs());
+    micros(usage.user_time()) + micros(usage.system_time())
 }
 
 impl Checked {

@@ -283,14 +283,26 @@ fn compare(title: &str, rows: &[Row], extent: Extent, remarks: &[&str]) {
     table.end(&[&[about], remarks].concat());
 }
 
-/// The fastest of some runs, and what it counted.
-fn best(check: &Check, runs: u32) -> Result<(u64, Duration), String> {
+/// Microseconds of processor time per execution, the best of some runs, and how many executions there are. What
+/// compiling and loading take is measured apart and taken off.
+fn cost(check: &Check, runs: u32) -> Result<(u64, f64), String> {
+    let nothing = check.clone().with("--max-executions 1");
+    let mut overhead = Duration::MAX;
     let mut best = (0, Duration::MAX);
     for _ in 0..runs {
+        overhead = overhead.min(nothing.run()?.processor);
         let checked = check.run()?;
-        best = (checked.executions, best.1.min(checked.time));
+        best = (checked.executions, best.1.min(checked.processor));
     }
-    Ok(best)
+    let (executions, time) = best;
+    let micros = time.saturating_sub(overhead).as_secs_f64() * 1e6;
+    Ok((executions, micros / executions.max(1) as f64))
+}
+
+const BEST_OF: &str = "processor time, the best of several runs";
+
+fn runs(extent: Extent) -> u32 {
+    if extent.full { 9 } else { 3 }
 }
 
 /// Where both explore as many executions, reads-from must not cost more than a quarter more.
@@ -307,35 +319,30 @@ fn searches(extent: Extent) {
         ],
     );
     let programs = [
-        ("indexer_mutex.c", "N", 14),
-        ("filesystem.c", "THREADS", 22),
-        ("critical_sections.c", "N", 8),
-        ("fibonacci.c", "N", 4),
+        ("indexer_mutex.c", "N", 15),
+        ("filesystem.c", "THREADS", 25),
+        ("critical_sections.c", "N", 9),
+        ("fibonacci.c", "N", 5),
+        ("ticket_mutex.c", "ROUNDS", 20),
     ];
-    let runs = if extent.full { 9 } else { 3 };
     for (program, by, size) in programs {
-        let of = |options| best(&Check::of(program).with(options).define(by, size), runs);
+        let of = |options| {
+            let check = Check::of(program).with(options).define(by, size);
+            cost(&check, runs(extent))
+        };
         match (of(READS_FROM), of(GRAPHS)) {
-            (Ok(classes), Ok(graphs)) => {
-                let [one, other] = [classes, graphs].map(micros_each);
-                table.row(&[
-                    format!("{program} {by}={size}"),
-                    classes.0.to_string(),
-                    format!("{one:.1}"),
-                    graphs.0.to_string(),
-                    format!("{other:.1}"),
-                    format!("{:.2}", one / other),
-                ]);
-            }
+            (Ok((classes, one)), Ok((graphs, other))) => table.row(&[
+                format!("{program} {by}={size}"),
+                classes.to_string(),
+                format!("{one:.1}"),
+                graphs.to_string(),
+                format!("{other:.1}"),
+                format!("{:.2}", one / other),
+            ]),
             (Err(error), _) | (_, Err(error)) => table.row(&[format!("{program}: {error}")]),
         }
     }
-    table
-        .end(&["ratio: below 1.25 is what is aimed at; the best of several runs, wall-clock time"]);
-}
-
-fn micros_each((executions, time): (u64, Duration)) -> f64 {
-    time.as_secs_f64() * 1e6 / executions.max(1) as f64
+    table.end(&["ratio: 1.25 is what is allowed", BEST_OF]);
 }
 
 /// What an execution costs under each model, beside sequential consistency.
@@ -345,23 +352,22 @@ fn models(extent: Extent) {
         &["program", "sc", "tso", "ra", "rc11", "worst ratio"],
     );
     let programs = [
-        ("event_counter.c", "EVENTS", 2),
-        ("critical_sections.c", "N", 8),
+        ("lastzero.c", "WRITERS", 11),
+        ("critical_sections.c", "N", 9),
         ("fibonacci.c", "N", 4),
         ("treiber_stack.c", "THREADS", 3),
-        ("indexer_mutex.c", "N", 14),
+        ("indexer_mutex.c", "N", 15),
         ("exponential_bug.c", "N", 2),
+        ("micro_atomic.c", "N", 3),
     ];
-    let runs = if extent.full { 9 } else { 3 };
     for (program, name, size) in programs {
         let of = |model| {
             let options = format!("--model {model} --timeout 60");
-            best(&Check::of(program).with(&options).define(name, size), runs)
+            let check = Check::of(program).with(&options).define(name, size);
+            cost(&check, runs(extent)).map(|(_, each)| each)
         };
-        let each: Result<Vec<f64>, String> = ["sc", "tso", "ra", "rc11"]
-            .into_iter()
-            .map(|model| of(model).map(micros_each))
-            .collect();
+        let each: Result<Vec<f64>, String> =
+            ["sc", "tso", "ra", "rc11"].into_iter().map(of).collect();
         match each {
             Ok(each) => {
                 let worst = each
@@ -375,7 +381,5 @@ fn models(extent: Extent) {
             Err(error) => table.row(&[format!("{program}: {error}")]),
         }
     }
-    table.end(&[
-        "worst ratio: below 1.5 is what is aimed at; the best of several runs, wall-clock time",
-    ]);
+    table.end(&["worst ratio: 1.5 is what is allowed", BEST_OF]);
 }
