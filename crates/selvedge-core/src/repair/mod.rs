@@ -36,7 +36,7 @@ pub enum Repair {
     Strong,
     /// Nothing that was tried.
     Unknown,
-    /// These changes, of which none can be left out.
+    /// These changes, of which none can be left out. Where there are many places to change, there may be a set with fewer.
     Changes {
         /// The changes.
         changes: Vec<Change>,
@@ -83,14 +83,18 @@ pub fn repair<C: Model, M: Machine>(
     let mut examples = vec![first];
     let mut others: Vec<Bug> = Vec::new();
     let mut tried: Option<Vec<Change>> = None;
+    let mut at_least = 1;
     loop {
         let candidates = smallest::candidates(&examples, own);
         let mut trials = Trials {
             machine,
             examples: &examples,
             go_on,
+            at_least,
         };
-        let Some(changes) = trials.smallest::<C>(&candidates) else {
+        let smallest = trials.smallest::<C>(&candidates);
+        at_least = trials.at_least;
+        let Some(changes) = smallest else {
             return match tried {
                 None if is_sequential(machine, bug, go_on) => Repair::Sequential,
                 None => Repair::Unknown,

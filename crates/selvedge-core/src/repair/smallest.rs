@@ -6,8 +6,8 @@ use crate::ids::Site;
 use crate::machine::Machine;
 use crate::model::Model;
 
-/// Larger sets are not looked for one by one.
-const LARGEST: usize = 4;
+/// Where there are more sets of one size, they are not tried one by one.
+const SETS: usize = 4000;
 
 /// A place, and all that can be done about it in one way, weakest first.
 pub(super) type Candidate = Vec<Change>;
@@ -46,6 +46,8 @@ pub(super) struct Trials<'a, M> {
     pub(super) examples: &'a [Example],
     /// False once there has been enough of it.
     pub(super) go_on: &'a mut dyn FnMut() -> bool,
+    /// No smaller set of changes will do: more examples never need fewer changes.
+    pub(super) at_least: usize,
 }
 
 impl<M: Machine> Trials<'_, M> {
@@ -56,7 +58,11 @@ impl<M: Machine> Trials<'_, M> {
         if !self.forbids::<C>(&strongest)? {
             return None;
         }
-        for size in 1..=LARGEST.min(candidates.len()) {
+        for size in self.at_least..=candidates.len() {
+            if combinations(candidates.len(), size) > SETS {
+                break;
+            }
+            self.at_least = size;
             let mut best: Option<Vec<Change>> = None;
             let mut chosen: Vec<usize> = (0..size).collect();
             loop {
@@ -147,6 +153,11 @@ impl<M: Machine> Trials<'_, M> {
     }
 }
 
+/// How many sets of `size` out of `of` there are.
+fn combinations(of: usize, size: usize) -> usize {
+    (0..size).fold(1, |sets: usize, n| sets.saturating_mul(of - n) / (n + 1))
+}
+
 /// The next set of as many numbers below `of`, in lexicographic order.
 fn next_combination(chosen: &mut [usize], of: usize) -> bool {
     let size = chosen.len();
@@ -162,7 +173,7 @@ fn next_combination(chosen: &mut [usize], of: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::next_combination;
+    use super::{combinations, next_combination};
 
     #[test]
     fn every_set_of_two_out_of_four_comes_up_once() {
@@ -172,5 +183,6 @@ mod tests {
             seen.push(chosen.clone());
         }
         assert_eq!(seen, [[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]]);
+        assert_eq!(combinations(4, 2), seen.len());
     }
 }
