@@ -4,7 +4,7 @@
 //! measurements of what a program costs without any search are built from this.
 
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::machine::{Machine, Outcome, Pending, may_join};
 use crate::op::{Effect, Op, Value};
 
 /// An execution in progress.
@@ -66,11 +66,7 @@ impl<'m, M: Machine> Run<'m, M> {
             return 0;
         };
         match op {
-            Op::Join { child } => u32::from(self.ended(child)),
-            Op::JoinAll => {
-                let mut others = (0..self.machine.threads() as u32).map(ThreadId);
-                u32::from(others.all(|other| other == thread || self.ended(other)))
-            }
+            Op::Join { .. } | Op::JoinAll => u32::from(may_join(self.machine, thread, op)),
             Op::Choose { alternatives } => alternatives,
             Op::Update { at, function, .. } => match function.apply(self.value(at)) {
                 Effect::Block => 0,
@@ -145,14 +141,6 @@ impl<'m, M: Machine> Run<'m, M> {
         self.machine
             .resume(thread, outcome, &self.clocks[thread.index()]);
         Performed { op, read, wrote }
-    }
-
-    fn ended(&self, thread: ThreadId) -> bool {
-        match self.machine.pending(thread) {
-            Pending::Absent => true,
-            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
-            Pending::Op(_) => false,
-        }
     }
 
     fn value(&self, at: Location) -> Value {

@@ -15,6 +15,28 @@ pub enum Pending {
     Stopped(Stop),
 }
 
+impl Pending {
+    /// Whether whoever joins the thread need not wait for it: it ended, or was never there.
+    pub fn has_ended(self) -> bool {
+        match self {
+            Pending::Absent => true,
+            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
+            Pending::Op(_) => false,
+        }
+    }
+}
+
+/// Whether every thread has ended whose end the operation `op` of `thread` waits for.
+pub(crate) fn may_join<M: Machine>(machine: &M, thread: ThreadId, op: Op) -> bool {
+    match op {
+        Op::Join { child } => machine.pending(child).has_ended(),
+        Op::JoinAll => (0..machine.threads() as u32)
+            .map(ThreadId)
+            .all(|other| other == thread || machine.pending(other).has_ended()),
+        _ => true,
+    }
+}
+
 /// Why a thread takes no further step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {

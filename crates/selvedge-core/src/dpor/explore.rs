@@ -8,7 +8,7 @@ use super::trace::{Place, Trace};
 use super::{Algorithm, Completed, Statistics};
 use crate::failure::Failure;
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Machine, Pending, Stop, may_join};
 use crate::op::Op;
 use crate::report::{self, Bug, Counts, Ending, Observer, Waiting};
 use crate::trust::Settings;
@@ -306,7 +306,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         if let Op::Create { child } = step.op {
             self.ask(child);
         }
-        let ended = self.ended(thread);
+        let ended = self.machine.pending(thread).has_ended();
         let written = step.act.location().filter(|_| step.act.writes);
         if written.is_none() && !ended {
             return;
@@ -358,22 +358,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
             }
             None => 0,
         };
-        let ready = match op {
-            Op::Join { child } => self.ended(child),
-            Op::JoinAll => (0..self.machine.threads() as u32)
-                .map(ThreadId)
-                .all(|other| other == thread || self.ended(other)),
-            _ => true,
-        };
-        Next::new(thread, op, value, ready)
-    }
-
-    fn ended(&self, thread: ThreadId) -> bool {
-        match self.machine.pending(thread) {
-            Pending::Absent => true,
-            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
-            Pending::Op(_) => false,
-        }
+        Next::new(thread, op, value, may_join(self.machine, thread, op))
     }
 
     /// Looks whether `thread` ran into something that ends the search.

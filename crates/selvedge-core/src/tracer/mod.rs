@@ -42,7 +42,7 @@ use std::ops::ControlFlow;
 
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Function, Op, Value};
 use crate::report::{Bug, Counts, Ending, Observer, Report};
 use frame::{Frame, NOWHERE, Schedules, Step, alternatives};
@@ -198,13 +198,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     fn ended(&self, thread: ThreadId) -> bool {
-        match self.pending.get(thread.index()) {
-            None | Some(Pending::Absent) => true,
-            Some(Pending::Stopped(stop)) => {
-                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
-            }
-            Some(Pending::Op(_)) => false,
-        }
+        let pending = self.pending.get(thread.index());
+        pending.is_none_or(|pending| pending.has_ended())
     }
 
     fn others_ended(&self, thread: ThreadId) -> bool {

@@ -3,7 +3,7 @@
 use super::{Observer, Search};
 use crate::graph::Kind;
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Machine, Pending, may_join};
 use crate::model::Model;
 use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
@@ -63,27 +63,13 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         };
         let graph = self.graph();
         let enabled = match op {
-            Op::Join { child } => self.ended(child),
-            Op::JoinAll => (0..self.machine.threads() as u32)
-                .map(ThreadId)
-                .all(|other| other == thread || self.ended(other)),
             Op::Update { .. } => match graph.thread(thread).last() {
                 Some(&last) => graph.event(last).kind != Kind::Parked,
                 None => true,
             },
-            _ => true,
+            _ => may_join(self.machine, thread, op),
         };
         enabled.then_some(op)
-    }
-
-    pub(super) fn ended(&self, thread: ThreadId) -> bool {
-        match self.machine.pending(thread) {
-            Pending::Absent => true,
-            Pending::Stopped(stop) => {
-                matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed)
-            }
-            Pending::Op(_) => false,
-        }
     }
 
     pub(super) fn wants_held_mutex(&self, op: Op) -> bool {
