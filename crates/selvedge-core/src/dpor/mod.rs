@@ -244,7 +244,7 @@ pub fn search<M: Machine>(
             run(machine, algorithm, settings, observer)
         }
         Engine::SourceBpor => {
-            let algorithm = source_bpor::SourceBpor::new(bound);
+            let algorithm = source_bpor::source_bpor(bound);
             run(machine, algorithm, settings, observer)
         }
         Engine::LazyBpor => {
@@ -275,7 +275,10 @@ pub fn search_specimen<M: Machine>(
     observer: &mut impl Observer<M>,
 ) -> (Report, Statistics) {
     let bound = settings.preemptions.unwrap_or(0);
-    let nidhugg = |sleep| nidhugg_bpor::NidhuggBpor { bound, sleep };
+    let nidhugg = |sleep| nidhugg_bpor::NidhuggBpor {
+        sleep,
+        ..nidhugg_bpor::NidhuggBpor::new(bound)
+    };
     let bpor = bpor::Bpor::new(bound).heedless_of_waiting();
     let lazy = |count| lazy_bpor::LazyBpor::new(bound, count).without_slack();
     use nidhugg_bpor::Sleep;
@@ -293,9 +296,9 @@ pub fn search_specimen<M: Machine>(
             run(machine, nidhugg(Sleep::Never), settings, observer)
         }
         Specimen::SourceBporWithoutSleep => {
-            let algorithm = source_bpor::SourceBpor {
-                bound,
+            let algorithm = nidhugg_bpor::NidhuggBpor {
                 sleep: Sleep::Never,
+                ..source_bpor::source_bpor(bound)
             };
             run(machine, algorithm, settings, observer)
         }

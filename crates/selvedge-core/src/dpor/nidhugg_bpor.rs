@@ -25,6 +25,8 @@ pub(super) enum Sleep {
 
 pub(super) struct NidhuggBpor {
     pub(super) bound: u32,
+    /// Who may start a reversal: [`Initials::Persistent`] here.
+    pub(super) initials: Initials,
     pub(super) sleep: Sleep,
 }
 
@@ -32,6 +34,7 @@ impl NidhuggBpor {
     pub(super) fn new(bound: u32) -> NidhuggBpor {
         NidhuggBpor {
             bound,
+            initials: Initials::Persistent,
             sleep: Sleep::NotConservative,
         }
     }
@@ -41,7 +44,7 @@ impl Algorithm for NidhuggBpor {
     fn arrive(&mut self, state: &mut State) {
         state.wake_if(self.sleep);
         if state.awake(false).next().is_none() {
-            state.branch_conservatively_for_waiting(Initials::Persistent);
+            state.branch_conservatively_for_waiting(self.initials);
         }
     }
 
@@ -55,7 +58,7 @@ impl Algorithm for NidhuggBpor {
 
     fn depart(&mut self, state: &mut State, thread: ThreadId) {
         let next = *state.next(thread).expect("it is about to be explored");
-        state.branch_conservatively(&next, Initials::Persistent);
+        state.branch_conservatively(&next, self.initials);
     }
 
     fn sleeps(&mut self, state: &mut State, act: &Act) -> bool {
@@ -65,7 +68,7 @@ impl Algorithm for NidhuggBpor {
 
 impl State {
     /// For every race: a branch at the step, and a conservative one at the start of its block.
-    pub(super) fn branch_conservatively(&mut self, next: &Next, initials: Initials) {
+    fn branch_conservatively(&mut self, next: &Next, initials: Initials) {
         let mut places = std::mem::take(&mut self.places);
         self.trace.races(next, &mut places);
         for &i in &places {
@@ -77,7 +80,7 @@ impl State {
     }
 
     /// The same for every thread that waits for a value.
-    pub(super) fn branch_conservatively_for_waiting(&mut self, initials: Initials) {
+    fn branch_conservatively_for_waiting(&mut self, initials: Initials) {
         for index in 0..self.trace.graph.threads() as u32 {
             if let Some(&next) = self.next(ThreadId(index))
                 && next.waits_for_value()
@@ -98,7 +101,7 @@ impl State {
         }
     }
 
-    pub(super) fn sleeps_after(&self, act: &Act, sleep: Sleep) -> bool {
+    fn sleeps_after(&self, act: &Act, sleep: Sleep) -> bool {
         let node = self.node(self.trace.len());
         match sleep {
             Sleep::NotConservative | Sleep::WokenByConservative => {
@@ -110,7 +113,7 @@ impl State {
     }
 
     /// Empties the sleep set of a node that a conservative branch led to.
-    pub(super) fn wake_if(&mut self, sleep: Sleep) {
+    fn wake_if(&mut self, sleep: Sleep) {
         let Some(last) = self.trace.len().checked_sub(1) else {
             return;
         };
