@@ -1,6 +1,9 @@
 //! Executions per second and nanoseconds per event of eight programs, beside the bare cost of
 //! running one schedule of each equally often with no search at all, measured in the same run.
 //!
+//! Then the interleaving engines beside the graph engine: the same executions, each once, so that times compare step
+//! by step.
+//!
 //! `cargo bench -p selvedge-cli --bench programs`
 #![allow(missing_docs)]
 
@@ -46,14 +49,70 @@ fn main() {
     println!();
     println!(
         "All times are processor time. ns/event: the search, over the events of all complete executions;\n\
-         bare: one schedule run as often without any search, per event; ratio: the first over the second"
+         bare: one schedule run as often without any search, per event; ratio: the first over the second\n"
     );
+    interleaving();
+}
+
+/// Times per event of engines that visit each execution once. Executions that are given up cost time too, but
+/// their events do not count; only source-dpor has many.
+fn interleaving() {
+    const ENGINES: [&str; 3] = ["trust", "optimal-dpor", "source-dpor"];
+    println!(
+        "{:<18} {:>10} {:>14} {:>14} {:>14} {:>16} {:>15} {:>9}",
+        "ns/event",
+        "executions",
+        ENGINES[0],
+        ENGINES[1],
+        ENGINES[2],
+        "optimal / trust",
+        "source / trust",
+        "given up"
+    );
+    for (file, options, flags) in PROGRAMS {
+        let measure = |engine| {
+            let options = [options, &["--algorithm", engine]].concat();
+            match measure(file, &options, flags) {
+                Ok(measured) => measured,
+                Err(error) => {
+                    eprintln!("{file}: {error}");
+                    exit(1);
+                }
+            }
+        };
+        let measured = ENGINES.map(measure);
+        let times = measured.each_ref().map(per_event);
+        println!(
+            "{file:<18} {:>10} {:>14.0} {:>14.0} {:>14.0} {:>16.2} {:>15.2} {:>9}",
+            number(&measured[0]["counts"]["executions"]),
+            times[0],
+            times[1],
+            times[2],
+            times[1] / times[0],
+            times[2] / times[0],
+            number(&measured[2]["counts"]["blocked"]),
+        );
+    }
+    println!("given up: executions that source-dpor gave up, the time of which is in its figures");
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+fn nanoseconds(measured: &Value, key: &str) -> f64 {
+    number(&measured[key]["secs"]) * 1e9 + number(&measured[key]["nanos"])
+}
+
+/// The time of the search, over the events of all complete executions.
+fn per_event(measured: &Value) -> f64 {
+    nanoseconds(measured, "search") / number(&measured["events"])
 }
 
 fn measure(file: &str, options: &[&str], flags: &[&str]) -> Result<Value, String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-        .arg("measure")
+        .args(["measure", "--model", "sc"])
         .args(options)
         .arg(directory.join(file))
         .arg("--")
@@ -69,17 +128,14 @@ fn measure(file: &str, options: &[&str], flags: &[&str]) -> Result<Value, String
 }
 
 fn print(file: &str, measured: &Value) {
-    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
-    let nanoseconds =
-        |key: &str| number(&measured[key]["secs"]) * 1e9 + number(&measured[key]["nanos"]);
     let mebibytes = |key: &str| number(&measured[key]) / f64::from(1 << 20);
     let executions = number(&measured["counts"]["executions"]);
-    let per_event = nanoseconds("search") / number(&measured["events"]);
-    let bare = nanoseconds("bare") / number(&measured["bare_events"]);
+    let per_event = per_event(measured);
+    let bare = nanoseconds(measured, "bare") / number(&measured["bare_events"]);
     println!(
         "{file:<18} {executions:>10} {:>9} {:>10.0} {per_event:>9.0} {bare:>9.0} {:>6.2} {:>9.1} {:>9.1}",
         number(&measured["counts"]["blocked"]),
-        executions / nanoseconds("search") * 1e9,
+        executions / nanoseconds(measured, "search") * 1e9,
         per_event / bare,
         mebibytes("resident_at_start"),
         mebibytes("resident_at_most"),

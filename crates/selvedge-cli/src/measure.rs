@@ -3,6 +3,7 @@
 
 use crate::args;
 use crate::compile;
+use crate::explorer::Explorer;
 use crate::problem::{Problem, Status};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{Reply, Request, Task};
@@ -10,13 +11,14 @@ use crate::worker::supervise::{self, Output};
 
 /// Measures a program and prints what came of it.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
+    let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
     let build = compile::build(&verify.program())?;
     let request = Request {
         library: build.library.clone(),
         counters: build.scratch().join("counters"),
         machine: verify.machine.clone(),
         show_output: false,
-        task: Task::Measure,
+        task: Task::Measure(explorer),
     };
     let mut measured = None;
     supervise::run(&request, Limits::default(), Output::Diverted, |reply| {

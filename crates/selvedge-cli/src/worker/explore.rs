@@ -52,7 +52,11 @@ impl<'a> Exploration<'a> {
                 first_bug: &first_bug,
                 limited: false,
             };
-            let report = self.search(machine, bound, &mut observer);
+            let settings = trust::Settings {
+                keep_going: self.search.keep_going,
+                preemptions: bound,
+            };
+            let report = search(&self.search.explorer, machine, settings, &mut observer);
             let limited = observer.limited;
             match bound {
                 Some(k) if self.search.bound == Bound::Iterative && goes_on(&report) => {
@@ -64,42 +68,6 @@ impl<'a> Exploration<'a> {
         Searched {
             first_bug: first_bug.get(),
             ..self.summarise(report, limited, bound, machine)
-        }
-    }
-
-    /// One search.
-    fn search(
-        &self,
-        machine: &mut Watched<'a>,
-        bound: Option<u32>,
-        observer: &mut Watcher<'_>,
-    ) -> Report {
-        let keep_going = self.search.keep_going;
-        let settings = trust::Settings {
-            keep_going,
-            preemptions: bound,
-        };
-        match &self.search.explorer {
-            Explorer::Trust(Model::Sc) => {
-                trust::search::<SequentialConsistency, _>(machine, settings, observer)
-            }
-            Explorer::Trust(Model::Tso) => {
-                trust::search::<TotalStoreOrder, _>(machine, settings, observer)
-            }
-            Explorer::Trust(Model::Ra) => {
-                trust::search::<ReleaseAcquire, _>(machine, settings, observer)
-            }
-            Explorer::Trust(Model::Rc11) => trust::search::<Rc11, _>(machine, settings, observer),
-            Explorer::Tracer(Model::Ra) => {
-                tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
-            }
-            Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
-            Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
-            Explorer::Priced(measure) => {
-                let bound = bound.unwrap_or(0);
-                dpor::search_within(machine, *measure, bound, keep_going, observer)
-            }
-            Explorer::Random(sample) => dpor::sample(machine, *sample, keep_going, observer),
         }
     }
 
@@ -145,6 +113,38 @@ impl<'a> Exploration<'a> {
             first_bug: None,
             memory: memory("VmHWM:"),
         }
+    }
+}
+
+/// One search.
+pub(super) fn search<'a>(
+    explorer: &Explorer,
+    machine: &mut Watched<'a>,
+    settings: trust::Settings,
+    observer: &mut impl Observer<Watched<'a>>,
+) -> Report {
+    let keep_going = settings.keep_going;
+    match explorer {
+        Explorer::Trust(Model::Sc) => {
+            trust::search::<SequentialConsistency, _>(machine, settings, observer)
+        }
+        Explorer::Trust(Model::Tso) => {
+            trust::search::<TotalStoreOrder, _>(machine, settings, observer)
+        }
+        Explorer::Trust(Model::Ra) => {
+            trust::search::<ReleaseAcquire, _>(machine, settings, observer)
+        }
+        Explorer::Trust(Model::Rc11) => trust::search::<Rc11, _>(machine, settings, observer),
+        Explorer::Tracer(Model::Ra) => {
+            tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
+        }
+        Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
+        Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
+        Explorer::Priced(measure) => {
+            let bound = settings.preemptions.unwrap_or(0);
+            dpor::search_within(machine, *measure, bound, keep_going, observer)
+        }
+        Explorer::Random(sample) => dpor::sample(machine, *sample, keep_going, observer),
     }
 }
 

@@ -7,17 +7,18 @@ use nix::time::{ClockId, clock_gettime};
 use selvedge_core::ThreadId;
 use selvedge_core::graph::Graph;
 use selvedge_core::interleave::Run;
-use selvedge_core::model::SequentialConsistency;
 use selvedge_core::op::Op;
 use selvedge_core::report::Observer;
 use selvedge_core::trust;
 
+use super::explore;
 use super::journal::Watched;
 use super::protocol::Measured;
+use crate::explorer::Explorer;
 
 /// Searches the program to its end, then runs one fixed schedule of it as often as there were
 /// executions.
-pub(super) fn measure(machine: &mut Watched<'_>) -> Measured {
+pub(super) fn measure(machine: &mut Watched<'_>, explorer: &Explorer) -> Measured {
     let resident_at_start = memory("VmRSS:");
     let mut events = Events(0);
     let settings = trust::Settings {
@@ -25,7 +26,7 @@ pub(super) fn measure(machine: &mut Watched<'_>) -> Measured {
         preemptions: None,
     };
     let start = processor_time();
-    let report = trust::search::<SequentialConsistency, _>(machine, settings, &mut events);
+    let report = explore::search(explorer, machine, settings, &mut events);
     let search = processor_time().saturating_sub(start);
     let resident_at_most = memory("VmHWM:");
     let (bare_events, bare) = without_search(machine, report.counts.executions);

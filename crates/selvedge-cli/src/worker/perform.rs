@@ -15,7 +15,7 @@ use crate::describe::Binary;
 pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Reply)) {
     let fences = match &request.task {
         Task::Search(search) => search.explorer.model() != args::Model::Ra,
-        Task::Advise(..) | Task::Replay(_) | Task::Measure => true,
+        Task::Advise(..) | Task::Replay(_) | Task::Measure(_) => true,
     };
     let settings = Settings {
         fences,
@@ -47,7 +47,9 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
                 reply(Reply::Advised(advice));
             }
         }
-        Task::Measure => reply(Reply::Measured(measure::measure(&mut machine))),
+        Task::Measure(explorer) => {
+            reply(Reply::Measured(measure::measure(&mut machine, explorer)));
+        }
         Task::Replay(bugs) => {
             for bug in bugs {
                 reply(Reply::Replayed(follow::schedule(

@@ -44,7 +44,7 @@ pub(crate) enum Task {
     /// See which orders and fences would have forbidden this bug, which was found under this model.
     Advise(Model, Box<RawBug>),
     /// Explore every execution and see what that costs.
-    Measure,
+    Measure(Explorer),
 }
 
 /// A search.
