@@ -70,6 +70,8 @@ pub(crate) enum Command {
         mut_arg("equivalence", |arg| arg.hide(true)),
         mut_arg("trace_out", |arg| arg.hide(true)),
         mut_arg("no_advice", |arg| arg.hide(true)),
+        mut_arg("delays", |arg| arg.hide(true)),
+        mut_arg("switches", |arg| arg.hide(true)),
         mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
         mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
         mut_arg("preemptions", |arg| {

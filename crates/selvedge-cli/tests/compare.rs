@@ -156,8 +156,12 @@ fn what_cannot_be_compared_is_refused() {
     refused(&["--algorithm", "trust"], "add --algorithms trust");
     refused(&["--algorithms", "fastest"], "no algorithm named fastest");
     refused(&["--algorithms", "bpor"], "needs a bound");
-    refused(&["--equivalence", "reads-from"], "--algorithms tracer");
+    refused(
+        &["--equivalence", "reads-from"],
+        "--algorithms trust,tracer",
+    );
     refused(&["--trace-out", "t.json"], "--trace-out");
+    refused(&["--delays", "1"], "one algorithm for each of them");
     refused(
         &["--algorithms", "source-dpor", "--model", "tso"],
         "source-dpor is not available under --model tso",

@@ -23,14 +23,13 @@ pub(crate) struct Checked {
     pub(crate) verdict: String,
     pub(crate) executions: u64,
     pub(crate) blocked: u64,
-    #[allow(dead_code)]
     pub(crate) over_bound: u64,
     /// Time of the search alone: neither compiling nor loading.
     pub(crate) time: Duration,
     /// Processor time of everything: compiling, loading, searching. Other programs on the machine disturb it less.
+    /// Zero for one of several that were compared.
     pub(crate) processor: Duration,
     /// The whole report.
-    #[allow(dead_code)]
     pub(crate) report: Value,
 }
 
@@ -67,26 +66,41 @@ impl Check {
     /// Runs it. What cannot be run at all says why.
     pub(crate) fn run(&self) -> Result<Checked, String> {
         let before = processor_time();
+        let report = self.command("verify", &[])?;
+        let processor = processor_time().saturating_sub(before);
+        Ok(Checked {
+            processor,
+            ..Checked::new(report)
+        })
+    }
+
+    /// Runs it with each of these algorithms, separated by commas.
+    pub(crate) fn compare(&self, algorithms: &str) -> Result<Vec<Checked>, String> {
+        let comparison = self.command("compare", &["--algorithms", algorithms])?;
+        let contradictions = comparison["contradictions"].as_array();
+        if contradictions.is_some_and(|found| !found.is_empty()) {
+            return Err(comparison["contradictions"].to_string());
+        }
+        let runs = comparison["runs"].as_array().cloned().unwrap_or_default();
+        let complete = runs.len() == algorithms.split(',').count();
+        let all = runs.into_iter().map(Checked::new).collect();
+        Some(all)
+            .filter(|_| complete)
+            .ok_or_else(|| comparison.to_string())
+    }
+
+    fn command(&self, name: &str, more: &[&str]) -> Result<Value, String> {
         let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .arg("verify")
+            .arg(name)
             .arg(&self.program)
             .args(&self.options)
+            .args(more)
             .args(["--format", "json", "--"])
             .args(&self.flags)
             .output()
             .map_err(|error| error.to_string())?;
-        let report: Value = serde_json::from_slice(&output.stdout)
-            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
-        let count = |key: &str| report[key].as_u64().unwrap_or(0);
-        Ok(Checked {
-            verdict: report["verdict"].as_str().unwrap_or("?").to_owned(),
-            executions: count("executions"),
-            blocked: count("blocked"),
-            over_bound: count("over_bound"),
-            processor: processor_time().saturating_sub(before),
-            time: Duration::from_secs_f64(report["seconds"].as_f64().unwrap_or(f64::NAN)),
-            report,
-        })
+        serde_json::from_slice(&output.stdout)
+            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())
     }
 }
 
@@ -100,11 +114,36 @@ fn processor_time() -> Duration {
 }
 
 impl Checked {
+    fn new(report: Value) -> Checked {
+        let count = |key: &str| report[key].as_u64().unwrap_or(0);
+        Checked {
+            verdict: report["verdict"].as_str().unwrap_or("?").to_owned(),
+            executions: count("executions"),
+            blocked: count("blocked"),
+            over_bound: count("over_bound"),
+            processor: Duration::ZERO,
+            time: Duration::from_secs_f64(report["seconds"].as_f64().unwrap_or(f64::NAN)),
+            report,
+        }
+    }
+
+    /// Whether a limit ended the search. (An algorithm that may lose executions is never anything but
+    /// incomplete; that says nothing about limits.)
+    pub(crate) fn stopped(&self) -> bool {
+        let reason = self.report["reason"].as_str().unwrap_or("");
+        reason.starts_with("stopped")
+    }
+
+    /// Every execution that was run to its end or given up.
+    pub(crate) fn traces(&self) -> u64 {
+        self.executions + self.blocked + self.over_bound
+    }
+
     /// The executions, marked where the search did not get to its end.
     pub(crate) fn executions(&self) -> String {
         let all = self.executions + self.blocked;
-        match self.verdict.as_str() {
-            "incomplete" => format!(">{all}"),
+        match self.stopped() {
+            true => format!(">{all}"),
             _ if self.blocked > 0 => format!("{}+{}", self.executions, self.blocked),
             _ => all.to_string(),
         }
@@ -113,8 +152,8 @@ impl Checked {
     /// The time in seconds, marked where the search did not get to its end.
     pub(crate) fn seconds(&self) -> String {
         let seconds = self.time.as_secs_f64();
-        match self.verdict.as_str() {
-            "incomplete" => format!(">{seconds:.0}"),
+        match self.stopped() {
+            true => format!(">{seconds:.0}"),
             _ => format!("{seconds:.2}"),
         }
     }

@@ -7,6 +7,8 @@
 #![allow(missing_docs)]
 
 mod check;
+mod nidhugg;
+mod rcu;
 mod table;
 mod tracer;
 
@@ -22,11 +24,18 @@ pub(crate) struct Extent {
 /// A paper: its name on the command line, its title, and what prints its tables.
 type Paper = (&'static str, &'static str, fn(Extent));
 
-const PAPERS: &[Paper] = &[(
-    "tracer",
-    "Abdulla, Atig, Jonsson, Ngo: Optimal Stateless Model Checking under the Release-Acquire Semantics (2018)",
-    tracer::print,
-)];
+const PAPERS: &[Paper] = &[
+    (
+        "tracer",
+        "Abdulla, Atig, Jonsson, Ngo: Optimal Stateless Model Checking under the Release-Acquire Semantics (2018)",
+        tracer::print,
+    ),
+    (
+        "nidhugg",
+        "Sachinoglou: Preemption Bounding Techniques for Dynamic Partial Order Reduction (diploma thesis, NTUA)",
+        nidhugg::print,
+    ),
+];
 
 fn main() {
     // Cargo itself passes `--bench`.

@@ -43,6 +43,11 @@ impl Table {
         let _ = io::stdout().flush();
     }
 
+    /// Prints a line that says something about the row above it.
+    pub(crate) fn remark(&self, text: &str) {
+        println!("    ^ {text}");
+    }
+
     /// Ends the table with remarks, each on a line of its own.
     pub(crate) fn end(self, remarks: &[&str]) {
         for remark in remarks {

@@ -169,7 +169,11 @@ fn refuse(verify: &args::Verify) -> Result<(), Problem> {
         return wrong("--algorithm", &format!("add --algorithms {name}"));
     }
     if verify.search.equivalence != Equivalence::Mazurkiewicz {
-        return wrong("--equivalence", "add --algorithms tracer,… ");
+        return wrong("--equivalence", "add --algorithms trust,tracer");
+    }
+    if verify.search.delays.or(verify.search.switches).is_some() {
+        let help = "there is one algorithm for each of them: selvedge verify";
+        return wrong("--delays or --switches", help);
     }
     if verify.trace_out.is_some() {
         return wrong("--trace-out", "selvedge verify writes traces");

@@ -1,0 +1,38 @@
+// One thread looks for the last zero of an array; each of N others makes an element one more than the
+// element before it.
+#include "local.h"
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef N
+#define N 5
+#endif
+
+static int array[N + 1];
+
+static void *searches(void *unused) {
+    (void)unused;
+    LOCAL_STEP(0);
+    int i = N;
+    while (array[i] != 0) {
+        i--;
+    }
+    return NULL;
+}
+
+static void *writes(void *number) {
+    intptr_t j = (intptr_t)number;
+    LOCAL_STEP(j);
+    array[j] = array[j - 1] + 1;
+    return NULL;
+}
+
+int main(void) {
+    pthread_t threads[N + 1];
+    pthread_create(&threads[0], NULL, searches, NULL);
+    for (intptr_t j = 1; j <= N; j++) {
+        pthread_create(&threads[j], NULL, writes, (void *)j);
+    }
+    return 0;
+}
