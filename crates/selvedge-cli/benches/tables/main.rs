@@ -6,6 +6,7 @@
 //! Without a paper, all of them. `--full` adds the rows that take long.
 #![allow(missing_docs)]
 
+mod buster;
 mod check;
 mod nidhugg;
 mod rcu;
@@ -25,6 +26,11 @@ pub(crate) struct Extent {
 type Paper = (&'static str, &'static str, fn(Extent));
 
 const PAPERS: &[Paper] = &[
+    (
+        "buster",
+        "Marmanis, Kokologiannakis, Vafeiadis: Reconciling Preemption Bounding with DPOR (2023)",
+        buster::print,
+    ),
     (
         "tracer",
         "Abdulla, Atig, Jonsson, Ngo: Optimal Stateless Model Checking under the Release-Acquire Semantics (2018)",
