@@ -1,7 +1,6 @@
 //! Mutual exclusion.
 
 use std::fmt;
-use std::ops;
 use std::panic::Location;
 use std::sync::{LockResult, Mutex as StdMutex, MutexGuard as StdGuard};
 use std::sync::{PoisonError, TryLockError, TryLockResult};
@@ -9,6 +8,7 @@ use std::sync::{PoisonError, TryLockError, TryLockResult};
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Site};
 
+use super::guards::{guard_traits, lock_traits};
 use crate::rt::{self, Object, host, site_of};
 
 /// As [`std::sync::Mutex`].
@@ -109,57 +109,15 @@ impl<T: ?Sized> MutexGuard<'_, T> {
     }
 }
 
-impl<T: ?Sized> ops::Deref for MutexGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        match &self.data {
-            Some(data) => data,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
-    }
-}
-
-impl<T: ?Sized> ops::DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        match &mut self.data {
-            Some(data) => data,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
-    }
-}
-
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         self.release();
     }
 }
 
-impl<T: Default> Default for Mutex<T> {
-    #[track_caller]
-    fn default() -> Self {
-        Mutex::new(Default::default())
-    }
-}
-
-impl<T> From<T> for Mutex<T> {
-    #[track_caller]
-    fn from(data: T) -> Self {
-        Mutex::new(data)
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for Mutex<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+lock_traits!(Mutex);
+guard_traits!(MutexGuard);
+guard_traits!(mutable MutexGuard);
 
 impl<T: ?Sized + fmt::Display> fmt::Display for MutexGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

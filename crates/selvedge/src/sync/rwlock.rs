@@ -1,7 +1,5 @@
 //! Many readers or one writer.
 
-use std::fmt;
-use std::ops;
 use std::panic::Location;
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 use std::sync::{RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuard as StdWrite};
@@ -9,6 +7,7 @@ use std::sync::{RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuar
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Outcome, Site};
 
+use super::guards::{guard_traits, lock_traits};
 use crate::rt::{self, Object, site_of};
 
 /// As [`std::sync::RwLock`].
@@ -129,17 +128,6 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-impl<T: ?Sized> ops::Deref for RwLockReadGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        match &self.data {
-            Some(data) => data,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
-    }
-}
-
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         drop(self.data.take());
@@ -149,26 +137,6 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
             self.lock
                 .object
                 .update(function, release, relaxed, self.site);
-        }
-    }
-}
-
-impl<T: ?Sized> ops::Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        match &self.data {
-            Some(data) => data,
-            None => unreachable!("it is there until the guard is dropped"),
-        }
-    }
-}
-
-impl<T: ?Sized> ops::DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        match &mut self.data {
-            Some(data) => data,
-            None => unreachable!("it is there until the guard is dropped"),
         }
     }
 }
@@ -184,34 +152,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: Default> Default for RwLock<T> {
-    #[track_caller]
-    fn default() -> Self {
-        RwLock::new(Default::default())
-    }
-}
-
-impl<T> From<T> for RwLock<T> {
-    #[track_caller]
-    fn from(data: T) -> Self {
-        RwLock::new(data)
-    }
-}
-
-impl<T: ?Sized> fmt::Debug for RwLock<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RwLock").finish_non_exhaustive()
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
+lock_traits!(RwLock);
+guard_traits!(RwLockReadGuard);
+guard_traits!(RwLockWriteGuard);
+guard_traits!(mutable RwLockWriteGuard);

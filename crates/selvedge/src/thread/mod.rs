@@ -60,8 +60,15 @@ impl<T> Packet<T> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     }
 
-    fn take(&self) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Waits for `thread`, which puts its result here.
+    fn wait(&self, thread: ThreadId, site: Site) -> std::thread::Result<T> {
+        wait_for(thread, site);
+        let mut packet = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match packet.take() {
+            Some(result) => Ok(result),
+            // The execution is over.
+            None => rt::give_up(),
+        }
     }
 }
 
@@ -157,12 +164,8 @@ impl<T> JoinHandle<T> {
     /// Waits for the thread to finish. A thread that panics fails the model, so there is always a result.
     #[track_caller]
     pub fn join(self) -> std::thread::Result<T> {
-        wait_for(self.thread.id, site_of(Location::caller()));
-        match self.packet.take() {
-            Some(result) => Ok(result),
-            // The execution is over.
-            None => rt::give_up(),
-        }
+        self.packet
+            .wait(self.thread.id, site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.

@@ -72,11 +72,8 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// Waits for the thread to finish.
     #[track_caller]
     pub fn join(self) -> std::thread::Result<T> {
-        wait_for(self.thread.id, site_of(Location::caller()));
-        match self.packet.take() {
-            Some(result) => Ok(result),
-            None => rt::give_up(),
-        }
+        self.packet
+            .wait(self.thread.id, site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.
