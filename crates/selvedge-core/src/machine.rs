@@ -101,6 +101,20 @@ pub trait Machine {
     /// Where in the program the pending operation of `thread` stands.
     fn site(&self, thread: ThreadId) -> Site;
 
+    /// Whether `thread`, which is [`Stop::Spinning`], touched nothing in its iteration that others can
+    /// reach except by visible operations. If it did, the iteration may take part in a race with
+    /// something that has not happened yet, and nobody may give it up before.
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
+    /// Whether [`quiet`](Machine::quiet) gave an answer, since this was last asked, that turned out
+    /// to be wrong. The search then starts over.
+    fn misjudged(&mut self) -> bool {
+        false
+    }
+
     /// The run that begins next will repeat `failure`, for its report: the machine may look closer.
     fn watch(&mut self, failure: &Failure) {
         let _ = failure;

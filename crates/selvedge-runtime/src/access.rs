@@ -74,6 +74,7 @@ impl Runtime {
             return Step::Stop(problem);
         }
         self.passing(access.site);
+        self.touches(access.address);
         if self.settings.plain == Plain::Sc {
             return self.plain_event(access);
         }
@@ -151,6 +152,7 @@ impl Runtime {
         }
         self.check_address(access.address, access.size)?;
         self.passing(access.site);
+        self.touches(access.address);
         let own = self.threads[self.running].slot.contains(access.address);
         if access.kind.writes() {
             if !self.on_own_stack(access.address) {

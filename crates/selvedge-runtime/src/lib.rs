@@ -28,6 +28,7 @@ mod names;
 mod posix;
 mod problem;
 pub mod process;
+mod quiet;
 mod runtime;
 mod settings;
 mod shadow;

@@ -5,7 +5,9 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_core::{
+    Failure, Location, Machine, Op, Outcome, Pending, Site, Stop, ThreadId, Value,
+};
 
 use crate::arena;
 use crate::current;
@@ -348,6 +350,19 @@ impl Machine for NativeMachine {
 
     fn site(&self, thread: ThreadId) -> Site {
         with(|runtime| Site(runtime.threads[thread.index()].site as u64))
+    }
+
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        match self.pending(thread) {
+            Pending::Stopped(Stop::Spinning { since }) => {
+                with(|runtime| runtime.quiet_since(thread.index(), since))
+            }
+            _ => false,
+        }
+    }
+
+    fn misjudged(&mut self) -> bool {
+        with(|runtime| std::mem::take(&mut runtime.misjudged))
     }
 
     fn watch(&mut self, failure: &Failure) {

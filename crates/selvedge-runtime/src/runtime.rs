@@ -104,6 +104,8 @@ pub(crate) struct Runtime {
     pub(crate) watchdog: Watchdog,
     /// The visible operation that was passed most often in one execution: site and count.
     pub(crate) hottest: (usize, u32),
+    /// A slot that was taken for private was entered by another thread.
+    pub(crate) misjudged: bool,
     /// The places of the failure that is being repeated.
     pub(crate) watch: Watch,
     /// What of a stopped thread's stack matters.
@@ -188,6 +190,7 @@ impl Runtime {
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
             hottest: (0, 0),
+            misjudged: false,
             watch: Watch::default(),
             liveness: Liveness::default(),
             parking: true,

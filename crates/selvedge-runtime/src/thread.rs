@@ -9,6 +9,7 @@ use crate::fiber::Context;
 use crate::frames::Frames;
 use crate::heap::Region;
 use crate::layout::{Layout, Slot};
+use crate::quiet::Quiet;
 use crate::spin::Spin;
 use crate::visits::Visits;
 
@@ -45,6 +46,8 @@ pub(crate) struct Thread {
     pub(crate) frames: Frames,
     /// What it did since its last side effect.
     pub(crate) spin: Spin,
+    /// What it touched on the way.
+    pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
     pub(crate) visits: Visits,
 }
@@ -69,6 +72,7 @@ impl Thread {
             heap: Region::new(index, layout.heap_region),
             frames: Frames::new(index),
             spin: Spin::new(),
+            quiet: Quiet::default(),
             visits: Visits::new(),
         }
     }
@@ -84,6 +88,7 @@ impl Thread {
         self.published = false;
         self.frames.clear();
         self.spin.effect();
+        self.quiet.begin();
         self.visits.reset(run);
     }
 

@@ -148,7 +148,8 @@ impl Runtime {
         site: usize,
     ) -> Result<(), Problem> {
         self.passing(site);
-        let entry = self.locations.entry(location);
+        let entry = *self.locations.entry(location);
+        self.enters(entry.address);
         self.check_address(entry.address, entry.width.into())?;
         let entry = self.locations.perform(location, self.run, kind.writes());
         let entry = entry.map_err(|()| Problem::Mixed)?;

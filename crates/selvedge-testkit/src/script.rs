@@ -372,6 +372,10 @@ impl Machine for ScriptMachine {
         self.settle(thread);
     }
 
+    fn quiet(&mut self, _: ThreadId) -> bool {
+        true
+    }
+
     fn site(&self, thread: ThreadId) -> Site {
         // Each thread has code of its own.
         let at = self.threads[thread.index()].at as u64;

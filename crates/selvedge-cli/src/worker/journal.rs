@@ -123,6 +123,14 @@ impl Machine for Watched<'_> {
         self.machine.site(thread)
     }
 
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        self.machine.quiet(thread)
+    }
+
+    fn misjudged(&mut self) -> bool {
+        self.machine.misjudged()
+    }
+
     fn watch(&mut self, failure: &Failure) {
         self.machine.watch(failure);
     }

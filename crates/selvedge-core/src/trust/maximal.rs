@@ -135,6 +135,14 @@ pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
     parked.any(|&last| frozen(graph, last, stable))
 }
 
+/// Whether the events of `thread` from `since` on are all on one location.
+pub(super) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
+    let iteration = graph.thread(thread)[since as usize..].iter();
+    let mut locations = iteration.filter_map(|&slot| graph.event(slot).op.location());
+    let first = locations.next();
+    locations.all(|location| Some(location) == first)
+}
+
 /// Whether `thread`, which spins since its event `since`, spins for good: none of the reads
 /// of its iteration can change.
 pub(super) fn spins_for_good(graph: &Graph, thread: ThreadId, since: u32, stable: &[u32]) -> bool {

@@ -70,7 +70,7 @@ pub fn search<C: Model, M: Machine>(
         checks: Checks::default(),
         extended: None,
     };
-    let ending = search.run_until_threads_are_known();
+    let ending = search.run_until_enough_is_known();
     Report {
         ending,
         counts: search.counts,
@@ -135,13 +135,16 @@ enum Grown {
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// The slack of a bounded search depends on how many threads the program has. If more turn up
-    /// after a graph was given up, that was too early: the search starts over.
-    fn run_until_threads_are_known(&mut self) -> Ending {
+    /// after a graph was given up, that was too early: the search starts over. So it does where a
+    /// graph was given up because of an iteration that turns out to touch what others can reach.
+    fn run_until_enough_is_known(&mut self) -> Ending {
         loop {
             let ending = self.run();
             let known = self.pruned_at.take();
             let complete = ending == Ending::Complete;
-            if !complete || known.is_none_or(|known| known == self.machine.threads()) {
+            let misjudged = self.machine.misjudged();
+            let enough = known.is_none_or(|known| known == self.machine.threads());
+            if !complete || (enough && !misjudged) {
                 return ending;
             }
             self.counts = Counts::default();

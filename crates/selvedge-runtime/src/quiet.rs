@@ -1,0 +1,71 @@
+//! Whether an iteration that changes nothing can be given up without missing a race.
+//!
+//! A thread that spins may read, on the way, what another thread writes or frees only later. Such an
+//! iteration has to stay until that has happened. What lies in its own slot (stack and thread-local
+//! variables) counts for nothing as long as no other thread was ever seen to reach into that slot; if one
+//! does later, `Runtime::misjudged` tells, and the search starts over knowing it.
+
+use crate::runtime::Runtime;
+
+/// What a thread touched besides its visible operations.
+#[derive(Default)]
+pub(crate) struct Quiet {
+    /// Its events before it last touched what others can reach.
+    others: u32,
+    /// Its events before it last touched its own slot.
+    own: u32,
+    /// Some other thread reached into its slot, in this execution or an earlier one.
+    entered: bool,
+    /// Its slot was taken for private.
+    relied_on: bool,
+}
+
+impl Quiet {
+    /// A new execution begins.
+    pub(crate) fn begin(&mut self) {
+        (self.others, self.own) = (0, 0);
+    }
+
+    /// Whether nothing was touched after the event with index `since`.
+    fn since(&mut self, since: u32) -> bool {
+        if self.others > since {
+            return false;
+        }
+        let private = self.own <= since;
+        self.relied_on |= !private && !self.entered;
+        private || !self.entered
+    }
+}
+
+impl Runtime {
+    /// The running thread touches `address` by an access that may race.
+    #[inline(always)]
+    pub(crate) fn touches(&mut self, address: usize) {
+        let running = self.running;
+        let thread = &mut self.threads[running];
+        let events = thread.clock[running];
+        if thread.slot.contains(address) {
+            thread.quiet.own = events;
+        } else {
+            thread.quiet.others = events;
+            self.enters(address);
+        }
+    }
+
+    /// The running thread accesses `address`, which may lie in the slot of another.
+    #[inline(always)]
+    pub(crate) fn enters(&mut self, address: usize) {
+        if let Some(owner) = self.layout.stack_owner(address)
+            && owner != self.running
+            && let Some(owner) = self.threads.get_mut(owner)
+        {
+            owner.quiet.entered = true;
+            self.misjudged |= owner.quiet.relied_on;
+        }
+    }
+
+    /// Whether `thread` touched nothing that may race after its event with index `since`.
+    pub(crate) fn quiet_since(&mut self, thread: usize, since: u32) -> bool {
+        self.threads[thread].quiet.since(since)
+    }
+}
