@@ -47,6 +47,9 @@ pub struct Builder {
     pub equivalence: Equivalence,
     /// Whether to try some executions at random instead of exploring all.
     pub random: Option<Random>,
+    /// Whether a wait on a [`Condvar`](crate::sync::Condvar), or a [`park`](crate::thread::park), may end without a reason. That
+    /// this happens once in each thread is explored.
+    pub spurious_wakeups: bool,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
 }
@@ -82,7 +85,7 @@ impl Builder {
     /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
     /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with `SELVEDGE_SEED` and `SELVEDGE_RUNS`,
-    /// `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `SELVEDGE_SPURIOUS_WAKEUPS`, `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
     /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
@@ -109,6 +112,7 @@ impl Builder {
                 seed: environment(&["SELVEDGE_SEED"]).unwrap_or(0),
                 runs: environment(&["SELVEDGE_RUNS"]).unwrap_or(1_000),
             }),
+            spurious_wakeups: std::env::var_os("SELVEDGE_SPURIOUS_WAKEUPS").is_some(),
             check_leaks: true,
         }
     }
@@ -149,6 +153,7 @@ impl Builder {
             max_branches: self.max_branches,
             max_threads: Some(self.max_threads),
             check_leaks: self.check_leaks,
+            spurious_wakeups: self.spurious_wakeups,
             replaying: false,
         };
         if self.equivalence == Equivalence::ReadsFrom {

@@ -2,12 +2,14 @@
 //!
 //! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i` if it reads the initial
 //! value; `=n` if it took alternative *n*; and `@t:n` for each other thread *t* of which it newly knows *n* events. At the
-//! end, `arc:` and a place for each reference count that takes part.
+//! end, `arc:` and a place for each reference count that takes part, and `spurious` if waits may end without a reason.
 
 use selvedge_core::Op;
 use selvedge_core::witness::{Origin, Step};
 
 use crate::model::MemoryModel;
+
+const SPURIOUS: &str = "spurious";
 
 /// A schedule to be repeated.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,6 +17,7 @@ pub(crate) struct Token {
     pub(crate) model: MemoryModel,
     pub(crate) steps: Vec<TokenStep>,
     pub(crate) counted: Vec<String>,
+    pub(crate) spurious_wakeups: bool,
 }
 
 /// One step of it.
@@ -28,7 +31,12 @@ pub(crate) struct TokenStep {
 }
 
 /// Writes a schedule.
-pub(crate) fn write(model: MemoryModel, steps: &[Step], counted: &[String]) -> String {
+pub(crate) fn write(
+    model: MemoryModel,
+    steps: &[Step],
+    counted: &[String],
+    spurious_wakeups: bool,
+) -> String {
     let mut text = model.name().to_owned();
     let mut clocks: Vec<Vec<u32>> = Vec::new();
     for step in steps {
@@ -69,6 +77,9 @@ pub(crate) fn write(model: MemoryModel, steps: &[Step], counted: &[String]) -> S
     for place in counted {
         text.push_str(&format!(" arc:{place}"));
     }
+    if spurious_wakeups {
+        text.push_str(&format!(" {SPURIOUS}"));
+    }
     text
 }
 
@@ -81,6 +92,10 @@ pub(crate) fn read(text: &str) -> Result<Token, String> {
         ..Token::default()
     };
     for word in words {
+        if word == SPURIOUS {
+            token.spurious_wakeups = true;
+            continue;
+        }
         match word.strip_prefix("arc:") {
             Some(place) => token.counted.push(place.to_owned()),
             None => token.steps.push(step(word).ok_or_else(|| {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use common::{failure, outcomes, verified};
 use selvedge::model::MemoryModel::{Rc11, Sc};
+use selvedge::model::Verdict;
 use selvedge::sync::atomic::{AtomicUsize, Ordering::*};
 use selvedge::sync::{Arc, Barrier, Condvar, Mutex, Notify, RwLock};
 use selvedge::thread;
@@ -185,6 +186,36 @@ fn a_timed_wait_ends_with_and_without_a_notification() {
         result.timed_out()
     });
     assert_eq!(seen, [true, false].into());
+}
+
+#[test]
+fn a_wait_without_a_loop_is_found_by_a_spurious_wakeup() {
+    let test = || {
+        let pair = Arc::new((Mutex::new(false), Condvar::new()));
+        let other = Arc::clone(&pair);
+        let thread = thread::spawn(move || {
+            *other.0.lock().unwrap() = true;
+            other.1.notify_one();
+        });
+        let mut ready = pair.0.lock().unwrap();
+        if !*ready {
+            ready = pair.1.wait(ready).unwrap();
+        }
+        assert!(*ready, "woken too early");
+        drop(ready);
+        thread.join().unwrap();
+    };
+    verified(Rc11, test);
+    let mut builder = common::builder(Rc11);
+    builder.spurious_wakeups = true;
+    let Verdict::Failed(failure) = builder.explore(test).verdict else {
+        panic!("it was not found");
+    };
+    assert!(failure.message.contains("woken too early"), "{failure}");
+    let replayed = std::panic::catch_unwind(move || selvedge::replay(&failure.replay, test));
+    let message = replayed.unwrap_err();
+    let message = message.downcast_ref::<String>().unwrap();
+    assert!(message.contains("woken too early"), "{message}");
 }
 
 #[test]

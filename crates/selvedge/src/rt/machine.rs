@@ -20,6 +20,8 @@ pub(crate) struct Limits {
     pub(crate) max_threads: Option<usize>,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
+    /// Whether a wait on a condition variable, or a park, may end without a reason, once for each thread.
+    pub(crate) spurious_wakeups: bool,
     /// Whether one schedule is run again, rather than all searched.
     pub(crate) replaying: bool,
 }
@@ -46,6 +48,11 @@ impl RustMachine {
     /// Whether the search has to start over, because something was learned about the program.
     pub(crate) fn learned(&self) -> bool {
         std::mem::take(&mut self.engine.state().borrow_mut().again)
+    }
+
+    /// Whether waits may end without a reason.
+    pub(crate) fn spurious_wakeups(&self) -> bool {
+        self.engine.state().borrow().limits.spurious_wakeups
     }
 
     /// The places where values are created whose reference counts are atomics.

@@ -1,9 +1,9 @@
 //! Why a thread takes no further step.
 
 use selvedge_core::failure::Other;
-use selvedge_core::{Failure, FailureKind, Pending, Site, Stop, ThreadId};
+use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop, ThreadId};
 
-use super::engine::{Next, abandoning, active, current, give_up, host, leave};
+use super::engine::{Next, abandoning, active, current, give_up, host, leave, visible};
 use super::race::{CellId, Kind};
 use super::state::State;
 
@@ -97,6 +97,18 @@ pub(crate) fn refuse(what: String) {
         Next::Stop
     });
     leave();
+}
+
+/// Whether a wait ends right away, without a reason.
+pub(crate) fn wakes_spuriously(site: Site) -> bool {
+    if abandoning() || !host(|state| state.may_wake()) {
+        return false;
+    }
+    let wakes = visible(Op::Choose { alternatives: 2 }, site).read == 1;
+    if wakes {
+        host(State::wakes);
+    }
+    wakes
 }
 
 /// The execution is of no interest.

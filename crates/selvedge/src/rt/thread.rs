@@ -42,6 +42,8 @@ pub(super) struct Thread {
     /// Its thread-local values, by key.
     pub(super) locals: Vec<(usize, Local)>,
     pub(super) name: Option<String>,
+    /// Whether one of its waits has ended without a reason.
+    pub(super) woke: bool,
     /// Whether one of its timed waits could have timed out.
     pub(super) timed_out: bool,
     /// How deep it is in the destructor of a value whose reference count is not an event.
@@ -79,6 +81,7 @@ impl Thread {
             panic: None,
             locals: Vec::new(),
             name: None,
+            woke: false,
             timed_out: false,
             uncounted: Vec::new(),
             outer_clocks: Vec::new(),
@@ -96,6 +99,7 @@ impl Thread {
         self.sizes.clear();
         self.spin.effect();
         self.panic = None;
+        self.woke = false;
         self.timed_out = false;
         self.uncounted.clear();
         self.outer_clocks.clear();

@@ -40,6 +40,16 @@ impl State {
         self.tracked.remove(&key);
     }
 
+    /// Whether a wait of the running thread may end without a reason.
+    pub(super) fn may_wake(&self) -> bool {
+        self.limits.spurious_wakeups && !self.threads[self.running].woke
+    }
+
+    /// A wait of the running thread ends without a reason.
+    pub(super) fn wakes(&mut self) {
+        self.current().woke = true;
+    }
+
     /// Whether this is the first timed wait of the running thread.
     pub(crate) fn may_time_out(&mut self) -> bool {
         !std::mem::replace(&mut self.current().timed_out, true)

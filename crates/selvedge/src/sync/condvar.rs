@@ -11,7 +11,8 @@ use selvedge_core::{Function, MemoryOrder, Outcome, Site};
 use super::MutexGuard;
 use crate::rt::{self, Object, host, site_of};
 
-/// As [`std::sync::Condvar`]. Nobody is woken without a notification.
+/// As [`std::sync::Condvar`]. Nobody is woken without a notification, unless
+/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so.
 pub struct Condvar {
     object: Object,
 }
@@ -86,7 +87,7 @@ impl Condvar {
             rt::give_up();
         };
         drop(guard);
-        let function = if timed {
+        let function = if timed || rt::wakes_spuriously(site) {
             ObjectFunction::ConditionLeave { slot }
         } else {
             ObjectFunction::ConditionAwait { slot }

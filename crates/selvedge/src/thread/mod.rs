@@ -116,11 +116,15 @@ pub fn current() -> Thread {
     }
 }
 
-/// Waits until some thread calls [`Thread::unpark`] for this one. It does not return for no reason.
+/// Waits until some thread calls [`Thread::unpark`] for this one. It does not return for no reason, unless
+/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so.
 #[track_caller]
 pub fn park() {
     let site = site_of(Location::caller());
     let thread = host(|state| state.running().0);
+    if rt::wakes_spuriously(site) {
+        return;
+    }
     let function = Function::Object(ObjectFunction::SemaphoreWait);
     let acquire = MemoryOrder::Acquire;
     token(thread, site).update(function, acquire, acquire, site);
