@@ -60,7 +60,7 @@ impl Stack {
     /// on it.
     pub(super) fn clear(&mut self, lowest: usize) {
         /// What functions that never came by the checker may have used below.
-        const DEEP: usize = 8 << 10;
+        const DEEP: usize = 32 << 10;
         let from = lowest.saturating_sub(DEEP).max(self.low + GUARD);
         let bytes = self.top() - from;
         // SAFETY: within the mapping, which this stack owns; nothing on it is in use.
