@@ -147,15 +147,18 @@ impl Model for TotalStoreOrder {
             self.reads.push_zero();
             self.writes.push_zero();
         }
-        // Together with program order the edges may form cycles, so there is no order in which each
-        // event comes after all that it needs.
-        let mut changed = true;
-        while changed {
-            changed = false;
+        // Together with program order the edges may form cycles, so there need not be an order in which
+        // each event comes after all that it needs. Often the order of addition is one.
+        let mut again = false;
+        for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
+            again |= self.collect(graph, slot);
+        }
+        while again {
+            again = false;
             for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
                 let before = self.total(slot);
                 self.collect(graph, slot);
-                changed |= self.total(slot) != before;
+                again |= self.total(slot) != before;
             }
         }
     }
@@ -183,8 +186,9 @@ impl TotalStoreOrder {
         both.sum()
     }
 
-    /// Sets the clocks of `slot` from those of its direct predecessors.
-    fn collect(&mut self, graph: &Graph, slot: Slot) {
+    /// Sets the clocks of `slot` from those of its direct predecessors. True if one of these was added
+    /// after it.
+    fn collect(&mut self, graph: &Graph, slot: Slot) -> bool {
         let event = graph.event(slot);
         match graph.predecessor(event.id) {
             Some(previous) => {
@@ -201,59 +205,69 @@ impl TotalStoreOrder {
         };
         let line = line(event);
         if let Line::Neither = line {
-            return;
+            return false;
         }
-        if event.kind.writes() {
+        let later = if event.kind.writes() {
             count(&mut self.writes, writes_of(event.id.thread));
-            self.collect_overwritten(graph, slot);
+            self.collect_overwritten(graph, slot)
         } else {
             count(&mut self.reads, reads_of(event.id.thread));
             count(&mut self.writes, reads_of(event.id.thread));
-            self.collect_read_or_joined(graph, slot);
-        }
+            self.collect_read_or_joined(graph, slot)
+        };
         if let Line::Both = line {
             self.reads.set(slot, self.writes.of(slot));
         }
+        later
     }
 
     /// co and fr
-    fn collect_overwritten(&mut self, graph: &Graph, slot: Slot) {
+    fn collect_overwritten(&mut self, graph: &Graph, slot: Slot) -> bool {
         let Some(location) = graph.event(slot).op.location() else {
-            return;
+            return false;
         };
+        let mut later = false;
         let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
         if overwritten != INIT {
             self.writes.join(slot, overwritten);
+            later |= overwritten > slot;
         }
         for read in graph.readers(location, overwritten) {
             self.writes.join_with(slot, self.reads.of(read));
+            later |= read > slot;
         }
+        later
     }
 
     /// rfe and joins
-    fn collect_read_or_joined(&mut self, graph: &Graph, slot: Slot) {
+    fn collect_read_or_joined(&mut self, graph: &Graph, slot: Slot) -> bool {
         let event = graph.event(slot);
         match event.op {
             Op::Join { child } => self.join(graph, slot, child),
             Op::JoinAll => {
+                let mut later = false;
                 for child in (0..graph.threads() as u32).map(ThreadId) {
                     if child != event.id.thread {
-                        self.join(graph, slot, child);
+                        later |= self.join(graph, slot, child);
                     }
                 }
+                later
             }
             _ if event.kind.reads() && is_external(graph, event) => {
                 self.reads.join_with(slot, self.writes.of(event.source));
                 self.writes.join(slot, event.source);
+                event.source > slot
             }
-            _ => {}
+            _ => false,
         }
     }
 
-    fn join(&mut self, graph: &Graph, slot: Slot, child: ThreadId) {
-        if let Some(last) = graph.last(child) {
-            self.writes.join(slot, last);
-        }
+    fn join(&mut self, graph: &Graph, slot: Slot, child: ThreadId) -> bool {
+        let Some(last) = graph.last(child) else {
+            return false;
+        };
+        self.writes.join(slot, last);
+        last > slot
     }
 
     /// Follows the one edge that may leave `slot` for an older event.
