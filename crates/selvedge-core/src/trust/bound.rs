@@ -71,7 +71,7 @@ impl<C: Model> Level<C> {
         if self.line.is_within(bound) {
             return true;
         }
-        let budget = bound + self.slack(threads);
+        let budget = bound.saturating_add(self.slack(threads));
         let within = match self.is_known_within(budget) {
             Some(within) => within,
             None => self.is_shown_within(budget, checks),
