@@ -318,3 +318,30 @@ fn a_random_search_finds_a_lost_update_and_proves_nothing() {
         assert_eq!(fine.verdict, Verdict::Stopped);
     }
 }
+
+#[test]
+fn a_race_of_a_loop_that_waits_is_found() {
+    type Waited = (Shared<i32>, AtomicBool);
+    fn write(shared: &Waited) {
+        // SAFETY: none, that is the point.
+        shared.0.0.with_mut(|value| unsafe { *value = 1 });
+        shared.1.store(true, Release);
+    }
+    fn wait(shared: &Waited) {
+        while !shared.1.load(Acquire) {
+            // SAFETY: as above.
+            shared.0.0.with(|value| unsafe { value.read_volatile() });
+        }
+    }
+    let both: [fn(&Waited); 2] = [write, wait];
+    for (mine, theirs) in [(both[0], both[1]), (both[1], both[0])] {
+        let failure = failure(Rc11, move || {
+            let shared = (Shared(UnsafeCell::new(0)), AtomicBool::new(false));
+            thread::scope(|scope| {
+                scope.spawn(|| theirs(&shared));
+                mine(&shared);
+            });
+        });
+        assert_eq!(failure.kind, "data-race", "{failure}");
+    }
+}

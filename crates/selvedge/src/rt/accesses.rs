@@ -85,9 +85,12 @@ impl State {
         kind: Kind,
         site: Site,
     ) -> Result<(), Failure> {
-        if kind == Kind::Write {
-            self.current().spin.effect();
+        let spin = &mut self.current().spin;
+        match kind {
+            Kind::Write => spin.effect(),
+            Kind::Read => spin.touched = true,
         }
+        spin.open += 1;
         let access = Access {
             epoch: LASTING,
             ..self.access(site)
@@ -116,6 +119,8 @@ impl State {
     /// A lasting access to a cell ends.
     pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) {
         if cell.stamp == self.stamp() {
+            let spin = &mut self.current().spin;
+            spin.open = spin.open.saturating_sub(1);
             let epoch = self.threads[self.running].counted(self.running);
             self.cells[cell.index as usize].end(kind, self.running as u32, epoch);
         }

@@ -149,6 +149,12 @@ impl Machine for RustMachine {
         }
     }
 
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        let state = self.engine.state().borrow();
+        let spin = &state.threads[thread.index()].spin;
+        !spin.touched && spin.open == 0
+    }
+
     fn site(&self, thread: ThreadId) -> Site {
         let state = self.engine.state().borrow();
         state

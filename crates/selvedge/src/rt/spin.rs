@@ -23,6 +23,10 @@ pub(super) struct Spin {
     seen: Vec<Seen>,
     /// What the heap was when the thread was last resumed; `None` while no read is watched.
     pub(super) heap: Option<(u64, u64)>,
+    /// Whether a cell was read since the last side effect.
+    pub(super) touched: bool,
+    /// How many accesses to cells are not over.
+    pub(super) open: u32,
 }
 
 /// What an arrival at a read means.
@@ -41,6 +45,7 @@ impl Spin {
     pub(super) fn effect(&mut self) {
         self.seen.clear();
         self.heap = None;
+        self.touched = false;
     }
 
     /// Whether some read since the last effect is watched.

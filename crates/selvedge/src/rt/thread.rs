@@ -98,6 +98,7 @@ impl Thread {
         self.created = 0;
         self.sizes.clear();
         self.spin.effect();
+        self.spin.open = 0;
         self.panic = None;
         self.woke = false;
         self.timed_out = false;
