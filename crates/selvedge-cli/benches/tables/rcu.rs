@@ -48,7 +48,7 @@ const BOUNDED: &str = "naive-bpor,bpor,lazy-bpor,trust";
 pub(crate) fn print(extent: Extent) {
     let sizes: &[u32] = if extent.full { &[1, 2] } else { &[1] };
     for &readers in sizes {
-        let limit = if extent.full { 60 } else { 5 };
+        let limit = if extent.full { 20 } else { 5 };
         print_for(readers, limit);
     }
 }
