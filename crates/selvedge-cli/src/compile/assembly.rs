@@ -111,9 +111,15 @@ pub(super) fn mark(text: &str) -> Marked {
     }
 }
 
-fn line_to(text: &mut String, line: &str) {
+/// Adds a line to `text`.
+pub(super) fn line_to(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
+}
+
+/// A line without what follows a `#` in it.
+pub(super) fn without_comment(line: &str) -> &str {
+    line.split('#').next().unwrap_or(line)
 }
 
 fn label(text: &mut String, what: &str, n: usize) {

@@ -13,7 +13,6 @@ use object::{
 };
 
 use super::instructions;
-use crate::compile::assembly::SECTION;
 
 /// What to do about it.
 pub(super) const HELP: &str = "write the inline assembly as C, with the atomics of <stdatomic.h> or \
@@ -30,9 +29,10 @@ pub(super) struct Block {
     pub(super) end: u64,
 }
 
-/// The blocks of `file` in the order of the source, `None` for one that does not end where it began.
-pub(super) fn blocks(file: &File<'_>) -> Vec<Option<Block>> {
-    let Some(table) = file.section_by_name(SECTION) else {
+/// The blocks that the table `section` of `file` tells, in the order of the source; `None` for one
+/// that does not end where it began.
+pub(super) fn blocks(file: &File<'_>, section: &str) -> Vec<Option<Block>> {
+    let Some(table) = file.section_by_name(section) else {
         return Vec::new();
     };
     let mut ends: Vec<(u64, Option<(SectionIndex, u64)>)> = table

@@ -16,7 +16,8 @@ use object::{
 
 use crate::place;
 
-type Slice = EndianRcSlice<LittleEndian>;
+/// How debug information is read.
+pub(super) type Slice = EndianRcSlice<LittleEndian>;
 
 /// Source lines by section and offset.
 pub(super) struct Lines {
@@ -27,17 +28,8 @@ pub(super) struct Lines {
 impl Lines {
     /// Reads the debug information of `file`, if it has any that can be read.
     pub(super) fn read(file: &File<'_>) -> Option<Lines> {
-        let mut bases = HashMap::new();
-        let mut next = 0x1000;
-        for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
-            bases.insert(section.index(), next);
-            next += section.size().next_multiple_of(0x1000) + 0x1000;
-        }
-        let load = |id: SectionId| -> Result<Slice, gimli::Error> {
-            let bytes = relocated(file, id.name(), &bases).unwrap_or_default();
-            Ok(EndianRcSlice::new(Rc::from(bytes), LittleEndian))
-        };
-        let context = Context::from_dwarf(Dwarf::load(load).ok()?).ok()?;
+        let (dwarf, bases) = dwarf(file)?;
+        let context = Context::from_dwarf(dwarf).ok()?;
         Some(Lines { context, bases })
     }
 
@@ -47,6 +39,21 @@ impl Lines {
         let location = self.context.find_location(address).ok()??;
         Some((place::shorten(Path::new(location.file?)), location.line?))
     }
+}
+
+/// The debug information of `file`, and where its sections of code lie in it.
+pub(super) fn dwarf(file: &File<'_>) -> Option<(Dwarf<Slice>, HashMap<SectionIndex, u64>)> {
+    let mut bases = HashMap::new();
+    let mut next = 0x1000;
+    for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
+        bases.insert(section.index(), next);
+        next += section.size().next_multiple_of(0x1000) + 0x1000;
+    }
+    let load = |id: SectionId| -> Result<Slice, gimli::Error> {
+        let bytes = relocated(file, id.name(), &bases).unwrap_or_default();
+        Ok(EndianRcSlice::new(Rc::from(bytes), LittleEndian))
+    };
+    Some((Dwarf::load(load).ok()?, bases))
 }
 
 fn relocated(file: &File<'_>, name: &str, bases: &HashMap<SectionIndex, u64>) -> Option<Vec<u8>> {

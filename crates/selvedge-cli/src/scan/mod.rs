@@ -1,60 +1,63 @@
 //! Looks into the user's compiled files for what Selvedge would not see, and refuses it by name.
 //!
 //! A verdict is only worth something if every access of the program is announced. Whatever is not,
-//! is found here before anything runs: see [`instructions`] and [`unannounced`], and the list of
+//! is found here before anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the list of
 //! the C library's functions in [`selvedge_runtime::symbols`].
 
+mod accesses;
 mod assembly;
+mod callbacks;
+mod code;
+mod compute;
 mod findings;
+mod flow;
+mod frame;
+mod index;
 mod instructions;
 mod lines;
-mod unannounced;
+mod state;
+mod values;
+mod variables;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use iced_x86::{Decoder, DecoderOptions, Instruction};
-use object::elf::{self, RelocationType};
+use object::elf;
 use object::{
-    File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
-    Section, SectionIndex, SectionKind, Symbol, SymbolFlags, SymbolIndex,
+    File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, Section,
+    SectionIndex, SectionKind, Symbol, SymbolFlags,
 };
 use selvedge_runtime::symbols::{self, Symbol as External};
 
+pub(crate) use self::accesses::{Operand, Silent};
+pub(crate) use self::code::Silence;
 use self::findings::Findings;
+use self::index::Index;
 use self::lines::Lines;
-use self::unannounced::{Target, Walk};
 use crate::compile::Object;
+use crate::compile::announce::SECTION as ANNOUNCED;
+use crate::compile::assembly::SECTION as INLINE;
 use crate::place;
 use crate::problem::Problem;
 
-const INSTRUMENT: &str = "leave out __attribute__((no_sanitize(\"thread\"))) and the like, write \
-                          assembly as C, and copy a shared structure to a local variable before \
-                          passing it by value";
-
-/// Inspects the compiled files, and makes sure that there is one `main`.
-pub(crate) fn objects(objects: &[Object]) -> Result<(), Problem> {
+/// Inspects the compiled files, and makes sure that there is one `main`. Tells for each file what
+/// the compiler does not announce and has to be announced by hand.
+pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Vec<Silence>>, Problem> {
     let mut findings = Findings::default();
     let mut mains = Vec::new();
+    let mut silences = Vec::with_capacity(objects.len());
     for object in objects {
         let bytes = read(&object.path)?;
         let file = parse(&object.path, &bytes)?;
         if defines_main(&file) {
             mains.push(place::shorten(&object.source));
         }
-        Inspection {
-            file: &file,
-            source: object,
-            lines: None,
-            findings: &mut findings,
-            refused: Vec::new(),
-        }
-        .run();
+        silences.push(Inspection::new(&file, object, &mut findings).run());
     }
     findings.into_result()?;
     match mains.as_slice() {
-        [_] => Ok(()),
+        [_] => Ok(silences),
         [] => Err(Problem::request("the program has no main function")
             .help("name every source file of the program: selvedge verify FILE…")),
         _ => Err(Problem::request(format!(
@@ -63,6 +66,19 @@ pub(crate) fn objects(objects: &[Object]) -> Result<(), Problem> {
         ))
         .help("name the files of one program only")),
     }
+}
+
+/// What is left to be announced in a file where that was done by hand. The `last` time, what is left
+/// is refused.
+pub(crate) fn announced(object: &Object, last: bool) -> Result<Vec<Silence>, Problem> {
+    let mut findings = Findings::default();
+    let bytes = read(&object.path)?;
+    let file = parse(&object.path, &bytes)?;
+    let mut inspection = Inspection::new(&file, object, &mut findings);
+    inspection.last = last;
+    let silences = inspection.run();
+    findings.into_result()?;
+    Ok(silences)
 }
 
 /// Inspects the linked program: what it still needs must be something that the runtime models.
@@ -131,14 +147,7 @@ fn user_of(name: &str, objects: &[Object]) -> Option<String> {
         let bytes = fs::read(&object.path).ok()?;
         let file = File::parse(&*bytes).ok()?;
         let mut findings = Findings::default();
-        let mut inspection = Inspection {
-            file: &file,
-            source: object,
-            lines: None,
-            findings: &mut findings,
-            refused: Vec::new(),
-        };
-        inspection.reference(name)
+        Inspection::new(&file, object, &mut findings).reference(name)
     })
 }
 
@@ -156,23 +165,42 @@ struct Inspection<'a> {
     findings: &'a mut Findings,
     /// Where inline assembly was refused.
     refused: Vec<(SectionIndex, u64)>,
+    /// Functions with accesses that the compiler does not announce.
+    silences: Vec<Silence>,
+    /// Whether there may be none.
+    last: bool,
 }
 
-impl Inspection<'_> {
-    fn run(&mut self) {
+impl<'a> Inspection<'a> {
+    fn new(file: &'a File<'a>, source: &'a Object, findings: &'a mut Findings) -> Inspection<'a> {
+        Inspection {
+            file,
+            source,
+            lines: None,
+            findings,
+            refused: Vec::new(),
+            silences: Vec::new(),
+            last: false,
+        }
+    }
+
+    fn run(mut self) -> Vec<Silence> {
         self.symbols();
         self.inline_assembly();
+        let own = assembly::blocks(self.file, ANNOUNCED);
+        let index = Index::new(self.file, own.into_iter().flatten().collect());
         for section in self
             .file
             .sections()
             .filter(|s| s.kind() == SectionKind::Text)
         {
-            self.code(&section);
+            self.code(&section, &index);
         }
+        self.silences
     }
 
     fn inline_assembly(&mut self) {
-        let blocks = assembly::blocks(self.file);
+        let blocks = assembly::blocks(self.file, INLINE);
         if blocks.len() != self.source.assembly.len() {
             let what = "has inline assembly that cannot be found again".to_owned();
             self.findings
@@ -244,139 +272,10 @@ impl Inspection<'_> {
         None
     }
 
-    fn code(&mut self, section: &Section<'_, '_>) {
-        let Ok(bytes) = section.data() else { return };
-        let relocations = self.relocations(section);
-        let mut functions: Vec<(u64, u64, String)> = self
-            .file
-            .symbols()
-            .filter(|s| s.section_index() == Some(section.index()) && s.is_definition())
-            .filter_map(|s| Some((s.address(), s.size(), s.name().ok()?.to_owned())))
-            .filter(|(_, _, name)| !name.is_empty() && !name.starts_with('.'))
-            .collect();
-        functions.sort();
-        // What comes before the first name is code too.
-        if functions.first().is_none_or(|&(start, ..)| start > 0) {
-            functions.insert(0, (0, 0, String::new()));
-        }
-        for (n, (start, _, name)) in functions.iter().enumerate() {
-            let end = functions
-                .get(n + 1)
-                .map_or(bytes.len() as u64, |next| next.0);
-            let code = &bytes[*start as usize..end as usize];
-            self.function(section, name, *start, code, &relocations);
-        }
-    }
-
-    fn function(
-        &mut self,
-        section: &Section<'_, '_>,
-        name: &str,
-        start: u64,
-        code: &[u8],
-        relocations: &Relocations,
-    ) {
-        let before = self.findings.count();
-        let mut walk = Walk::begin(name);
-        let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-        let mut instruction = Instruction::default();
-        while decoder.can_decode() {
-            decoder.decode_out(&mut instruction);
-            if instruction.is_invalid() {
-                continue;
-            }
-            if let Some(refusal) = instructions::refusal(&instruction) {
-                let place = self.place(section.index(), instruction.ip());
-                self.findings
-                    .add(place, format!("has {}", refusal.what), refusal.help);
-            }
-            let relocation = relocations.within(instruction.ip(), instruction.next_ip());
-            if let Some(problem) = relocation.and_then(static_thread_local) {
-                let place = self.place(section.index(), instruction.ip());
-                self.findings
-                    .add(place, problem.to_owned(), "leave out the tls_model");
-            }
-            if let Some(walk) = &mut walk {
-                let symbol =
-                    relocation.and_then(|(_, index)| self.file.symbol_by_index(index).ok());
-                if let Some(callee) = symbol.as_ref().and_then(|s| s.name().ok()) {
-                    walk.call(callee);
-                }
-                walk.step(&instruction, self.target(relocation, symbol));
-            }
-        }
-        let range = start..start + code.len() as u64;
-        let named = |&(index, offset): &(SectionIndex, u64)| {
-            index == section.index() && range.contains(&offset)
-        };
-        if before == self.findings.count()
-            && !self.refused.iter().any(named)
-            && let Some(access) = walk.and_then(Walk::finish)
-            && !self.in_system_header(section.index(), access)
-        {
-            let place = self.place(section.index(), access);
-            let what = "touches memory without telling Selvedge: no access in it is instrumented";
-            self.findings.add(place, what.to_owned(), INSTRUMENT);
-        }
-    }
-
-    fn relocations(&self, section: &Section<'_, '_>) -> Relocations {
-        let entry = |(offset, relocation): (u64, object::Relocation)| {
-            let RelocationFlags::Elf { r_type } = relocation.flags() else {
-                return None;
-            };
-            let RelocationTarget::Symbol(index) = relocation.target() else {
-                return None;
-            };
-            Some((offset, (r_type, index)))
-        };
-        Relocations(section.relocations().filter_map(entry).collect())
-    }
-
-    fn target(
-        &self,
-        relocation: Option<(RelocationType, SymbolIndex)>,
-        symbol: Option<Symbol<'_, '_>>,
-    ) -> Target {
-        let Some((kind, _)) = relocation else {
-            return Target::None;
-        };
-        if matches!(
-            kind,
-            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX
-        ) {
-            return Target::Constant;
-        }
-        let section = symbol.and_then(|s| s.section_index());
-        match section.and_then(|index| self.file.section_by_index(index).ok()) {
-            Some(section) => match section.kind() {
-                SectionKind::Data | SectionKind::UninitializedData => {
-                    // Constants that contain addresses lie in writable sections until they are
-                    // relocated.
-                    let relocated = section.name().is_ok_and(|n| n.starts_with(".data.rel.ro"));
-                    if relocated {
-                        Target::Constant
-                    } else {
-                        Target::Variable
-                    }
-                }
-                _ => Target::Constant,
-            },
-            None => Target::Variable,
-        }
-    }
-
     fn line(&mut self, section: SectionIndex, offset: u64) -> Option<(String, u32)> {
         let file = self.file;
         let lines = self.lines.get_or_insert_with(|| Lines::read(file));
         lines.as_ref()?.find(section, offset)
-    }
-
-    /// Inline functions of the system's headers pass small structures of their own by value, which
-    /// gcc does not announce.
-    fn in_system_header(&mut self, section: SectionIndex, offset: u64) -> bool {
-        let place = self.line(section, offset);
-        place.is_some_and(|(path, _)| place::is_system(&path))
     }
 
     /// `file:line: function`, as far as it is known.
@@ -408,25 +307,4 @@ fn is_debug(section: &Section<'_, '_>) -> bool {
     section
         .name()
         .is_ok_and(|name| name.starts_with(".debug") || name.starts_with(".eh_frame"))
-}
-
-/// The relocations of a section: kind and symbol by offset.
-struct Relocations(BTreeMap<u64, (RelocationType, SymbolIndex)>);
-
-impl Relocations {
-    fn within(&self, start: u64, end: u64) -> Option<(RelocationType, SymbolIndex)> {
-        self.0.range(start..end).next().map(|(_, &entry)| entry)
-    }
-}
-
-fn static_thread_local((kind, _): (RelocationType, SymbolIndex)) -> Option<&'static str> {
-    let is_static = matches!(
-        kind,
-        elf::R_X86_64_TPOFF32
-            | elf::R_X86_64_TPOFF64
-            | elf::R_X86_64_GOTTPOFF
-            | elf::R_X86_64_GOTPC32_TLSDESC
-            | elf::R_X86_64_TLSDESC_CALL
-    );
-    is_static.then_some("reaches a thread-local variable in a way that bypasses Selvedge")
 }

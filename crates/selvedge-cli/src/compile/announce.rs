@@ -1,0 +1,319 @@
+//! Puts callbacks where the compiler forgot them.
+//!
+//! The scan finds accesses that no callback announces. They are announced in the assembly: in front
+//! of the instruction, a call with the address, around which everything is saved that the compiler
+//! may keep in registers there. The instruction's line is found by counting, and where that fails by
+//! assembling the functions in question once with a label on every line.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+
+use iced_x86::Register;
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
+
+use super::assembly::{line_to, without_comment};
+use crate::scan::{Operand, Silence, Silent};
+
+/// The section that tells where callbacks were put in: two addresses for each.
+pub(crate) const SECTION: &str = ".selvedge.own";
+
+/// The section that tells where lines came to lie.
+const LINES: &str = ".selvedge.at";
+
+/// What is saved around a callback, and how much the stack pointer is lower then.
+const SAVED: [&str; 10] = [
+    "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx",
+];
+const RED_ZONE: i64 = 128;
+const LOWERED: i64 = RED_ZONE + 8 + 8 * SAVED.len() as i64;
+
+/// What to announce by line, and whether its function uses the floating-point stack.
+pub(super) type Places<'a> = BTreeMap<usize, Vec<(&'a Silent, bool)>>;
+
+/// Lines of assembly that get a label each.
+#[derive(Debug)]
+pub(super) struct Labelled {
+    /// The assembly with the labels.
+    pub(super) text: String,
+    /// The numbers of the lines, label by label.
+    lines: Vec<usize>,
+}
+
+/// Calls `found` for every line: its number, the line, and which of `silences` it is an
+/// instruction of.
+fn each_line<'a>(
+    text: &'a str,
+    silences: &[Silence],
+    mut found: impl FnMut(usize, &'a str, Option<usize>),
+) {
+    let mut wanted: HashMap<&str, usize> = HashMap::new();
+    for (n, silence) in silences.iter().enumerate() {
+        wanted.extend(silence.names.iter().map(|name| (name.as_str(), n)));
+    }
+    let mut inside = None;
+    for (number, line) in text.lines().enumerate() {
+        let code = without_comment(line).trim();
+        if let Some(name) = code.strip_suffix(':') {
+            inside = wanted.get(name.trim_matches('"')).copied().or(inside);
+            found(number, line, None);
+        } else if code == ".cfi_endproc" {
+            inside = None;
+            found(number, line, None);
+        } else {
+            let instruction = !code.is_empty() && !code.starts_with('.');
+            found(number, line, inside.filter(|_| instruction));
+        }
+    }
+}
+
+/// The lines of the accesses in `silences`, found by counting instructions. That is quick, but
+/// wrong where a line is not an instruction: whoever uses it has to look at the outcome.
+pub(super) fn count<'a>(text: &str, silences: &'a [Silence]) -> Option<Places<'a>> {
+    const PREFIXES: [&str; 3] = ["rex64", "data16", "rep"];
+    let mut lines = vec![Vec::new(); silences.len()];
+    each_line(text, silences, |number, line, function| {
+        if let Some(function) = function
+            && !PREFIXES.contains(&line.trim())
+        {
+            lines[function].push(number);
+        }
+    });
+    let mut places = Places::new();
+    for (silence, lines) in silences.iter().zip(lines) {
+        for access in &silence.accesses {
+            let place = places.entry(*lines.get(access.nth)?).or_default();
+            place.push((access, silence.float));
+        }
+    }
+    Some(places)
+}
+
+/// Puts a label on every instruction of the functions in `silences`.
+pub(super) fn label(text: &str, silences: &[Silence]) -> Labelled {
+    let mut labelled = String::with_capacity(text.len() + text.len() / 2);
+    let mut lines = Vec::new();
+    each_line(text, silences, |number, line, function| {
+        if function.is_some() {
+            line_to(&mut labelled, &format!(".Lselvedge_at_{}:", lines.len()));
+            lines.push(number);
+        }
+        line_to(&mut labelled, line);
+    });
+    line_to(
+        &mut labelled,
+        &format!("\t.section {LINES},\"e\",@progbits"),
+    );
+    for n in 0..lines.len() {
+        line_to(&mut labelled, &format!("\t.quad .Lselvedge_at_{n}"));
+    }
+    let text = labelled;
+    Labelled { text, lines }
+}
+
+impl Labelled {
+    /// The lines of the accesses in `silences`, given what the labelled text was assembled to.
+    /// `None` if one cannot be found.
+    pub(super) fn find<'a>(&self, file: &File<'_>, silences: &'a [Silence]) -> Option<Places<'a>> {
+        let mut places = HashMap::new();
+        for (offset, relocation) in file.section_by_name(LINES)?.relocations() {
+            let RelocationTarget::Symbol(index) = relocation.target() else {
+                return None;
+            };
+            let symbol = file.symbol_by_index(index).ok()?;
+            let address = symbol.address().wrapping_add_signed(relocation.addend());
+            let line = *self.lines.get(offset as usize / 8)?;
+            places.insert((symbol.section_index()?, address), line);
+        }
+        let mut starts = HashMap::new();
+        for symbol in file.symbols().filter(|symbol| symbol.is_definition()) {
+            if let (Ok(name), Some(section)) = (symbol.name(), symbol.section_index()) {
+                starts.insert(name.to_owned(), (section, symbol.address()));
+            }
+        }
+        let mut found = Places::new();
+        for silence in silences {
+            let &(section, start) = starts.get(silence.names.first()?)?;
+            for access in &silence.accesses {
+                let address = start + (access.ip - silence.start);
+                let line = *places.get(&(section, address))?;
+                found.entry(line).or_default().push((access, silence.float));
+            }
+        }
+        Some(found)
+    }
+}
+
+/// Writes the callbacks into `text`, which may have some from earlier rounds. `None` if an operand cannot be written down.
+pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<String> {
+    if text.contains(".intel_syntax") {
+        return None;
+    }
+    let mut written = String::with_capacity(text.len() * 2);
+    let mut count = 0;
+    for (number, line) in text.lines().enumerate() {
+        for &(access, float) in places.get(&number).into_iter().flatten() {
+            line_to(&mut written, &format!(".Lselvedge_own_{round}_{count}:"));
+            callback(&mut written, access, float, line)?;
+            line_to(&mut written, &format!(".Lselvedge_owned_{round}_{count}:"));
+            count += 1;
+        }
+        line_to(&mut written, line);
+    }
+    line_to(
+        &mut written,
+        &format!("\t.section {SECTION},\"e\",@progbits"),
+    );
+    for n in 0..count {
+        line_to(
+            &mut written,
+            &format!("\t.quad .Lselvedge_own_{round}_{n}, .Lselvedge_owned_{round}_{n}"),
+        );
+    }
+    Some(written)
+}
+
+fn callback(to: &mut String, access: &Silent, float: bool, line: &str) -> Option<()> {
+    let operand = &access.operand;
+    let way = if access.write { "write" } else { "read" };
+    let scalar = !operand.repeated && matches!(operand.bytes, 1 | 2 | 4 | 8 | 16);
+    let mut code = |line: &str| line_to(to, &format!("\t{line}"));
+    code(&format!("leaq -{RED_ZONE}(%rsp), %rsp"));
+    code("pushfq");
+    for register in SAVED {
+        code(&format!("pushq %{register}"));
+    }
+    code(&format!("leaq {}, %rdi", address(operand, line)?));
+    if operand.repeated {
+        code("movq %rcx, %rsi");
+        code(&format!("imulq ${}, %rsi, %rsi", operand.bytes));
+    } else if !scalar {
+        code(&format!("movl ${}, %esi", operand.bytes));
+    }
+    code("movq %rsp, %rbx");
+    code("andq $-64, %rsp");
+    if float {
+        code("subq $512, %rsp");
+        code("fxsave64 (%rsp)");
+        code("fninit");
+    } else {
+        code("subq $256, %rsp");
+        for n in 0..16 {
+            code(&format!("movaps %xmm{n}, {}(%rsp)", 16 * n));
+        }
+    }
+    match scalar {
+        true => code(&format!("call __tsan_{way}{}@PLT", operand.bytes)),
+        false => code(&format!("call __tsan_{way}_range@PLT")),
+    }
+    if float {
+        code("fxrstor64 (%rsp)");
+    } else {
+        for n in 0..16 {
+            code(&format!("movaps {}(%rsp), %xmm{n}", 16 * n));
+        }
+    }
+    code("movq %rbx, %rsp");
+    for register in SAVED.iter().rev() {
+        code(&format!("popq %{register}"));
+    }
+    code("popfq");
+    code(&format!("leaq {RED_ZONE}(%rsp), %rsp"));
+    Some(())
+}
+
+/// The operand's address as the assembler understands it, with the stack pointer lowered.
+fn address(operand: &Operand, line: &str) -> Option<String> {
+    if operand.relocated {
+        return named(line);
+    }
+    let lowered = match operand.base {
+        Register::RSP => LOWERED,
+        _ => 0,
+    };
+    let mut text = format!("{}(", operand.displacement + lowered);
+    let name = |register: Register| {
+        let name = format!("{register:?}").to_lowercase();
+        register.is_gpr64().then(|| format!("%{name}"))
+    };
+    if operand.base != Register::None {
+        text += &name(operand.base)?;
+    }
+    if operand.index != Register::None {
+        write!(text, ",{},{}", name(operand.index)?, operand.scale).ok()?;
+    }
+    Some(text + ")")
+}
+
+/// The memory operand of an instruction.
+fn named(line: &str) -> Option<String> {
+    let code = without_comment(line).trim();
+    let (_, operands) = code.split_once(char::is_whitespace)?;
+    let open = operands.find('(')?;
+    let end = open + operands[open..].find(')')?;
+    let start = operands[..open].rfind([',', ' ', '\t', '*']);
+    let start = start.map_or(0, |at| at + 1);
+    let alone = !operands[end..].contains('(') && !operands.contains("%rsp");
+    alone.then(|| operands[start..=end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPERAND: Operand = Operand {
+        base: Register::RAX,
+        index: Register::None,
+        scale: 1,
+        displacement: 8,
+        relocated: false,
+        bytes: 8,
+        repeated: false,
+    };
+
+    #[test]
+    fn operands_are_written_as_the_assembler_reads_them() {
+        assert_eq!(address(&OPERAND, "").unwrap(), "8(%rax)");
+        let indexed = Operand {
+            index: Register::R9,
+            scale: 4,
+            ..OPERAND
+        };
+        assert_eq!(address(&indexed, "").unwrap(), "8(%rax,%r9,4)");
+        let on_stack = Operand {
+            base: Register::RSP,
+            ..OPERAND
+        };
+        assert_eq!(address(&on_stack, "").unwrap(), "224(%rsp)");
+        let narrow = Operand {
+            base: Register::EAX,
+            ..OPERAND
+        };
+        assert_eq!(address(&narrow, ""), None);
+    }
+
+    #[test]
+    fn names_are_taken_from_the_line() {
+        for (line, name) in [
+            ("\tmovq\tshared+8(%rip), %rax", "shared+8(%rip)"),
+            ("\tmovl $1, .L_x(%rip) # note", ".L_x(%rip)"),
+            ("\tpushq\tshared+56(%rip)", "shared+56(%rip)"),
+            ("\tcall\t*hook(%rip)", "hook(%rip)"),
+            ("\tmovups\ts@DTPOFF+16(%rcx), %xmm0", "s@DTPOFF+16(%rcx)"),
+        ] {
+            assert_eq!(named(line).as_deref(), Some(name));
+        }
+        assert_eq!(named("\tmovq\t%rax, %rbx"), None);
+    }
+
+    #[test]
+    fn only_the_functions_in_question_get_labels() {
+        let text = "f:\n\tnop\n\t.cfi_endproc\ng: # @g\n.LFB1:\n\tnop\n\t.loc 1 2\n\tret\n\t.cfi_endproc\n";
+        let silence = Silence {
+            names: vec!["f2".to_owned(), "g".to_owned()],
+            start: 0,
+            accesses: Vec::new(),
+            float: false,
+        };
+        assert_eq!(label(text, &[silence]).lines, [5, 7]);
+    }
+}

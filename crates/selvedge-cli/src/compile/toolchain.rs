@@ -1,0 +1,319 @@
+//! Runs the compilers: from sources to objects, and from objects to the program.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use object::File;
+
+use super::compiler::{self, Compiler, Family, Language};
+use super::support::Support;
+use super::{Done, Object, Program, Source, announce, assembly, flags, run};
+use crate::output;
+use crate::problem::Problem;
+use crate::scan::{self, Silence};
+
+/// A compiled file and what the compiler said meanwhile.
+struct Compiled {
+    object: Object,
+    words: String,
+}
+
+/// The compilers a program needs: one for each language it is written in.
+pub(super) struct Toolchain {
+    directory: Option<PathBuf>,
+    c: Option<Compiler>,
+    cxx: Option<Compiler>,
+}
+
+impl Toolchain {
+    /// Finds the compilers for `sources`.
+    pub(super) fn find(program: &Program, sources: &[Source]) -> Result<Toolchain, Problem> {
+        let find = |language| {
+            let needed = sources.iter().any(|source| source.language == language);
+            let chosen = program.compiler.as_deref();
+            needed.then(|| Compiler::find(language, chosen)).transpose()
+        };
+        let directory = program.directory.clone();
+        let (c, cxx) = (find(Language::C)?, find(Language::Cxx)?);
+        Ok(Toolchain { directory, c, cxx })
+    }
+
+    fn compiler(&self, language: Language) -> &Compiler {
+        let compiler = match language {
+            Language::C => &self.c,
+            Language::Cxx => &self.cxx,
+        };
+        compiler
+            .as_ref()
+            .expect("there is a compiler for every language in use")
+    }
+
+    /// A program is C++ as soon as a part of it is. Such a program is linked by the C++ compiler,
+    /// which knows where its library is.
+    fn language(&self) -> Language {
+        match self.cxx {
+            Some(_) => Language::Cxx,
+            None => Language::C,
+        }
+    }
+
+    /// The runtime's part of the program.
+    pub(super) fn support(&self, scratch: &Path) -> Result<Support, Problem> {
+        let language = self.language();
+        Support::prepare(self.compiler(language), language, scratch)
+    }
+
+    /// Compiles every source, several at a time, and shows the compiler's words in the order of
+    /// the sources.
+    pub(super) fn compile(
+        &self,
+        sources: &[Source],
+        flags: &[&str],
+        support: &Support,
+        directory: &Path,
+    ) -> Result<Vec<Object>, Problem> {
+        let next = AtomicUsize::new(0);
+        let results: Vec<Mutex<Option<Result<Compiled, Problem>>>> =
+            sources.iter().map(|_| Mutex::new(None)).collect();
+        let work = || {
+            while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed))
+                && let Some(source) = sources.get(index)
+            {
+                let stem = directory.join(index.to_string());
+                let done = self.compile_one(source, flags, support, &stem);
+                *results[index].lock().expect("no holder panics") = Some(done);
+            }
+        };
+        let workers = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(sources.len());
+        thread::scope(|scope| {
+            for _ in 1..workers {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let mut objects = Vec::with_capacity(sources.len());
+        for result in results {
+            let compiled = result
+                .into_inner()
+                .expect("no holder panics")
+                .expect("all were compiled")?;
+            output::pass_on(&compiled.words);
+            objects.push(compiled.object);
+        }
+        Ok(objects)
+    }
+
+    /// Compiles one source to assembly, marks what is inline assembly in it, and assembles that.
+    fn compile_one(
+        &self,
+        source: &Source,
+        flags: &[&str],
+        support: &Support,
+        stem: &Path,
+    ) -> Result<Compiled, Problem> {
+        let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
+        let done = run(self.command(source, flags, support, &text))?;
+        if !done.status.success() {
+            return Err(self.does_not_compile(source, done));
+        }
+        let marked = fs::read_to_string(&text).map(|text| assembly::mark(&text));
+        let written = marked.and_then(|marked| {
+            fs::write(&text, marked.text)?;
+            Ok(marked.blocks)
+        });
+        let assembly =
+            written.map_err(|error| Problem::internal(format!("{}: {error}", text.display())))?;
+        let assembled = self.assemble(source.language, &text, &path)?;
+        if !assembled.status.success() {
+            return Err(self.does_not_compile(source, assembled));
+        }
+        let object = Object {
+            source: source.path.clone(),
+            language: source.language,
+            path,
+            text,
+            assembly,
+            leaves_loads: self.compiler(source.language).family == Family::Clang,
+        };
+        Ok(Compiled {
+            object,
+            words: done.words,
+        })
+    }
+
+    /// Announces what the compiler did not, until the scan is content.
+    pub(super) fn announce(&self, object: &Object, silences: Vec<Silence>) -> Result<(), Problem> {
+        /// What is put in may make the scan doubt more; it never took more than three rounds.
+        const ROUNDS: usize = 6;
+        let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
+        let mut text = fs::read_to_string(&object.text).map_err(failed)?;
+        let mut silences = silences;
+        let mut counting = true;
+        for round in 0..ROUNDS {
+            let places = match counting {
+                true => announce::count(&text, &silences),
+                false => self.find_lines(object, &text, &silences)?,
+            };
+            let written = places.and_then(|places| announce::write(&text, &places, round));
+            if let Some(written) = written {
+                self.reassemble(object, &written)?;
+                let left = scan::announced(object, round + 1 == ROUNDS)?;
+                if left.is_empty() {
+                    return Ok(());
+                }
+                if !counting {
+                    (text, silences) = (written, left);
+                }
+            } else if !counting {
+                return Err(unannounceable(object));
+            }
+            counting = false;
+        }
+        Err(unannounceable(object))
+    }
+
+    /// The lines of the accesses in `silences`, told by labels.
+    fn find_lines<'a>(
+        &self,
+        object: &Object,
+        text: &str,
+        silences: &'a [Silence],
+    ) -> Result<Option<announce::Places<'a>>, Problem> {
+        let labelled = announce::label(text, silences);
+        self.reassemble(object, &labelled.text)?;
+        let bytes = fs::read(&object.path).unwrap_or_default();
+        let file = File::parse(&*bytes).map_err(|_| unannounceable(object))?;
+        Ok(labelled.find(&file, silences))
+    }
+
+    fn reassemble(&self, object: &Object, text: &str) -> Result<(), Problem> {
+        fs::write(&object.text, text)
+            .map_err(|error| Problem::internal(format!("{}: {error}", object.text.display())))?;
+        let done = self.assemble(object.language, &object.text, &object.path)?;
+        match done.status.success() {
+            true => Ok(()),
+            false => Err(unannounceable(object).words(done.words)),
+        }
+    }
+
+    /// Assembles what the compiler wrote. The GNU assembler is several times faster at that than
+    /// clang is, but may be too old for it.
+    fn assemble(&self, language: Language, text: &Path, to: &Path) -> Result<Done, Problem> {
+        let compiler = self.compiler(language);
+        if compiler.family == Family::Clang
+            && let Some(assembler) = compiler::assembler()
+        {
+            let mut command = Command::new(assembler);
+            command.arg("--64").arg("-o").arg(to).arg(text);
+            let done = run(command)?;
+            if done.status.success() {
+                return Ok(done);
+            }
+        }
+        let mut command = compiler.command();
+        command.arg("-c").arg("-o").arg(to).arg(text);
+        run(command)
+    }
+
+    fn command(&self, source: &Source, flags: &[&str], support: &Support, to: &Path) -> Command {
+        let compiler = self.compiler(source.language);
+        let mut command = compiler.command();
+        if let Some(directory) = &self.directory {
+            command.current_dir(directory);
+        }
+        if std::io::stderr().is_terminal() {
+            command.arg("-fdiagnostics-color=always");
+        }
+        command.args(flags::DEFAULTS).args(flags);
+        command.args(flags::required(compiler, source.language));
+        command.arg("-I").arg(support.include());
+        // A file named like a flag is still a file.
+        let path = match source.path.to_string_lossy().starts_with('-') {
+            true => Path::new(".").join(&source.path),
+            false => source.path.clone(),
+        };
+        command.arg("-S").arg("-o").arg(to).arg(path);
+        command
+    }
+
+    fn does_not_compile(&self, source: &Source, done: Done) -> Problem {
+        let compiler = self.compiler(source.language);
+        let problem = Problem::request(format!("{} does not compile", source.path.display()));
+        let problem = match compiler.family {
+            Family::Gcc if compiler.version < 11 => problem.note("gcc 11 or later is needed"),
+            Family::Clang if compiler.version < 14 => problem.note("clang 14 or later is needed"),
+            _ => problem,
+        };
+        match done.status.code() {
+            Some(_) => problem.words(done.words),
+            None => problem
+                .words(done.words)
+                .note(format!("{}: {}", compiler.name(), done.status)),
+        }
+    }
+
+    /// Links the program.
+    pub(super) fn link(
+        &self,
+        objects: &[Object],
+        support: &Support,
+        library: &Path,
+    ) -> Result<(), Problem> {
+        let mut command = self.compiler(self.language()).command();
+        command.arg("-shared").arg("-o").arg(library);
+        command
+            .args(objects.iter().map(|object| &object.path))
+            .args(support.objects());
+        command.args(flags::LINK);
+        command.args(selvedge_runtime::support::LINK_FLAGS);
+        let done = run(command)?;
+        if done.status.success() {
+            return Ok(());
+        }
+        Err(does_not_link(done.words))
+    }
+}
+
+/// A file whose accesses are not announced and cannot be.
+fn unannounceable(object: &Object) -> Problem {
+    let name = object.source.display();
+    Problem::request(format!(
+        "cannot check this program: {name} has accesses that the compiler does not announce"
+    ))
+    .help("leave out -masm=intel, -m… and -O… flags, or use another compiler (--cc)")
+}
+
+/// What is wrong with a program whose parts do not fit together, in the linker's words and then in
+/// short: linkers call the files by the names that the compiler gave them.
+fn does_not_link(words: String) -> Problem {
+    let named = |before: &str| {
+        let names = words.split(before).skip(1).filter_map(|rest| {
+            let rest = rest.trim_start_matches(['`', '\'', '‘']);
+            let end = rest.find(['\'', '’', '\n', ';'])?;
+            Some(rest[..end].to_owned())
+        });
+        names.collect::<BTreeSet<String>>()
+    };
+    let mut problem = Problem::request("the program does not link");
+    for name in named("undefined reference to ")
+        .into_iter()
+        .chain(named("undefined symbol: "))
+    {
+        problem = problem.note(format!("{name} is defined in none of the files"));
+    }
+    for name in named("multiple definition of ")
+        .into_iter()
+        .chain(named("duplicate symbol: "))
+    {
+        problem = problem.note(format!("{name} is defined more than once"));
+    }
+    problem.words(words)
+}

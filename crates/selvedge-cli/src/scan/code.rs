@@ -1,0 +1,313 @@
+//! The machine code of a compiled file, function by function.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iced_x86::{Decoder, DecoderOptions, Instruction, OpKind};
+use object::elf::{self, RelocationType};
+use object::{
+    Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, Section,
+    SectionIndex, SectionKind, SymbolIndex,
+};
+
+use super::accesses::{self, Reference, Silent, Surroundings};
+use super::assembly::Block;
+use super::index::Index;
+use super::variables::{Variable, Variables};
+use super::{Inspection, instructions};
+use crate::place;
+
+const INSTRUMENT: &str = "leave out __attribute__((no_sanitize(\"thread\"))) and the like, write \
+                          assembly as C, and copy a shared structure to a local variable before \
+                          passing it by value";
+
+const SIMPLER: &str = "compile without optimisation and without -m… flags, or with another compiler \
+                       (--cc)";
+
+/// Code that a compiler made on its own account, which touches nothing that the program shares.
+const GENERATED: [&str; 11] = [
+    "_GLOBAL__",
+    "_sub_I_",
+    "_sub_D_",
+    "tsan.",
+    "__cxx_global",
+    "__clang_call_terminate",
+    "__tls_init",
+    "_ZTW",
+    "_ZTH",
+    "_ZTh",
+    "_ZTv",
+];
+
+fn is_generated(name: &str) -> bool {
+    GENERATED.iter().any(|prefix| name.starts_with(prefix))
+        || name.contains("__static_initialization_and_destruction")
+}
+
+/// The accesses of a function that the compiler does not announce.
+#[derive(Clone, Debug)]
+pub(crate) struct Silence {
+    /// The function's symbols.
+    pub(crate) names: Vec<String>,
+    /// Where it begins in its section.
+    pub(crate) start: u64,
+    /// The accesses, in the order of the code.
+    pub(crate) accesses: Vec<Silent>,
+    /// Whether it keeps numbers in the floating-point stack.
+    pub(crate) float: bool,
+}
+
+impl Inspection<'_> {
+    /// Looks into a section of code.
+    pub(super) fn code(&mut self, section: &Section<'_, '_>, index: &Index<'_>) {
+        let Ok(bytes) = section.data() else { return };
+        let relocations = Relocations::read(section);
+        let mut functions = index
+            .functions
+            .get(&section.index())
+            .cloned()
+            .unwrap_or_default();
+        // What comes before the first name is code too.
+        if functions.first().is_none_or(|&(start, _)| start > 0) {
+            functions.insert(0, (0, vec![String::new()]));
+        }
+        for (n, (start, names)) in functions.iter().enumerate() {
+            let end = functions
+                .get(n + 1)
+                .map_or(bytes.len() as u64, |next| next.0);
+            let code = &bytes[*start as usize..end as usize];
+            self.function((section.index(), *start), names, code, &relocations, index);
+        }
+    }
+
+    fn function(
+        &mut self,
+        (section, start): (SectionIndex, u64),
+        names: &[String],
+        bytes: &[u8],
+        relocations: &Relocations,
+        index: &Index<'_>,
+    ) {
+        let before = self.findings.count();
+        let mut code = Vec::new();
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        for instruction in decoder.iter().filter(|i| !i.is_invalid()) {
+            if let Some(refusal) = instructions::refusal(&instruction) {
+                let place = self.place(section, instruction.ip());
+                self.findings
+                    .add(place, format!("has {}", refusal.what), refusal.help);
+            }
+            let relocation = relocations.of(&instruction);
+            if let Some(problem) = relocation.and_then(|r| static_thread_local(r.kind)) {
+                let place = self.place(section, instruction.ip());
+                self.findings
+                    .add(place, problem.to_owned(), "leave out the tls_model");
+            }
+            code.push(instruction);
+        }
+        let range = start..start + bytes.len() as u64;
+        let named =
+            |&(index, offset): &(SectionIndex, u64)| index == section && range.contains(&offset);
+        if before != self.findings.count()
+            || self.refused.iter().any(named)
+            || names.iter().any(|name| is_generated(name))
+        {
+            return;
+        }
+        let none = BTreeSet::new();
+        let entries = index.entries.get(&section).unwrap_or(&none);
+        let continued = names.iter().any(|name| name.contains(".cold"));
+        let surroundings = Around {
+            relocations,
+            index,
+            place: (section, start),
+            leaves_loads: self.source.leaves_loads,
+        };
+        let mut verdict = accesses::analyse(&code, entries, continued, &surroundings);
+        // What was announced by hand need not be understood.
+        verdict
+            .silent
+            .retain(|silent| !index.follows_own(section, silent.ip));
+        let Some(first) = verdict.silent.first() else {
+            return;
+        };
+        let first = first.ip;
+        // Without any callback, what looks plain may be meant as atomic, unless it is too large.
+        let large = |silent: &Silent| silent.operand.bytes > 8 || silent.operand.repeated;
+        let announceable = verdict.instrumented
+            || verdict.fills_result
+            || verdict.silent.iter().all(large)
+            || self.in_system_header(section, first);
+        if !announceable {
+            let place = self.place(section, first);
+            let what = "touches memory without telling Selvedge: no access in it is instrumented";
+            self.findings.add(place, what.to_owned(), INSTRUMENT);
+            return;
+        }
+        let unknown = |silent: &Silent| silent.operand.bytes == 0;
+        if verdict.wide || self.last || verdict.silent.iter().any(unknown) {
+            let place = self.place(section, first);
+            let what = "has an access that the compiler does not announce";
+            self.findings.add(place, what.to_owned(), SIMPLER);
+            return;
+        }
+        self.silences.push(Silence {
+            names: names.to_owned(),
+            start,
+            accesses: verdict.silent,
+            float: verdict.float,
+        });
+    }
+
+    fn in_system_header(&mut self, section: SectionIndex, offset: u64) -> bool {
+        let place = self.line(section, offset);
+        place.is_some_and(|(path, _)| place::is_system(&path))
+    }
+}
+
+/// A relocation.
+#[derive(Clone, Copy, Debug)]
+struct Relocation {
+    offset: u64,
+    kind: RelocationType,
+    symbol: SymbolIndex,
+    addend: i64,
+}
+
+/// The relocations of a section.
+struct Relocations {
+    list: BTreeMap<u64, Relocation>,
+}
+
+impl Relocations {
+    fn read(section: &Section<'_, '_>) -> Relocations {
+        let entry = |(offset, relocation): (u64, object::Relocation)| {
+            let RelocationFlags::Elf { r_type: kind } = relocation.flags() else {
+                return None;
+            };
+            let RelocationTarget::Symbol(symbol) = relocation.target() else {
+                return None;
+            };
+            let addend = relocation.addend();
+            Some((
+                offset,
+                Relocation {
+                    offset,
+                    kind,
+                    symbol,
+                    addend,
+                },
+            ))
+        };
+        Relocations {
+            list: section.relocations().filter_map(entry).collect(),
+        }
+    }
+
+    fn of(&self, instruction: &Instruction) -> Option<Relocation> {
+        let range = instruction.ip()..instruction.next_ip();
+        self.list.range(range).next().map(|(_, &entry)| entry)
+    }
+}
+
+/// What lies around a function.
+struct Around<'a> {
+    relocations: &'a Relocations,
+    index: &'a Index<'a>,
+    /// Where the function begins.
+    place: (SectionIndex, u64),
+    leaves_loads: bool,
+}
+
+impl Surroundings for Around<'_> {
+    fn reference(&self, instruction: &Instruction) -> Reference {
+        let Some(relocation) = self.relocations.of(instruction) else {
+            return Reference::None;
+        };
+        let Ok(symbol) = self.index.file.symbol_by_index(relocation.symbol) else {
+            return Reference::None;
+        };
+        let through_table = matches!(
+            relocation.kind,
+            elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX | elf::R_X86_64_REX_GOTPCRELX
+        );
+        let branches = instruction.op0_kind() == OpKind::NearBranch64;
+        let leaves = instruction.is_call_near_indirect() || instruction.is_jmp_near_indirect();
+        if branches || (leaves && through_table) {
+            return match symbol.name() {
+                Ok(name) if !name.is_empty() => Reference::Function(name.to_owned()),
+                _ => Reference::None,
+            };
+        }
+        let relative = matches!(
+            relocation.kind,
+            elf::R_X86_64_PC32 | elf::R_X86_64_PLT32 | elf::R_X86_64_TLSGD | elf::R_X86_64_TLSLD
+        );
+        let rest = match relative || through_table {
+            true => instruction.next_ip().wrapping_sub(relocation.offset) as i64,
+            false => 0,
+        };
+        let addend = relocation.addend.wrapping_add(rest);
+        match relocation.kind {
+            elf::R_X86_64_TLSGD => return Reference::ThreadLocal(relocation.symbol, addend),
+            // All of the file's own thread-local variables.
+            elf::R_X86_64_TLSLD => return Reference::ThreadLocal(SymbolIndex(0), 0),
+            _ => {}
+        }
+        let target = match symbol.section_index() {
+            Some(section) => {
+                Reference::Section(section, (symbol.address() as i64).wrapping_add(addend))
+            }
+            None => Reference::Symbol(relocation.symbol, addend),
+        };
+        match through_table {
+            true => Reference::Entry(Box::new(target)),
+            false => target,
+        }
+    }
+
+    fn is_constant(&self, section: SectionIndex) -> bool {
+        let Ok(section) = self.index.file.section_by_index(section) else {
+            return false;
+        };
+        match section.kind() {
+            SectionKind::Data
+            | SectionKind::UninitializedData
+            | SectionKind::Tls
+            | SectionKind::UninitializedTls => {
+                // Constants that contain addresses lie in writable sections until they are
+                // relocated.
+                section.name().is_ok_and(|n| n.starts_with(".data.rel.ro"))
+            }
+            _ => true,
+        }
+    }
+
+    fn is_own(&self, ip: u64) -> bool {
+        let within =
+            |block: &Block| block.section == self.place.0 && (block.start..block.end).contains(&ip);
+        self.index.own.iter().any(within)
+    }
+
+    fn leaves_loads(&self) -> bool {
+        self.leaves_loads
+    }
+
+    fn variables(&self) -> &[Variable] {
+        let read = || Variables::read(self.index.file);
+        let variables = self.index.variables.get_or_init(read).as_ref();
+        let (section, start) = self.place;
+        variables.map_or(&[], |variables| variables.of(section, start))
+    }
+}
+
+fn static_thread_local(kind: RelocationType) -> Option<&'static str> {
+    let is_static = matches!(
+        kind,
+        elf::R_X86_64_TPOFF32
+            | elf::R_X86_64_TPOFF64
+            | elf::R_X86_64_GOTTPOFF
+            | elf::R_X86_64_GOTPC32_TLSDESC
+            | elf::R_X86_64_TLSDESC_CALL
+    );
+    is_static.then_some("reaches a thread-local variable in a way that bypasses Selvedge")
+}

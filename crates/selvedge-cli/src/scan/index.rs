@@ -1,0 +1,130 @@
+//! What is looked up in a compiled file for every function.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeSet, HashMap};
+
+use object::elf;
+use object::{
+    File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
+    Section, SectionIndex, SectionKind,
+};
+
+use super::assembly::Block;
+use super::is_debug;
+use super::variables::Variables;
+
+/// How the names of sections begin that were put in here.
+const OWN_SECTIONS: &str = ".selvedge";
+
+/// A function: where it begins, and its names.
+pub(super) type Function = (u64, Vec<String>);
+
+/// What is looked up for every function.
+pub(super) struct Index<'a> {
+    /// The file.
+    pub(super) file: &'a File<'a>,
+    /// Its functions by section.
+    pub(super) functions: HashMap<SectionIndex, Vec<Function>>,
+    /// Places in the code that are not only reached from the code before them.
+    pub(super) entries: HashMap<SectionIndex, BTreeSet<u64>>,
+    /// Code that announces by hand, and only touches what it has saved itself.
+    pub(super) own: Vec<Block>,
+    /// Read when the first function needs them.
+    pub(super) variables: OnceCell<Option<Variables>>,
+}
+
+impl<'a> Index<'a> {
+    /// Looks through `file`, in which `own` was put in later.
+    pub(super) fn new(file: &'a File<'a>, own: Vec<Block>) -> Index<'a> {
+        let mut functions: HashMap<SectionIndex, Vec<Function>> = HashMap::new();
+        for symbol in file.symbols().filter(|symbol| symbol.is_definition()) {
+            if let (Some(section), Ok(name)) = (symbol.section_index(), symbol.name())
+                && !name.is_empty()
+                && !name.starts_with('.')
+            {
+                let names = functions.entry(section).or_default();
+                names.push((symbol.address(), vec![name.to_owned()]));
+            }
+        }
+        for list in functions.values_mut() {
+            list.sort();
+            list.dedup_by(|(next, names), (start, known)| {
+                let same = next == start;
+                if same {
+                    known.append(names);
+                }
+                same
+            });
+        }
+        let entries = entries(file);
+        Index {
+            file,
+            functions,
+            entries,
+            own,
+            variables: OnceCell::new(),
+        }
+    }
+}
+
+impl Index<'_> {
+    /// Whether the instruction at `ip` comes right after what was put in for it.
+    pub(super) fn follows_own(&self, section: SectionIndex, ip: u64) -> bool {
+        let before = |block: &Block| block.section == section && block.end == ip;
+        self.own.iter().any(before)
+    }
+}
+
+/// Places in the code whose address is taken: labels of `switch` tables and of computed jumps.
+fn entries(file: &File<'_>) -> HashMap<SectionIndex, BTreeSet<u64>> {
+    // Tables hold distances from their own beginning, which is told by who refers to it.
+    let mut tables: BTreeSet<(usize, i64)> = BTreeSet::new();
+    // Where in a table it stands, the section it points to, and the offset there.
+    let mut found = Vec::new();
+    let own = |section: &Section<'_, '_>| {
+        let name = section.name();
+        name.is_ok_and(|name| name.starts_with(OWN_SECTIONS))
+    };
+    let loaded = |section: &Section<'_, '_>| !is_debug(section) && !own(section);
+    for section in file.sections().filter(loaded) {
+        let is_code = section.kind() == SectionKind::Text;
+        for (offset, relocation) in section.relocations() {
+            let RelocationTarget::Symbol(index) = relocation.target() else {
+                continue;
+            };
+            let Ok(symbol) = file.symbol_by_index(index) else {
+                continue;
+            };
+            let Some(target) = symbol.section_index() else {
+                continue;
+            };
+            let address = (symbol.address() as i64).wrapping_add(relocation.addend());
+            let RelocationFlags::Elf { r_type } = relocation.flags() else {
+                continue;
+            };
+            let relative = matches!(r_type, elf::R_X86_64_PC32 | elf::R_X86_64_PLT32);
+            let from = (relative && !is_code).then_some((section.index(), offset));
+            let address = address.wrapping_add(if relative && is_code { 4 } else { 0 });
+            if is_code {
+                tables.insert((target.0, address));
+            }
+            found.push((from, target, address));
+        }
+    }
+    let mut entries: HashMap<SectionIndex, BTreeSet<u64>> = HashMap::new();
+    for (from, target, address) in found {
+        let address = match from {
+            Some((section, offset)) => {
+                let here = (section.0, offset as i64);
+                let table = tables.range(..=here).next_back();
+                let table = table.filter(|table| table.0 == section.0);
+                table.map(|table| address - (here.1 - table.1))
+            }
+            None => Some(address),
+        };
+        if let Some(address) = address {
+            entries.entry(target).or_default().insert(address as u64);
+        }
+    }
+    entries
+}
