@@ -431,6 +431,17 @@ fn what_is_announced_goes_on_as_before() {
     }
 }
 
+/// Clang leaves an atomic load in beside its callback, and optimisation moves it away from there.
+#[test]
+fn loads_that_nobody_reads_are_no_accesses() {
+    let text = include_str!("../../../examples/c/dekker.c");
+    for level in ["-O1", "-O2"] {
+        each(text, &["--", level], |compiler, outcome| {
+            assert_eq!(outcome.status, Some(0), "{compiler} {level}: {outcome:?}");
+        });
+    }
+}
+
 #[test]
 fn functions_chosen_while_loading() {
     let text = "static int one(void) { return 0; }

@@ -219,9 +219,17 @@ impl<S: Surroundings> Analysis<'_, S> {
                     _ => self.unknown(instructions),
                 };
             }
-            for (n, instruction) in code[block.start..block.end].iter().enumerate() {
-                self.nth = block.start + n;
+            for (offset, instruction) in code[block.start..block.end].iter().enumerate() {
+                self.nth = block.start + offset;
+                let silent = self.verdict.silent.len();
                 self.step(instruction);
+                // Optimisation may move the load that a callback has done away from it.
+                if self.verdict.silent.len() > silent
+                    && self.surroundings.leaves_loads()
+                    && self.is_dead_load(self.nth, n, blocks, code)
+                {
+                    self.verdict.silent.truncate(silent);
+                }
             }
             self.escape_backwards(n, blocks, code);
             after.push(self.state.clone());

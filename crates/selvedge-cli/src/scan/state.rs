@@ -1,12 +1,12 @@
 //! What is known at a place in the code, and what was announced there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use iced_x86::{FlowControl, Instruction, OpAccess};
+use iced_x86::{FlowControl, Instruction, Mnemonic, OpAccess, OpKind};
 
 use super::accesses::{
-    ARGUMENTS, Analysis, CHANGED, FRAME_POINTER, PRESERVED, STACK_POINTER, Silent, Surroundings,
-    number,
+    ARGUMENTS, Analysis, CHANGED, FRAME_POINTER, PRESERVED, Reference, STACK_POINTER, Silent,
+    Surroundings, number,
 };
 use super::callbacks::Extent;
 use super::flow;
@@ -188,8 +188,13 @@ impl<S: Surroundings> Analysis<'_, S> {
 
     /// Whether a register may be read in `next` or after, before it is written.
     fn is_read(&mut self, register: usize, next: &[Instruction]) -> bool {
+        self.reads(register, next).unwrap_or(true)
+    }
+
+    /// Whether a register is read in `next` before it is written, if that is decided there.
+    fn reads(&mut self, register: usize, next: &[Instruction]) -> Option<bool> {
         if [FRAME_POINTER, STACK_POINTER].contains(&register) {
-            return false;
+            return Some(false);
         }
         for instruction in next {
             let mut written = false;
@@ -197,7 +202,7 @@ impl<S: Surroundings> Analysis<'_, S> {
                 if number(used.register()) == Some(register) {
                     match used.access() {
                         OpAccess::Write => written = true,
-                        _ => return true,
+                        _ => return Some(true),
                     }
                 }
             }
@@ -206,10 +211,59 @@ impl<S: Surroundings> Analysis<'_, S> {
                 FlowControl::Call | FlowControl::IndirectCall
             );
             if calls && CHANGED.contains(&register) {
-                return ARGUMENTS.contains(&register);
+                return Some(ARGUMENTS.contains(&register) && !self.calls_back(instruction));
             }
-            if written || instruction.flow_control() == FlowControl::Return {
-                return false;
+            if instruction.flow_control() == FlowControl::Return {
+                return Some(register == 0);
+            }
+            if written {
+                return Some(false);
+            }
+        }
+        None
+    }
+
+    /// Whether a call is one of a callback, whose arguments were all set for it.
+    fn calls_back(&self, instruction: &Instruction) -> bool {
+        match self.surroundings.reference(instruction) {
+            Reference::Function(name) => name.starts_with("__tsan_"),
+            _ => false,
+        }
+    }
+
+    /// Whether instruction `nth` of block `n` loads what nobody reads.
+    pub(super) fn is_dead_load(
+        &mut self,
+        nth: usize,
+        n: usize,
+        blocks: &[flow::Block],
+        code: &[Instruction],
+    ) -> bool {
+        let load = &code[nth];
+        let loads = matches!(load.mnemonic(), Mnemonic::Mov | Mnemonic::Movzx)
+            && load.op0_kind() == OpKind::Register
+            && load.op1_kind() == OpKind::Memory;
+        let Some(register) = number(load.op0_register()).filter(|_| loads) else {
+            return false;
+        };
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(n, nth + 1)];
+        while let Some((n, start)) = open.pop() {
+            match self.reads(register, &code[start..blocks[n].end]) {
+                Some(true) => return false,
+                Some(false) => {}
+                None => {
+                    let leaves = code[blocks[n].end - 1].flow_control();
+                    if leaves == FlowControl::IndirectBranch {
+                        return false;
+                    }
+                    for (next, block) in blocks.iter().enumerate() {
+                        let follows = block.before.iter().flatten().any(|&b| b == n);
+                        if follows && seen.insert(next) {
+                            open.push((next, block.start));
+                        }
+                    }
+                }
             }
         }
         true
