@@ -107,6 +107,9 @@ pub(super) struct ReadBranch {
     initial: Value,
     positions: Positions,
     oldest: Oldest,
+    /// A value that makes the thread spin, touching nothing else. What it does then does not depend
+    /// on who wrote the value, so it is not worth reading again where a newer one is known.
+    futile: Option<Value>,
 }
 
 /// How far back a read may look. An update that writes may differ from one that does not, since
@@ -181,7 +184,21 @@ impl ReadBranch {
             initial,
             positions: Positions::new(newest, oldest.writing.min(oldest.failing)),
             oldest,
+            futile: None,
         }
+    }
+
+    /// Reading `value` made the thread spin, and it touched nothing else on the way.
+    pub(super) fn spins_at(&mut self, value: Value) {
+        self.futile = Some(value);
+    }
+
+    fn is_futile(&self, graph: &Graph, source: Slot, value: Value) -> bool {
+        if self.futile != Some(value) {
+            return false;
+        }
+        let equal = graph.last_equal(self.location, source);
+        !graph.later_writes(self.location, equal).is_empty()
     }
 
     pub(super) fn has_more(&self) -> bool {
@@ -200,7 +217,11 @@ impl ReadBranch {
                 .step((position, choice), reading.alternatives);
             let newest = position == graph.coherence(self.location).len();
             let consistent = position >= self.oldest.of(reading.kind);
-            if consistent && (reading.kind != Kind::Parked || newest) {
+            let pointless = match reading.kind {
+                Kind::Parked => !newest,
+                _ => self.is_futile(graph, source, value),
+            };
+            if consistent && !pointless {
                 return Some(NewRead {
                     source,
                     value,

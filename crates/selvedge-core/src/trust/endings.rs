@@ -31,10 +31,13 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 ControlFlow::Continue(())
             }
             Pending::Stopped(Stop::Spinning { since }) => {
-                let Level { graph, stable, .. } = &mut self.levels[self.depth];
+                let level = &mut self.levels[self.depth];
                 // What an iteration touches besides the location it waits for may yet be freed, or
                 // be written by an access that it races with, by a thread that has not come to that.
-                if self.machine.quiet(thread) && maximal::waits_for_one(graph, thread, since) {
+                if self.machine.quiet(thread) && maximal::waits_for_one(&level.graph, thread, since)
+                {
+                    level.note_futile(thread, since);
+                    let Level { graph, stable, .. } = level;
                     graph.park_if_alone(thread, since, maximal::tries_again);
                     self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
                 }

@@ -456,6 +456,23 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 }
 
 impl<C: Model> Level<C> {
+    /// `thread` spins since its event `since` and touches nothing else. If that is the read whose
+    /// other sources are to be tried next, those with the same value will not help.
+    fn note_futile(&mut self, thread: ThreadId, since: u32) {
+        let own = self.graph.thread(thread);
+        let Some(&read) = own.last().filter(|_| own.len() == since as usize + 1) else {
+            return;
+        };
+        let value = self.graph.event(read).read;
+        if let Some(Choice { events, branch }) = self.choices.last_mut()
+            && *events == read as usize
+            && let Branch::Read(branch) = branch
+            && branch.thread == thread
+        {
+            branch.spins_at(value);
+        }
+    }
+
     fn clear(&mut self) {
         self.graph.clear();
         self.model.clear();
