@@ -235,7 +235,7 @@ fn safe(seconds: u32) {
         table.row(&cells);
     }
     table.end(&[
-        "Three threads without a preemption can only come in 3! = 6 orders: the document's larger numbers count what slack adds.",
+        "Three threads without a preemption can only come in 3! = 6 orders: the document's larger numbers probably count what slack adds.",
     ]);
 }
 

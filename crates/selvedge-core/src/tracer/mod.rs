@@ -43,7 +43,7 @@ use std::ops::ControlFlow;
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Pending};
-use crate::op::{Effect, Function, Op, Value};
+use crate::op::{Effect, Op, Value};
 use crate::report::{Bug, Counts, Ending, Observer, Report};
 use frame::{Frame, NOWHERE, Schedules, Step, alternatives};
 
@@ -188,7 +188,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::Join { child } if self.ended(child) => return Some((thread, op)),
                 Op::JoinAll if self.others_ended(thread) => return Some((thread, op)),
                 Op::Join { .. } | Op::JoinAll => {}
-                Op::Update { function, .. } if can_wait(&function) => {}
+                Op::Update { function, .. } if function.can_block() => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }
@@ -372,12 +372,5 @@ fn value_of(graph: &Graph, source: Slot, initial: Value) -> Value {
     match source {
         INIT => initial,
         source => graph.event(source).wrote,
-    }
-}
-
-fn can_wait(function: &Function) -> bool {
-    match function {
-        Function::Memory { .. } => false,
-        Function::Object(function) => function.can_block(),
     }
 }
