@@ -1,0 +1,67 @@
+//! Machines whose states can be kept and come back to.
+
+use crate::ids::{Location, ThreadId};
+use crate::machine::Machine;
+use crate::op::Value;
+
+/// A machine whose whole state consists of parts that can be read and put back.
+///
+/// Part 0 is what all threads share. A machine gives the other numbers to whatever changes by itself,
+/// such as a thread's stack or its heap, so that a step changes few parts and equal parts are kept
+/// once. The number of a part never changes its meaning; what does not exist in a state is an empty
+/// part there, and so is every part beyond [`parts`](StateMachine::parts).
+///
+/// Such a machine works on its present state: no operation depends on what happened before except
+/// through the state. [`resume`](Machine::resume) is given an empty clock, nothing is checked for races,
+/// and no thread is ever [`Stop::Spinning`](crate::Stop::Spinning).
+pub trait StateMachine: Machine {
+    /// How many parts a state has at most, as far as the search has come.
+    fn parts(&self) -> usize;
+
+    /// Appends the contents of a part to `into`. Situations that no continuation can tell apart, such as
+    /// those that differ in dead stack or in freed memory, have equal contents as far as the machine knows.
+    fn save(&mut self, part: usize, into: &mut Vec<u8>);
+
+    /// Makes a part what an earlier [`save`](StateMachine::save) of the same part left. The machine is in a
+    /// state that exists only when all parts come from the same state.
+    fn restore(&mut self, part: usize, from: &[u8]);
+
+    /// Appends to `into`, ascending, the parts that may have changed since this was last asked, except by
+    /// [`restore`](StateMachine::restore).
+    fn changed(&mut self, into: &mut Vec<u32>);
+
+    /// What `location` holds now.
+    fn value(&self, location: Location) -> Value;
+
+    /// The memory that the pending operation of `thread` is about to access, if it is an access to memory.
+    fn access(&self, thread: ThreadId) -> Option<PendingAccess>;
+
+    /// The names of the propositions that formulas can speak of. A proposition that turns up while the search
+    /// goes on is added at the end, and did not hold before.
+    fn propositions(&self) -> Vec<String>;
+
+    /// Whether a proposition holds now.
+    fn holds(&mut self, proposition: usize) -> bool;
+}
+
+/// Memory that is about to be accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingAccess {
+    /// The first byte.
+    pub address: u64,
+    /// How many bytes.
+    pub size: u64,
+    /// Whether they are written.
+    pub writes: bool,
+    /// Whether the access is atomic: two atomic accesses never race.
+    pub atomic: bool,
+}
+
+impl PendingAccess {
+    /// Whether the two, made by different threads in either order, are a data race.
+    pub fn races_with(self, other: PendingAccess) -> bool {
+        let apart =
+            self.address + self.size <= other.address || other.address + other.size <= self.address;
+        !apart && (self.writes || other.writes) && !(self.atomic && other.atomic)
+    }
+}
