@@ -13,17 +13,24 @@ use crate::op::Value;
 ///
 /// Such a machine works on its present state: no operation depends on what happened before except
 /// through the state. [`resume`](Machine::resume) is given an empty clock, nothing is checked for races,
-/// and no thread is ever [`Stop::Spinning`](crate::Stop::Spinning).
+/// and no thread is ever [`Stop::Spinning`](crate::Stop::Spinning). The value of a plain store is not known
+/// before it is made: the one in a pending [`Op::Store`](crate::Op::Store) with
+/// [`MemoryOrder::Plain`](crate::MemoryOrder::Plain) means nothing; ask [`value`](StateMachine::value) after the step.
 pub trait StateMachine: Machine {
     /// How many parts a state has at most, as far as the search has come.
     fn parts(&self) -> usize;
 
-    /// Appends the contents of a part to `into`. Situations that no continuation can tell apart, such as
-    /// those that differ in dead stack or in freed memory, have equal contents as far as the machine knows.
+    /// Appends to `into` what tells the present contents of a part from others. Situations that no continuation
+    /// can tell apart, such as those that differ in dead stack or in freed memory, are given the same bytes
+    /// as far as the machine knows, and so are equal contents in another process that runs the same program.
+    fn identify(&mut self, part: usize, into: &mut Vec<u8>);
+
+    /// Appends to `into` what [`restore`](StateMachine::restore) needs. Needed once per identity: contents with the
+    /// same identity can take each other's place.
     fn save(&mut self, part: usize, into: &mut Vec<u8>);
 
-    /// Makes a part what an earlier [`save`](StateMachine::save) of the same part left. The machine is in a
-    /// state that exists only when all parts come from the same state.
+    /// Makes a part what an earlier [`save`](StateMachine::save) of the same part in the same process left. The
+    /// machine is in a state that exists only when all parts have been made those of one state.
     fn restore(&mut self, part: usize, from: &[u8]);
 
     /// Appends to `into`, ascending, the parts that may have changed since this was last asked, except by
