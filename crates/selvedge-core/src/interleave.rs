@@ -5,7 +5,7 @@
 
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome, Pending, may_join};
-use crate::op::{Effect, Op, Value};
+use crate::op::{Effect, Function, Op, Value};
 
 /// An execution in progress.
 pub struct Run<'m, M> {
@@ -30,6 +30,66 @@ pub struct Performed {
     pub read: Value,
     /// The value it wrote, if it did.
     pub wrote: Option<Value>,
+}
+
+impl Performed {
+    /// What becomes of `op` where locations hold what `value` says. `thread` must be able to perform it.
+    pub(crate) fn new(
+        thread: ThreadId,
+        op: Op,
+        choice: u32,
+        value: impl FnOnce(Location) -> Value,
+    ) -> Performed {
+        let (read, wrote) = match op {
+            Op::Load { at, .. } => (value(at), None),
+            Op::Store { value, .. } => (0, Some(value)),
+            Op::Update { at, function, .. } => {
+                let read = value(at);
+                let wrote = match function.apply(read) {
+                    Effect::Write(value) => Some(value),
+                    Effect::Choose(_) => Some(function.choose(read, choice)),
+                    Effect::Keep => None,
+                    Effect::Block => panic!("{thread} has to wait"),
+                };
+                (read, wrote)
+            }
+            Op::Choose { .. } => (Value::from(choice), None),
+            Op::Create { .. } | Op::Join { .. } | Op::JoinAll | Op::Fence { .. } => (0, None),
+        };
+        Performed { op, read, wrote }
+    }
+
+    /// What the machine is told about it.
+    pub(crate) fn outcome(&self) -> Outcome {
+        let update = matches!(self.op, Op::Update { .. });
+        Outcome {
+            read: self.read,
+            wrote: self.wrote.filter(|_| update),
+        }
+    }
+}
+
+/// How many ways `thread` has to perform `op` where locations hold what `value` says.
+pub(crate) fn alternatives<M: Machine>(
+    machine: &M,
+    thread: ThreadId,
+    op: Op,
+    value: impl FnOnce(Location) -> Value,
+) -> u32 {
+    match op {
+        Op::Join { .. } | Op::JoinAll => u32::from(may_join(machine, thread, op)),
+        Op::Choose { alternatives } => alternatives,
+        Op::Update {
+            function: Function::Memory { .. },
+            ..
+        } => 1,
+        Op::Update { at, function, .. } => match function.apply(value(at)) {
+            Effect::Block => 0,
+            Effect::Choose(alternatives) => alternatives,
+            Effect::Write(_) | Effect::Keep => 1,
+        },
+        Op::Load { .. } | Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => 1,
+    }
 }
 
 impl<'m, M: Machine> Run<'m, M> {
@@ -62,18 +122,9 @@ impl<'m, M: Machine> Run<'m, M> {
     /// How many ways `thread` has to go on: none if it is stopped or has to wait, several for
     /// choices.
     pub fn alternatives(&self, thread: ThreadId) -> u32 {
-        let Pending::Op(op) = self.machine.pending(thread) else {
-            return 0;
-        };
-        match op {
-            Op::Join { .. } | Op::JoinAll => u32::from(may_join(self.machine, thread, op)),
-            Op::Choose { alternatives } => alternatives,
-            Op::Update { at, function, .. } => match function.apply(self.value(at)) {
-                Effect::Block => 0,
-                Effect::Choose(alternatives) => alternatives,
-                Effect::Write(_) | Effect::Keep => 1,
-            },
-            Op::Load { .. } | Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => 1,
+        match self.machine.pending(thread) {
+            Pending::Op(op) => alternatives(self.machine, thread, op, |at| self.value(at)),
+            _ => 0,
         }
     }
 
@@ -91,56 +142,36 @@ impl<'m, M: Machine> Run<'m, M> {
         let Pending::Op(op) = self.machine.pending(thread) else {
             panic!("{thread} has no step to take");
         };
+        let performed = Performed::new(thread, op, choice, |at| self.value(at));
         self.clock(thread)[thread.index()] += 1;
-        let (read, wrote) = match op {
-            Op::Load { at, .. } => (self.read(thread, at), None),
-            Op::Store { at, value, .. } => {
-                self.write(thread, at, value);
-                (0, Some(value))
-            }
-            Op::Update { at, function, .. } => {
-                let read = self.read(thread, at);
-                let wrote = match function.apply(read) {
-                    Effect::Write(value) => Some(value),
-                    Effect::Choose(_) => Some(function.choose(read, choice)),
-                    Effect::Keep => None,
-                    Effect::Block => panic!("{thread} has to wait"),
-                };
-                if let Some(value) = wrote {
+        match op {
+            Op::Load { at, .. } => self.read(thread, at),
+            Op::Store { at, value, .. } => self.write(thread, at, value),
+            Op::Update { at, .. } => {
+                self.read(thread, at);
+                if let Some(value) = performed.wrote {
                     self.clock(thread)[thread.index()] += 1;
                     self.write(thread, at, value);
                 }
-                (read, wrote)
             }
-            Op::Choose { .. } => (Value::from(choice), None),
             Op::Create { child } => {
                 let clock = std::mem::take(self.clock(thread));
                 self.clock(child).clone_from(&clock);
                 self.clocks[thread.index()] = clock;
-                (0, None)
             }
-            Op::Join { child } => {
-                self.join(thread, child);
-                (0, None)
-            }
+            Op::Join { child } => self.join(thread, child),
             Op::JoinAll => {
                 for child in (0..self.machine.threads() as u32).map(ThreadId) {
                     if child != thread {
                         self.join(thread, child);
                     }
                 }
-                (0, None)
             }
-            Op::Fence { .. } => (0, None),
-        };
-        let update = matches!(op, Op::Update { .. });
-        let outcome = Outcome {
-            read,
-            wrote: wrote.filter(|_| update),
-        };
+            Op::Choose { .. } | Op::Fence { .. } => {}
+        }
         self.machine
-            .resume(thread, outcome, &self.clocks[thread.index()]);
-        Performed { op, read, wrote }
+            .resume(thread, performed.outcome(), &self.clocks[thread.index()]);
+        performed
     }
 
     fn value(&self, at: Location) -> Value {
@@ -148,7 +179,7 @@ impl<'m, M: Machine> Run<'m, M> {
         newest.unwrap_or_else(|| self.machine.initial(at))
     }
 
-    fn read(&mut self, thread: ThreadId, at: Location) -> Value {
+    fn read(&mut self, thread: ThreadId, at: Location) {
         let mut clock = std::mem::take(self.clock(thread));
         if let Some(cell) = self.memory.get(at.index())
             && cell.value.is_some()
@@ -156,7 +187,6 @@ impl<'m, M: Machine> Run<'m, M> {
             merge(&mut clock, &cell.clock);
         }
         self.clocks[thread.index()] = clock;
-        self.value(at)
     }
 
     fn write(&mut self, thread: ThreadId, at: Location, value: Value) {

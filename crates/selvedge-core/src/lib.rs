@@ -19,6 +19,7 @@ pub mod random;
 pub mod repair;
 pub mod report;
 pub mod saved;
+pub mod states;
 pub mod tracer;
 pub mod trust;
 pub mod witness;

@@ -9,8 +9,10 @@ pub mod execution;
 pub mod orders;
 pub mod preemptions;
 pub mod random;
+pub mod reach;
 pub mod relation;
 pub mod script;
+pub mod state_script;
 
 pub use axioms::Axioms;
 pub use brute::{Outcomes, brute_force};
@@ -20,4 +22,6 @@ pub use execution::Execution;
 pub use orders::{random_cycle, random_litmus, with_random_orders};
 pub use preemptions::{Preemptions, least_cost, least_preemptions};
 pub use random::{Flavour, random_program};
+pub use reach::{Reachable, reachable};
 pub use script::{Instruction, Program, ScriptMachine};
+pub use state_script::StateScript;

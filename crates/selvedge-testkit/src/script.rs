@@ -133,7 +133,7 @@ impl fmt::Debug for Program {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Thread {
     started: bool,
     at: usize,
@@ -149,7 +149,8 @@ struct Thread {
 pub struct ScriptMachine {
     program: Program,
     threads: Vec<Thread>,
-    failure: Option<Failure>,
+    /// Whether threads that come back to where they were, having written nothing, stop there.
+    pub(crate) parks: bool,
     /// The locations that are synchronisation objects.
     objects: HashSet<u32>,
 }
@@ -178,7 +179,7 @@ impl ScriptMachine {
             objects: objects.collect(),
             program,
             threads: Vec::new(),
-            failure: None,
+            parks: true,
         };
         machine.reset();
         machine
@@ -262,13 +263,6 @@ impl ScriptMachine {
                 Instruction::AssertNot(register, value) => {
                     if state.registers[register] == value {
                         state.stop = Some(Stop::Failed);
-                        self.failure = Some(Failure {
-                            kind: FailureKind::Assertion,
-                            message: format!("register {register} is {value}"),
-                            thread,
-                            site: Site(state.at as u64),
-                            other: None,
-                        });
                         return;
                     }
                     state.at += 1;
@@ -281,6 +275,7 @@ impl ScriptMachine {
                     state.at += 1;
                 }
                 Instruction::With(..) => state.at += 1,
+                _ if !self.parks => return,
                 Instruction::Load(register, _) | Instruction::Update(register, ..) => {
                     // What the register holds is about to be overwritten.
                     let mut registers = state.registers;
@@ -304,6 +299,47 @@ impl ScriptMachine {
         }
     }
 
+    /// Appends all that tells what `thread` will do; nothing if it has not been created.
+    pub(crate) fn save_thread(&self, thread: usize, into: &mut Vec<u8>) {
+        let thread = &self.threads[thread];
+        if !thread.started {
+            return;
+        }
+        let stop = match thread.stop {
+            None => 0,
+            Some(Stop::Finished) => 1,
+            Some(Stop::Failed) => 2,
+            Some(Stop::Assumed) => 3,
+            Some(stop) => unreachable!("{stop:?}"),
+        };
+        into.extend_from_slice(&[stop]);
+        into.extend_from_slice(&(thread.at as u32).to_le_bytes());
+        for register in thread.registers {
+            into.extend_from_slice(&register.to_le_bytes());
+        }
+    }
+
+    /// Makes `thread` what it was when it was saved.
+    pub(crate) fn restore_thread(&mut self, thread: usize, from: &[u8]) {
+        let thread = &mut self.threads[thread];
+        let Some((&[stop, a, b, c, d], registers)) = from.split_first_chunk() else {
+            *thread = Thread::default();
+            return;
+        };
+        thread.started = true;
+        thread.at = u32::from_le_bytes([a, b, c, d]) as usize;
+        thread.stop = match stop {
+            0 => None,
+            1 => Some(Stop::Finished),
+            2 => Some(Stop::Failed),
+            _ => Some(Stop::Assumed),
+        };
+        let (registers, _) = registers.as_chunks();
+        for (register, &bytes) in thread.registers.iter_mut().zip(registers) {
+            *register = Value::from_le_bytes(bytes);
+        }
+    }
+
     fn start(&mut self, thread: ThreadId) {
         self.threads[thread.index()].started = true;
         self.settle(thread);
@@ -312,17 +348,9 @@ impl ScriptMachine {
 
 impl Machine for ScriptMachine {
     fn reset(&mut self) {
-        self.failure = None;
         self.threads.clear();
-        let thread = Thread {
-            started: false,
-            at: 0,
-            registers: [0; REGISTERS],
-            stop: None,
-            events: 0,
-            seen: Vec::new(),
-        };
-        self.threads.resize(self.program.threads.len(), thread);
+        let threads = self.program.threads.len();
+        self.threads.resize(threads, Thread::default());
         self.start(ThreadId::MAIN);
     }
 
@@ -383,7 +411,19 @@ impl Machine for ScriptMachine {
     }
 
     fn failure(&self) -> Option<Failure> {
-        self.failure.clone()
+        let failed = |thread: &Thread| thread.stop == Some(Stop::Failed);
+        let thread = self.threads.iter().position(failed)?;
+        let at = self.threads[thread].at;
+        let Instruction::AssertNot(register, value) = self.program.threads[thread][at] else {
+            unreachable!("only assertions fail");
+        };
+        Some(Failure {
+            kind: FailureKind::Assertion,
+            message: format!("register {register} is {value}"),
+            thread: ThreadId(thread as u32),
+            site: Site(at as u64),
+            other: None,
+        })
     }
 
     fn refusal(&self) -> Option<String> {

@@ -1,0 +1,62 @@
+//! A hash table that holds numbers only; what they stand for lies elsewhere.
+
+/// Finds numbers by the hash of what they stand for: one flat array, half of the hash beside each number, so that
+/// hardly ever anything else is looked at in vain and growing needs nothing else.
+#[derive(Default)]
+pub(super) struct Index {
+    /// The hash in the upper half, one more than the number in the lower; zero if free. Sorted by the upper bits of
+    /// the hash as far as collisions allow.
+    slots: Vec<u64>,
+    used: usize,
+}
+
+const SMALLEST: usize = 16;
+
+impl Index {
+    /// The number under `hash` that `is_it` recognises, or `None` after entering `new` there.
+    pub(super) fn find_or_insert(
+        &mut self,
+        hash: u32,
+        new: u32,
+        mut is_it: impl FnMut(u32) -> bool,
+    ) -> Option<u32> {
+        if self.used >= self.slots.len() / 4 * 3 {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut place = self.home(hash);
+        loop {
+            let slot = self.slots[place];
+            if slot == 0 {
+                self.slots[place] = u64::from(hash) << 32 | (u64::from(new) + 1);
+                self.used += 1;
+                return None;
+            }
+            if (slot >> 32) as u32 == hash && is_it(slot as u32 - 1) {
+                return Some(slot as u32 - 1);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<u64>()
+    }
+
+    fn home(&self, hash: u32) -> usize {
+        ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
+    }
+
+    fn grow(&mut self) {
+        let size = (self.slots.len() * 2).max(SMALLEST);
+        let old = std::mem::replace(&mut self.slots, vec![0; size]);
+        for slot in old.into_iter().filter(|&slot| slot != 0) {
+            let mut place = self.home((slot >> 32) as u32);
+            while self.slots[place] != 0 {
+                place = (place + 1) & (size - 1);
+            }
+            self.slots[place] = slot;
+        }
+    }
+}

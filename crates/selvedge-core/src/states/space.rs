@@ -1,0 +1,192 @@
+//! The states of a machine as short tuples, and the steps between them.
+
+use super::chain::Chain;
+use super::parts::{Contents, EMPTY, Parts};
+use crate::ids::ThreadId;
+use crate::interleave::{Performed, alternatives};
+use crate::machine::Pending;
+use crate::saved::StateMachine;
+
+/// What leads from one state to the next: a thread performs its pending operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Step {
+    /// Who.
+    pub thread: ThreadId,
+    /// Which alternative, where the operation has several.
+    pub choice: u32,
+}
+
+/// How states are told apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Identity {
+    /// By 128-bit fingerprints, the same in every process.
+    #[default]
+    Fingerprint,
+    /// By comparison of everything.
+    Exact,
+}
+
+/// A machine that stands in one of its states.
+///
+/// A state is the tuple of the numbers of its parts' contents; equal contents are kept once. Going to another state
+/// touches only the parts that differ, taking a step only those that the machine says may have changed.
+pub(super) struct Space<'m, M> {
+    machine: &'m mut M,
+    parts: Parts,
+    /// The state that the machine is in.
+    here: Vec<Contents>,
+    /// The fingerprint of that state.
+    fingerprint: u128,
+    exact: Option<Exact>,
+    /// Scratch.
+    changed: Vec<u32>,
+    bytes: Vec<u8>,
+}
+
+/// What it takes to know states without loss.
+#[derive(Default)]
+struct Exact {
+    chain: Chain,
+    /// The numbers of the tuples that begin with each part of the present state, and of the empty one.
+    suffixes: Vec<u32>,
+    /// How many of them, from the first on, are out of date.
+    stale: usize,
+}
+
+impl<'m, M: StateMachine> Space<'m, M> {
+    /// Takes the machine to its first state.
+    pub(super) fn new(machine: &'m mut M, identity: Identity) -> Space<'m, M> {
+        let mut space = Space {
+            machine,
+            parts: Parts::new(),
+            here: Vec::new(),
+            fingerprint: 0,
+            exact: (identity == Identity::Exact).then(Exact::default),
+            changed: Vec::new(),
+            bytes: Vec::new(),
+        };
+        space.start();
+        space
+    }
+
+    /// Back to the first state.
+    pub(super) fn start(&mut self) {
+        self.machine.reset();
+        self.changed.clear();
+        self.machine.changed(&mut self.changed);
+        self.changed.clear();
+        let parts = self.machine.parts().max(self.here.len());
+        self.changed.extend(0..parts as u32);
+        self.look();
+    }
+
+    pub(super) fn machine(&self) -> &M {
+        self.machine
+    }
+
+    pub(super) fn machine_mut(&mut self) -> &mut M {
+        self.machine
+    }
+
+    /// The number of the state's tuple; for exact comparison only.
+    pub(super) fn number(&mut self) -> u32 {
+        let exact = self.exact.as_mut().expect("states are kept without loss");
+        for part in (0..exact.stale).rev() {
+            let rest = exact.suffixes[part + 1];
+            exact.suffixes[part] = exact.chain.number(self.here[part], rest);
+        }
+        exact.stale = 0;
+        exact.suffixes[0]
+    }
+
+    /// The state whose tuple has this number.
+    pub(super) fn tuple(&self, number: u32, into: &mut Vec<Contents>) {
+        let exact = self.exact.as_ref().expect("states are kept without loss");
+        exact.chain.elements(number, into);
+    }
+
+    /// Takes the machine to a state that it was in before.
+    pub(super) fn restore(&mut self, state: &[Contents]) {
+        debug_assert!(state.len() <= self.here.len());
+        for part in 0..self.here.len() {
+            let wanted = state.get(part).copied().unwrap_or(EMPTY);
+            if wanted != self.here[part] {
+                self.machine.restore(part, self.parts.contents(wanted));
+                self.put(part, wanted);
+            }
+        }
+    }
+
+    /// Appends the steps that can be taken, by thread and choice.
+    pub(super) fn steps(&self, into: &mut Vec<Step>) {
+        for thread in (0..self.machine.threads() as u32).map(ThreadId) {
+            let choices = match self.machine.pending(thread) {
+                Pending::Op(op) => {
+                    alternatives(self.machine, thread, op, |at| self.machine.value(at))
+                }
+                _ => 0,
+            };
+            into.extend((0..choices).map(|choice| Step { thread, choice }));
+        }
+    }
+
+    /// Takes a step, which must be possible.
+    pub(super) fn take(&mut self, step: Step) -> Performed {
+        let performed = perform(self.machine, step);
+        self.changed.clear();
+        self.machine.changed(&mut self.changed);
+        self.look();
+        performed
+    }
+
+    /// How much memory the contents of parts, and exact tuples, take.
+    pub(super) fn bytes(&self) -> usize {
+        let exact = self.exact.as_ref().map_or(0, |exact| exact.chain.bytes());
+        self.parts.bytes() + exact
+    }
+
+    /// Reads the parts that may have changed.
+    fn look(&mut self) {
+        let parts = self.machine.parts();
+        if parts > self.here.len() || self.here.is_empty() {
+            self.make_room(parts);
+        }
+        for place in 0..self.changed.len() {
+            let part = self.changed[place];
+            self.bytes.clear();
+            self.machine.save(part as usize, &mut self.bytes);
+            let contents = self.parts.intern(part, &self.bytes);
+            if contents != self.here[part as usize] {
+                self.put(part as usize, contents);
+            }
+        }
+    }
+
+    fn make_room(&mut self, parts: usize) {
+        self.here.resize(parts, EMPTY);
+        if let Some(exact) = &mut self.exact {
+            exact.suffixes.resize(parts + 1, 0);
+        }
+    }
+
+    fn put(&mut self, part: usize, contents: Contents) {
+        let old = self.parts.fingerprint(self.here[part]);
+        let new = self.parts.fingerprint(contents);
+        self.fingerprint = self.fingerprint.wrapping_sub(old).wrapping_add(new);
+        self.here[part] = contents;
+        if let Some(exact) = &mut self.exact {
+            exact.stale = exact.stale.max(part + 1);
+        }
+    }
+}
+
+/// Lets a thread of `machine` perform its pending operation on what memory holds now.
+pub(super) fn perform<M: StateMachine>(machine: &mut M, step: Step) -> Performed {
+    let Step { thread, choice } = step;
+    let Pending::Op(op) = machine.pending(thread) else {
+        panic!("{thread} has no step to take");
+    };
+    let performed = Performed::new(thread, op, choice, |at| machine.value(at));
+    machine.resume(thread, performed.outcome(), &[]);
+    performed
+}
