@@ -140,6 +140,10 @@ impl StateMachine for StateScript {
         self.changed.len()
     }
 
+    fn identify(&mut self, part: usize, into: &mut Vec<u8>) {
+        self.write(part, into);
+    }
+
     fn save(&mut self, part: usize, into: &mut Vec<u8>) {
         self.write(part, into);
     }

@@ -11,6 +11,7 @@ pub(super) const EMPTY: Contents = 0;
 
 /// Numbers for contents of parts (collapse compression).
 pub(super) struct Parts {
+    /// Of each contents, what identifies them and what restores them, if that is something else.
     bytes: Vec<u8>,
     known: Vec<Known>,
     index: Index,
@@ -18,6 +19,8 @@ pub(super) struct Parts {
 
 struct Known {
     part: u32,
+    /// Where its identity ends; it begins where the contents before end.
+    identity: usize,
     end: usize,
     fingerprint: u128,
 }
@@ -26,6 +29,7 @@ impl Parts {
     pub(super) fn new() -> Parts {
         let nothing = Known {
             part: 0,
+            identity: 0,
             end: 0,
             fingerprint: 0,
         };
@@ -36,12 +40,18 @@ impl Parts {
         }
     }
 
-    /// The number of `bytes` as contents of `part`.
-    pub(super) fn intern(&mut self, part: u32, bytes: &[u8]) -> Contents {
-        if bytes.is_empty() {
+    /// The number of the contents of `part` that `identity` tells from others. What restores them is asked
+    /// for with `save` if they are new.
+    pub(super) fn intern(
+        &mut self,
+        part: u32,
+        identity: &[u8],
+        save: impl FnOnce(&mut Vec<u8>),
+    ) -> Contents {
+        if identity.is_empty() {
             return EMPTY;
         }
-        let fingerprint = hash::fingerprint(part, bytes);
+        let fingerprint = hash::fingerprint(part, identity);
         let new = self.known.len() as u32;
         let (known, all) = (&self.known, &self.bytes);
         let found = self
@@ -50,27 +60,45 @@ impl Parts {
                 let it = &known[number as usize];
                 it.fingerprint == fingerprint
                     && it.part == part
-                    && all[known[number as usize - 1].end..it.end] == *bytes
+                    && all[known[number as usize - 1].end..it.identity] == *identity
             });
         found.unwrap_or_else(|| {
-            self.bytes.extend_from_slice(bytes);
-            self.known.push(Known {
-                part,
-                end: self.bytes.len(),
-                fingerprint,
-            });
+            self.add(part, identity, fingerprint, save);
             new
         })
     }
 
-    /// The contents with a number.
+    fn add(
+        &mut self,
+        part: u32,
+        identity: &[u8],
+        fingerprint: u128,
+        save: impl FnOnce(&mut Vec<u8>),
+    ) {
+        self.bytes.extend_from_slice(identity);
+        let middle = self.bytes.len();
+        save(&mut self.bytes);
+        if self.bytes[middle..] == *identity {
+            self.bytes.truncate(middle);
+        }
+        self.known.push(Known {
+            part,
+            identity: middle,
+            end: self.bytes.len(),
+            fingerprint,
+        });
+    }
+
+    /// What restores the contents with a number.
     pub(super) fn contents(&self, number: Contents) -> &[u8] {
-        match number {
-            EMPTY => &[],
-            _ => {
-                let begin = self.known[number as usize - 1].end;
-                &self.bytes[begin..self.known[number as usize].end]
-            }
+        if number == EMPTY {
+            return &[];
+        }
+        let Known { identity, end, .. } = self.known[number as usize];
+        if identity < end {
+            &self.bytes[identity..end]
+        } else {
+            &self.bytes[self.known[number as usize - 1].end..end]
         }
     }
 

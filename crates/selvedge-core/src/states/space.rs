@@ -154,8 +154,10 @@ impl<'m, M: StateMachine> Space<'m, M> {
         for place in 0..self.changed.len() {
             let part = self.changed[place];
             self.bytes.clear();
-            self.machine.save(part as usize, &mut self.bytes);
-            let contents = self.parts.intern(part, &self.bytes);
+            let machine = &mut *self.machine;
+            machine.identify(part as usize, &mut self.bytes);
+            let save = |into: &mut Vec<u8>| machine.save(part as usize, into);
+            let contents = self.parts.intern(part, &self.bytes, save);
             if contents != self.here[part as usize] {
                 self.put(part as usize, contents);
             }
