@@ -11,6 +11,7 @@ pub mod graph;
 pub mod ids;
 pub mod interleave;
 mod linear;
+pub mod ltl;
 pub mod machine;
 pub mod model;
 pub mod objects;

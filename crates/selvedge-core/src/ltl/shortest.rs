@@ -1,0 +1,141 @@
+//! The best lasso into an accepting component: first few context switches, then few steps.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::components::Components;
+use super::graph::{Graph, Lasso, Move};
+use super::product::{Product, Successor};
+use crate::ids::ThreadId;
+
+/// A node, and who moved last.
+type Place = (u32, Option<ThreadId>);
+
+/// A lasso whose prefix has the fewest context switches, and among those the fewest steps; its cycle is put together
+/// from shortest ways between the acceptance sets.
+pub(super) fn lasso<G: Graph>(
+    product: &mut Product<'_, G>,
+    found: &Components,
+) -> Result<Option<Lasso>, G::Stop> {
+    let accepting = |node: u32| found.accepting[found.component[node as usize] as usize];
+    if !found.accepting.contains(&true) {
+        return Ok(None);
+    }
+    let mut place = (0, None);
+    let mut prefix = Vec::new();
+    if !accepting(0) {
+        let way = way(product, place, |_| true, |arc| accepting(arc.arc.to))?;
+        place = follow(place, &way, &mut prefix);
+    }
+    let home = place.0;
+    let component = found.component[home as usize];
+    let inside = |arc: &Successor| found.component[arc.arc.to as usize] == component;
+    let start = place;
+    let direct = way(product, start, inside, |arc| arc.arc.to == home)?;
+    let mut missing = left(u128::MAX, &direct);
+    let mut cycle = Vec::new();
+    if missing == 0 {
+        follow(start, &direct, &mut cycle);
+        return Ok(Some(Lasso { prefix, cycle }));
+    }
+    // The way back home passes through some sets anyway: first to those that it does not.
+    let mut passed = u128::MAX;
+    loop {
+        let goal = |arc: &Successor| match missing {
+            0 => arc.arc.to == home,
+            _ => missing & !arc.arc.missing != 0,
+        };
+        let way = way(product, place, inside, goal)?;
+        missing = left(missing, &way);
+        passed = left(passed, &way);
+        place = follow(place, &way, &mut cycle);
+        if missing == 0 && place.0 == home {
+            if passed == 0 {
+                return Ok(Some(Lasso { prefix, cycle }));
+            }
+            missing = passed;
+        }
+    }
+}
+
+/// What is left of `missing` after a way.
+fn left(missing: u128, way: &[Successor]) -> u128 {
+    way.iter()
+        .fold(missing, |missing, arc| missing & arc.arc.missing)
+}
+
+fn follow(mut place: Place, way: &[Successor], into: &mut Vec<Move>) -> Place {
+    for arc in way {
+        place = (arc.arc.to, arc.by.thread.or(place.1));
+        into.push(arc.by);
+    }
+    place
+}
+
+/// The cheapest way from `from` over arcs that are `allowed`; its last arc is the first one that is a `goal`. There
+/// must be one.
+fn way<G: Graph>(
+    product: &mut Product<'_, G>,
+    from: Place,
+    allowed: impl Fn(&Successor) -> bool,
+    goal: impl Fn(&Successor) -> bool,
+) -> Result<Vec<Successor>, G::Stop> {
+    /// How a place was reached, in the cheapest way that is known.
+    struct Reached {
+        cost: (u32, u32),
+        over: Option<(usize, Successor)>,
+        settled: bool,
+    }
+    let mut places = vec![from];
+    let mut numbers = HashMap::from([(from, 0)]);
+    let mut reached = vec![Reached {
+        cost: (0, 0),
+        over: None,
+        settled: false,
+    }];
+    let mut queue = BinaryHeap::from([Reverse(((0, 0), 0))]);
+    let mut best: Option<((u32, u32), usize, Successor)> = None;
+    while let Some(Reverse((cost, number))) = queue.pop() {
+        if best.as_ref().is_some_and(|best| best.0 <= cost) {
+            break;
+        }
+        if std::mem::replace(&mut reached[number].settled, true) {
+            continue;
+        }
+        let (node, last) = places[number];
+        for arc in product.successors(node)? {
+            if !allowed(arc) {
+                continue;
+            }
+            let switch = last.is_some() && arc.by.thread.is_some() && last != arc.by.thread;
+            let cost = (cost.0 + u32::from(switch), cost.1 + 1);
+            if goal(arc) && best.as_ref().is_none_or(|best| cost < best.0) {
+                best = Some((cost, number, *arc));
+            }
+            let place = (arc.arc.to, arc.by.thread.or(last));
+            let fresh = places.len();
+            let at = *numbers.entry(place).or_insert(fresh);
+            if at == fresh {
+                places.push(place);
+                reached.push(Reached {
+                    cost: (u32::MAX, u32::MAX),
+                    over: None,
+                    settled: false,
+                });
+            }
+            if cost < reached[at].cost {
+                reached[at].cost = cost;
+                reached[at].over = Some((number, *arc));
+                queue.push(Reverse((cost, at)));
+            }
+        }
+    }
+    let (_, mut at, last) = best.expect("the components say that there is a way");
+    let mut way = vec![last];
+    while let Some((before, arc)) = reached[at].over {
+        way.push(arc);
+        at = before;
+    }
+    way.reverse();
+    Ok(way)
+}
