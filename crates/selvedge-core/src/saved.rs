@@ -43,8 +43,13 @@ pub trait StateMachine: Machine {
     /// The memory that the pending operation of `thread` is about to access, if it is an access to memory.
     fn access(&self, thread: ThreadId) -> Option<PendingAccess>;
 
-    /// The names of the propositions that formulas can speak of. A proposition that turns up while the search
-    /// goes on is added at the end, and did not hold before.
+    /// Whether the pending operation of `thread` is a progress mark.
+    fn marks_progress(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
+    /// The propositions that formulas can speak of, as formulas write them (see [`Atom`](crate::ltl::Atom)).
     fn propositions(&self) -> Vec<String>;
 
     /// Whether a proposition holds now.

@@ -3,6 +3,8 @@
 use selvedge_core::ltl::{Atom, Binary, Formula, Unary};
 use selvedge_core::random::Random;
 
+use crate::script::{Instruction, Program};
+
 /// A random formula over `atoms` with at most so many operators on each way from the root.
 pub fn random_formula(random: &mut Random, atoms: &[Atom], depth: u32) -> Formula {
     const UNARY: [Unary; 4] = [Unary::Not, Unary::Next, Unary::Finally, Unary::Globally];
@@ -106,4 +108,71 @@ impl Word<'_> {
             Binary::StrongRelease => until(&|at| right[at], &|at| left[at] && right[at]),
         }
     }
+}
+
+/// The variable that the programs of [`random_server`] store to where they mark progress.
+pub const MARK: u32 = 5;
+
+/// A random program of one to three threads, most of which never end. Variables 0 and 1 hold small numbers,
+/// variable 2 is a mutex.
+pub fn random_server(random: &mut Random) -> Program {
+    let workers = 1 + random.below(2) as u32;
+    let codes = (1..=workers).map(|worker| random_loop(random, worker));
+    let codes: Vec<Vec<Instruction>> = codes.collect();
+    let mut program = Program::of_workers(codes);
+    if random.once_in(3) {
+        let joins = workers as usize;
+        program.threads[0].truncate(joins);
+        let own = random_loop(random, 0);
+        // Jumps are to places in the code.
+        program.threads[0].extend(own.into_iter().map(|line| match line {
+            Instruction::JumpIf(register, value, target) => {
+                Instruction::JumpIf(register, value, target + joins)
+            }
+            line => line,
+        }));
+    }
+    program
+}
+
+/// A few steps, then usually back to the first of them.
+fn random_loop(random: &mut Random, thread: u32) -> Vec<Instruction> {
+    let mut code = Vec::new();
+    let mut locked = false;
+    // The first line is one that everybody can see, so that no thread goes round unseen.
+    for _ in 0..1 + random.below(3) {
+        let variable = random.below(2) as u32;
+        match random.below(8) {
+            0 | 1 => code.push(Instruction::Store(variable, u128::from(random.below(2)))),
+            2 => code.push(Instruction::memory(
+                1,
+                variable,
+                selvedge_core::op::Rmw::Xor(1),
+            )),
+            3 => code.push(Instruction::compare_exchange(1, variable, 0, 1)),
+            4 if !locked => {
+                code.push(Instruction::lock(2, thread));
+                locked = true;
+            }
+            5 => code.push(Instruction::Choose(0, 2)),
+            6 => code.push(Instruction::Store(MARK, 0)),
+            _ => {
+                let (value, back) = (u128::from(random.below(2)), code.len());
+                code.push(Instruction::Load(0, variable));
+                code.push(match random.below(2) {
+                    0 => Instruction::JumpIf(0, value, back),
+                    _ => Instruction::JumpIf(0, value, code.len() + 2),
+                });
+                code.push(Instruction::Store(1 - variable, value));
+            }
+        }
+    }
+    if locked && !random.once_in(8) {
+        code.push(Instruction::unlock(2));
+    }
+    if !random.once_in(5) {
+        // Nothing writes register 2, so that this always jumps.
+        code.push(Instruction::JumpIf(2, 0, 0));
+    }
+    code
 }

@@ -37,7 +37,8 @@ impl Reachable {
     }
 }
 
-enum Sort {
+/// What is to be said of a state.
+pub(crate) enum Sort {
     Alright,
     Complete,
     Blocked,
@@ -57,7 +58,7 @@ pub fn reachable(machine: &StateScript, limit: usize) -> Option<Reachable> {
         let state = machine.state();
         let wrong = match sort(&machine) {
             Sort::Alright => {
-                for (_, next) in successors(&machine) {
+                for (_, _, next) in successors(&machine) {
                     found.transitions += 1;
                     if found.states.insert(next.state()) {
                         queue.push_back((next, steps + 1));
@@ -97,7 +98,7 @@ fn least_switches(start: StateScript) -> Option<u32> {
         *known = cost;
         match sort(&machine) {
             Sort::Alright => {
-                for (thread, next) in successors(&machine) {
+                for (thread, _, next) in successors(&machine) {
                     if thread == last {
                         queue.push_front((next, thread, cost));
                     } else {
@@ -112,7 +113,7 @@ fn least_switches(start: StateScript) -> Option<u32> {
     None
 }
 
-fn sort(machine: &StateScript) -> Sort {
+pub(crate) fn sort(machine: &StateScript) -> Sort {
     let threads: Vec<ThreadId> = (0..machine.threads() as u32).map(ThreadId).collect();
     let any = |stop| {
         let mut all = threads.iter();
@@ -158,7 +159,8 @@ fn choices(machine: &StateScript, thread: ThreadId) -> u32 {
     }
 }
 
-fn successors(machine: &StateScript) -> Vec<(ThreadId, StateScript)> {
+/// Who can move, with which choice, and what comes of it.
+pub(crate) fn successors(machine: &StateScript) -> Vec<(ThreadId, u32, StateScript)> {
     let mut all = Vec::new();
     for thread in (0..machine.threads() as u32).map(ThreadId) {
         for choice in 0..choices(machine, thread) {
@@ -181,7 +183,7 @@ fn successors(machine: &StateScript) -> Vec<(ThreadId, StateScript)> {
             let mut next = machine.clone();
             let (read, wrote) = outcome;
             next.resume(thread, Outcome { read, wrote }, &[]);
-            all.push((thread, next));
+            all.push((thread, choice, next));
         }
     }
     all

@@ -16,6 +16,8 @@ pub struct StateScript {
     plain: Vec<u32>,
     /// Name, variable, and the value with which the proposition holds.
     propositions: Vec<(String, u32, Value)>,
+    /// The variable whose stores are progress marks.
+    progress: Option<u32>,
     /// The parts that may have changed.
     changed: Vec<bool>,
 }
@@ -38,6 +40,7 @@ impl StateScript {
             memory: vec![0; variables],
             plain: Vec::new(),
             propositions: Vec::new(),
+            progress: None,
             changed,
         };
         machine.reset();
@@ -56,6 +59,12 @@ impl StateScript {
         self.memory.resize(needed, 0);
         self.propositions.push((name.to_owned(), variable, value));
         self.reset();
+        self
+    }
+
+    /// The same with stores to `variable` as progress marks.
+    pub fn with_progress(mut self, variable: u32) -> StateScript {
+        self.progress = Some(variable);
         self
     }
 
@@ -192,6 +201,13 @@ impl StateMachine for StateScript {
             writes,
             atomic: update || !self.plain.contains(&at.0),
         })
+    }
+
+    fn marks_progress(&self, thread: ThreadId) -> bool {
+        match self.pending(thread) {
+            Pending::Op(Op::Store { at, .. }) => self.progress == Some(at.0),
+            _ => false,
+        }
     }
 
     fn propositions(&self) -> Vec<String> {

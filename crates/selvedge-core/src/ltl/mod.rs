@@ -15,15 +15,18 @@ mod components;
 mod directed;
 mod formula;
 mod graph;
+mod judge;
 mod normal;
 mod parse;
 mod product;
+mod program;
 mod shortest;
 
 pub use automaton::{Automaton, Edge, TooLarge};
 pub use formula::{Atom, Binary, Formula, Unary, Who};
 pub use graph::{Graph, Lasso, Move};
 pub use parse::{ParseError, parse};
+pub use program::{Halt, MOST_THREADS, Program, Seen};
 
 use components::components;
 use product::Product;

@@ -1,0 +1,235 @@
+//! Formulas on programs, against a checker that shares no code with the one under test.
+
+use std::ops::ControlFlow;
+
+use selvedge_core::ThreadId;
+use selvedge_core::ltl::{
+    Atom, Automaton, Find, Formula, Halt, Lasso, Move, Program, Who, find, parse,
+};
+use selvedge_core::random::Random;
+use selvedge_testkit::ltl::MARK;
+use selvedge_testkit::script::Instruction;
+use selvedge_testkit::{
+    Explicit, StateScript, holds_on_word, random_formula, random_server, temporal_size,
+};
+
+/// How a check ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Answer {
+    Holds,
+    Violated(Lasso),
+    Bug,
+}
+
+fn check(machine: &StateScript, formula: &Formula, how: Find) -> Answer {
+    let automaton = Automaton::new(formula, false).unwrap();
+    let of_states =
+        |atom: &&Atom| !matches!(atom, Atom::Moves(_) | Atom::Progress(_) | Atom::Enabled(_));
+    let labels: Vec<Atom> = automaton
+        .atoms()
+        .iter()
+        .filter(of_states)
+        .cloned()
+        .collect();
+    let mut machine = machine.clone();
+    let mut watch = |_| ControlFlow::Continue(());
+    let mut program = Program::new(&mut machine, &labels, &mut watch).unwrap();
+    let found = match find(&mut program, &automaton, &labels, how) {
+        Ok(None) => program.explore().map(|()| None),
+        found => found,
+    };
+    match found {
+        Ok(None) => Answer::Holds,
+        Ok(Some(lasso)) => Answer::Violated(lasso),
+        Err(Halt::Bug(_)) => Answer::Bug,
+        Err(halt) => panic!("{halt:?}"),
+    }
+}
+
+/// A counterexample is one: it can be run, comes back to where its cycle begins, violates the formula, and is fair
+/// if it has to be.
+fn confirm(program: &Explicit, formula: &Formula, lasso: &Lasso, fair: bool) {
+    let all: Vec<Move> = lasso.prefix.iter().chain(&lasso.cycle).copied().collect();
+    let back = lasso.prefix.len();
+    let passed = program.follow(&all);
+    assert_eq!(passed[back], passed[all.len()], "the state comes back");
+    let value = |atom: &Atom, at: usize| program.holds(atom, passed[at], &all[at]);
+    assert!(
+        !holds_on_word(formula, all.len(), back, &value),
+        "{formula}"
+    );
+    if fair {
+        for thread in (0..4).map(ThreadId) {
+            let treated = (back..all.len()).any(|at| {
+                all[at].thread == Some(thread) || !program.is_enabled(passed[at], thread)
+            });
+            assert!(treated, "{thread} can move and does not");
+        }
+    }
+}
+
+fn compare(machine: &StateScript, program: &Explicit, formula: &Formula, fair: bool) -> Answer {
+    let violated = program.violates(formula, fair);
+    let mut answers = Vec::new();
+    for complete_only in [false, true] {
+        let how = Find {
+            fair,
+            complete_only,
+            switches: None,
+        };
+        let answer = check(machine, formula, how);
+        match &answer {
+            Answer::Holds => assert!(!violated && !program.fails, "{formula} (fair: {fair})"),
+            Answer::Bug => assert!(program.fails),
+            Answer::Violated(lasso) => {
+                assert!(violated, "{formula} (fair: {fair})");
+                confirm(program, formula, lasso, fair);
+            }
+        }
+        assert_eq!(
+            check(machine, formula, how),
+            answer,
+            "the same answer twice"
+        );
+        answers.push(answer);
+    }
+    let bounded = Find {
+        fair,
+        complete_only: false,
+        switches: Some(1),
+    };
+    match check(machine, formula, bounded) {
+        Answer::Holds => assert!(!violated && !program.fails),
+        Answer::Bug => assert!(program.fails),
+        Answer::Violated(lasso) => confirm(program, formula, &lasso, fair),
+    }
+    answers.swap_remove(0)
+}
+
+#[test]
+fn random_programs_and_formulas_agree_with_the_tableau() {
+    let atoms = [
+        Atom::Named("p".to_owned()),
+        Atom::Named("q".to_owned()),
+        Atom::Named("p".to_owned()),
+        Atom::Named("q".to_owned()),
+        Atom::Moves(Who::Thread(ThreadId(1))),
+        Atom::Progress(Who::Any),
+        Atom::Enabled(ThreadId(1)),
+        Atom::Ended(ThreadId(1)),
+        Atom::Joins(ThreadId(0)),
+    ];
+    let mut random = Random::new(11);
+    let (mut programs, mut held, mut violated, mut bugs, mut only_fair) = (0, 0, 0, 0, 0);
+    while programs < 400 {
+        let machine = StateScript::new(random_server(&mut random))
+            .with_proposition("p", 0, 1)
+            .with_proposition("q", 1, 1)
+            .with_progress(MARK);
+        let Some(program) = Explicit::new(&machine, 60) else {
+            continue;
+        };
+        programs += 1;
+        for depth in [2, 3] {
+            let formula = random_formula(&mut random, &atoms, depth);
+            if temporal_size(&formula) > 4 {
+                continue;
+            }
+            let answers = [false, true].map(|fair| compare(&machine, &program, &formula, fair));
+            for answer in &answers {
+                match answer {
+                    Answer::Holds => held += 1,
+                    Answer::Violated(_) => violated += 1,
+                    Answer::Bug => bugs += 1,
+                }
+            }
+            only_fair += u32::from(answers[0] != Answer::Holds && answers[1] == Answer::Holds);
+        }
+    }
+    println!("{held} held, {violated} violated, {bugs} bugs, {only_fair} hold only if fair");
+    assert!(held > 200 && violated > 200 && bugs > 20 && only_fair > 5);
+}
+
+/// Peterson's lock for two threads that take it for ever: variables 0 and 1 are the flags, 2 the turn, 3 and 4 tell
+/// who is inside.
+fn peterson() -> StateScript {
+    let side = |own: u32| {
+        let other = 1 - own;
+        vec![
+            Instruction::Store(own, 1),
+            Instruction::Store(2, u128::from(other)),
+            // Wait while the other one wants in and it is its turn.
+            Instruction::Load(0, other),
+            Instruction::JumpIf(0, 0, 6),
+            Instruction::Load(0, 2),
+            Instruction::JumpIf(0, u128::from(other), 2),
+            Instruction::Store(3 + own, 1),
+            Instruction::Store(3 + own, 0),
+            Instruction::Store(own, 0),
+            Instruction::JumpIf(2, 0, 0),
+        ]
+    };
+    lock_propositions(vec![side(0), side(1)])
+}
+
+/// A lock that is taken by whoever sets it first: variable 2.
+fn test_and_set() -> StateScript {
+    let side = |own: u32| {
+        vec![
+            Instruction::Store(own, 1),
+            Instruction::compare_exchange(0, 2, 0, 1),
+            Instruction::JumpIf(0, 1, 1),
+            Instruction::Store(own, 0),
+            Instruction::Store(3 + own, 1),
+            Instruction::Store(3 + own, 0),
+            Instruction::Store(2, 0),
+            Instruction::JumpIf(1, 0, 0),
+        ]
+    };
+    lock_propositions(vec![side(0), side(1)])
+}
+
+fn lock_propositions(workers: Vec<Vec<Instruction>>) -> StateScript {
+    let program = selvedge_testkit::Program::of_workers(workers);
+    StateScript::new(program)
+        .with_proposition("wants1", 0, 1)
+        .with_proposition("in1", 3, 1)
+        .with_proposition("in2", 4, 1)
+}
+
+fn fair(fair: bool) -> Find {
+    Find {
+        fair,
+        ..Find::default()
+    }
+}
+
+#[test]
+fn petersons_lock_starves_nobody_if_the_scheduler_is_fair() {
+    let machine = peterson();
+    let exclusion = parse("G !(in1 && in2)").unwrap();
+    let starvation = parse("G (wants1 -> F in1)").unwrap();
+    assert_eq!(check(&machine, &exclusion, fair(false)), Answer::Holds);
+    assert_eq!(check(&machine, &starvation, fair(true)), Answer::Holds);
+    let unfair = check(&machine, &starvation, fair(false));
+    assert!(matches!(unfair, Answer::Violated(_)), "{unfair:?}");
+}
+
+#[test]
+fn a_test_and_set_lock_starves_somebody_even_so() {
+    let machine = test_and_set();
+    let exclusion = parse("G !(in1 && in2)").unwrap();
+    assert_eq!(check(&machine, &exclusion, fair(false)), Answer::Holds);
+    let starvation = parse("G (wants1 -> F in1)").unwrap();
+    let Answer::Violated(lasso) = check(&machine, &starvation, fair(true)) else {
+        panic!("it starves")
+    };
+    // Both move in the cycle: one goes round the lock, the other one tries and fails.
+    let program = Explicit::new(&machine, 1000).unwrap();
+    confirm(&program, &starvation, &lasso, true);
+    assert!(lasso.cycle.iter().any(|by| by.thread == Some(ThreadId(1))));
+    assert!(lasso.cycle.iter().any(|by| by.thread == Some(ThreadId(2))));
+    // But somebody always gets in.
+    let somebody = parse("G F (in1 || in2)").unwrap();
+    assert_eq!(check(&machine, &somebody, fair(true)), Answer::Holds);
+}
