@@ -24,6 +24,21 @@ pub struct Counts {
     pub bound_blocked: u64,
 }
 
+/// How far a search over states has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StateCounts {
+    /// Different states met.
+    pub states: u64,
+    /// Steps taken between them.
+    pub transitions: u64,
+    /// The number of context switches, or of steps for a search that does not count these, that it has come to.
+    pub layer: u32,
+    /// States that wait for their turn.
+    pub queue: u64,
+    /// Memory that all of this takes.
+    pub bytes: u64,
+}
+
 /// Why the search ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ending {
@@ -103,6 +118,8 @@ pub struct Report {
     pub bugs: Vec<Bug>,
     /// Whether some loop was cut off by the bound that the user set.
     pub unrolled: bool,
+    /// How many states there were, if it was a search over states. It counts no executions.
+    pub states: Option<StateCounts>,
 }
 
 /// Watches a search.
@@ -135,6 +152,17 @@ pub trait Observer<M> {
         let _ = counts;
         ControlFlow::Continue(())
     }
+
+    /// A search over states has got on; breaking ends it.
+    fn states(&mut self, counts: &StateCounts) -> ControlFlow<()> {
+        let _ = counts;
+        ControlFlow::Continue(())
+    }
+
+    /// A search over states has met one in which every thread has ended well; the machine is in it.
+    fn ended(&mut self, machine: &M) {
+        let _ = machine;
+    }
 }
 
 /// An observer that watches nothing.
@@ -161,8 +189,38 @@ pub(crate) enum End {
     Stuck(Failure, Vec<Waiting>),
 }
 
+/// What keeps a thread from performing its pending operation.
+pub(crate) struct Obstacle {
+    /// Whether it waits only because it has not seen what is newest.
+    pub(crate) stale: bool,
+    /// Who could take it away.
+    pub(crate) owner: Option<ThreadId>,
+}
+
 /// Tells how the execution ended that `machine` and `graph` are at the end of.
 pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
+    let spins = |thread: ThreadId, since: u32| {
+        let events = &graph.thread(thread)[since as usize..];
+        events.iter().all(|&slot| reads_newest(graph, slot))
+    };
+    let waits = |thread: ThreadId, _: Op| {
+        let last = graph.thread(thread).last().copied();
+        let parked = last.filter(|&slot| graph.event(slot).kind == Kind::Parked);
+        Obstacle {
+            stale: parked.is_some_and(|slot| !reads_newest(graph, slot)),
+            owner: parked.and_then(|slot| owner(graph, slot)),
+        }
+    };
+    classify_by(machine, spins, waits)
+}
+
+/// Tells how an execution ended that `machine` is at the end of. `spins` tells whether a spinning thread will do so
+/// for ever, `waits` what a thread waits for.
+pub(crate) fn classify_by<M: Machine>(
+    machine: &M,
+    spins: impl Fn(ThreadId, u32) -> bool,
+    waits: impl Fn(ThreadId, Op) -> Obstacle,
+) -> End {
     let mut waiting = Vec::new();
     let (mut blocked, mut over, mut spinning) = (false, false, false);
     for thread in (0..machine.threads() as u32).map(ThreadId) {
@@ -171,19 +229,16 @@ pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
             Pending::Stopped(Stop::Exited | Stop::Failed) => over = true,
             Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => blocked = true,
             Pending::Stopped(Stop::Spinning { since }) => {
-                let events = &graph.thread(thread)[since as usize..];
-                blocked |= !events.iter().all(|&slot| reads_newest(graph, slot));
+                blocked |= !spins(thread, since);
                 spinning = true;
                 waiting.push(wait(machine, thread, None, None));
             }
             Pending::Op(op) => {
-                let last = graph.thread(thread).last().copied();
-                let parked = last.filter(|&slot| graph.event(slot).kind == Kind::Parked);
-                blocked |= parked.is_some_and(|slot| !reads_newest(graph, slot));
-                let on = match (op, parked) {
-                    (Op::Join { child }, _) => Some(child),
-                    (_, Some(slot)) => owner(graph, slot),
-                    _ => None,
+                let obstacle = waits(thread, op);
+                blocked |= obstacle.stale;
+                let on = match op {
+                    Op::Join { child } => Some(child),
+                    _ => obstacle.owner,
                 };
                 let spins = is_memory(op);
                 spinning |= spins;

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use selvedge_core::states::{StateId, States};
-use selvedge_testkit::{Flavour, StateScript, random_program, reachable};
+use selvedge_core::FailureKind;
+use selvedge_core::report::{Bug, Ending, Observer, Silent};
+use selvedge_core::states::{Algorithm, Identity, Settings, StateId, States, Step, retell, search};
+use selvedge_testkit::{
+    Flavour, Instruction, Program, Reachable, StateScript, random_program, reachable,
+};
 
 /// Walks over all states in the order of their numbers, going back to each.
 #[test]
@@ -35,5 +39,193 @@ fn every_state_is_known_once_and_can_be_come_back_to() {
             next += 1;
         }
         assert_eq!(met, expected.states, "{program:?}");
+    }
+}
+
+/// What a search over states finds.
+#[derive(Default)]
+struct Ends(BTreeSet<Vec<Vec<u8>>>);
+
+impl Observer<StateScript> for Ends {
+    fn ended(&mut self, machine: &StateScript) {
+        self.0.insert(machine.state());
+    }
+}
+
+fn settings(algorithm: Algorithm, identity: Identity) -> Settings {
+    Settings {
+        algorithm,
+        identity,
+        switches: None,
+        races: true,
+        keep_going: false,
+    }
+}
+
+/// A random program; in one of three, one variable is not atomic.
+fn machine(seed: u64) -> StateScript {
+    let machine = StateScript::new(random_program(seed, Flavour::ALL[seed as usize % 5]));
+    match seed % 3 {
+        0 => machine.with_plain(0),
+        _ => machine,
+    }
+}
+
+/// Runs the schedule of a bug on a fresh copy; whatever it says must be so there.
+fn confirm(machine: &StateScript, bug: &Bug, expected: &Reachable) {
+    let mut copy = machine.clone();
+    let schedule = bug.witness.steps.iter();
+    let schedule: Vec<Step> = schedule
+        .map(|step| Step {
+            thread: step.thread,
+            choice: step.choice,
+        })
+        .collect();
+    let witness = retell(&mut copy, &schedule).unwrap();
+    assert_eq!(witness, bug.witness);
+    let wrong = match bug.failure.kind {
+        FailureKind::Deadlock => &expected.stuck,
+        FailureKind::DataRace => &expected.races,
+        _ => &expected.failed,
+    };
+    assert!(wrong.contains(&copy.state()), "{bug:?}");
+}
+
+#[test]
+fn verdicts_final_states_and_counterexamples_are_those_of_brute_force() {
+    let (mut buggy, mut worse, mut interesting) = (0, 0, 0);
+    for seed in 0..2_000 {
+        let mut machine = machine(seed);
+        let Some(expected) = reachable(&machine, 2_000) else {
+            continue;
+        };
+        interesting += u32::from(expected.least_switches.is_some_and(|least| least > 2));
+        for algorithm in Algorithm::ALL {
+            for identity in [Identity::Fingerprint, Identity::Exact] {
+                let asked = settings(algorithm, identity);
+                let mut ends = Ends::default();
+                let report = search(&mut machine, asked, &mut ends);
+                let name = format!("seed {seed}, {algorithm}, {identity:?}");
+                let Some(bug) = report.bugs.first() else {
+                    assert!(!expected.fails(), "{name}: missed");
+                    assert_eq!(report.ending, Ending::Complete);
+                    let counts = report.states.unwrap();
+                    assert_eq!(counts.states as usize, expected.states.len(), "{name}");
+                    assert_eq!(ends.0, expected.complete, "{name}");
+                    if algorithm != Algorithm::CsdrExact {
+                        assert_eq!(counts.transitions, expected.transitions, "{name}");
+                    }
+                    continue;
+                };
+                assert_eq!(report.ending, Ending::FirstBug);
+                confirm(&machine, bug, &expected);
+                let least = expected.least_switches.unwrap();
+                match algorithm {
+                    Algorithm::CsdrExact => assert_eq!(bug.witness.switches, least, "{name}"),
+                    Algorithm::Csdr => {
+                        assert!(bug.witness.switches >= least);
+                        worse += u32::from(bug.witness.switches > least);
+                    }
+                    Algorithm::Bfs => {
+                        let steps = bug.witness.steps.len() as u32;
+                        assert_eq!(Some(steps), expected.least_steps, "{name}");
+                    }
+                    Algorithm::Dfs => {}
+                }
+                buggy += 1;
+            }
+        }
+    }
+    assert!(buggy > 2_000 && interesting > 100, "{buggy} {interesting}");
+    assert!(
+        worse > 0,
+        "remembering one thread per state never made a difference"
+    );
+}
+
+/// With a bound, exact search finds a bug if and only if there is one within it, and knows whether it left anything out.
+#[test]
+fn a_bound_on_switches_is_kept_to() {
+    for seed in 0..600 {
+        let mut machine = machine(seed);
+        let Some(expected) = reachable(&machine, 2_000) else {
+            continue;
+        };
+        for switches in 0..6 {
+            for algorithm in [Algorithm::Csdr, Algorithm::CsdrExact] {
+                let asked = Settings {
+                    switches: Some(switches),
+                    ..settings(algorithm, Identity::Fingerprint)
+                };
+                let report = search(&mut machine, asked, &mut Silent);
+                let within = expected
+                    .least_switches
+                    .is_some_and(|least| least <= switches);
+                let cut = report.counts.bound_blocked > 0;
+                match (report.bugs.first(), algorithm) {
+                    (Some(bug), _) => assert!(bug.witness.switches <= switches),
+                    (None, Algorithm::CsdrExact) => {
+                        assert!(!within, "seed {seed}, {switches}");
+                        assert_eq!(report.ending, Ending::Complete);
+                        assert!(cut || !expected.fails());
+                    }
+                    (None, _) if cut => assert_eq!(report.ending, Ending::Lossy),
+                    (None, _) => assert!(!expected.fails()),
+                }
+                if !cut && report.bugs.is_empty() {
+                    let states = report.states.unwrap().states as usize;
+                    assert_eq!(states, expected.states.len());
+                }
+            }
+        }
+    }
+}
+
+/// Going on after a bug, each sort of bug is found.
+#[test]
+fn keep_going_finds_every_sort_of_bug() {
+    for seed in 0..600 {
+        let mut machine = machine(seed);
+        let Some(expected) = reachable(&machine, 2_000) else {
+            continue;
+        };
+        for algorithm in Algorithm::ALL {
+            let asked = Settings {
+                keep_going: true,
+                ..settings(algorithm, Identity::Fingerprint)
+            };
+            let mut ends = Ends::default();
+            let report = search(&mut machine, asked, &mut ends);
+            assert_eq!(report.ending, Ending::Complete);
+            assert_eq!(ends.0, expected.complete);
+            let counts = report.states.unwrap();
+            assert_eq!(counts.states as usize, expected.states.len(), "seed {seed}");
+            let found = |kind| report.bugs.iter().any(|bug| bug.failure.kind == kind);
+            assert_eq!(found(FailureKind::Deadlock), !expected.stuck.is_empty());
+            assert_eq!(found(FailureKind::DataRace), !expected.races.is_empty());
+            assert_eq!(found(FailureKind::Assertion), !expected.failed.is_empty());
+        }
+    }
+}
+
+/// Two threads that do the same for ever: an end is never reached, and yet everything is seen.
+#[test]
+fn endless_programs_are_verified() {
+    let round = |me| {
+        vec![
+            Instruction::lock(10, me),
+            Instruction::fetch_add(0, 0, 1),
+            Instruction::Store(0, 0),
+            Instruction::AssertNot(0, 1),
+            Instruction::unlock(10),
+            Instruction::JumpIf(1, 0, 0),
+        ]
+    };
+    let mut machine = StateScript::new(Program::of_workers(vec![round(1), round(2)]));
+    for algorithm in Algorithm::ALL {
+        let asked = settings(algorithm, Identity::Fingerprint);
+        let report = search(&mut machine, asked, &mut Silent);
+        assert_eq!(report.ending, Ending::Complete, "{algorithm}");
+        assert!(report.bugs.is_empty(), "{algorithm}");
     }
 }

@@ -472,6 +472,7 @@ fn run<M: Machine>(
         counts: search.counts,
         bugs: search.bugs,
         unrolled: search.unrolled,
+        states: None,
     };
     (report, search.state.statistics)
 }

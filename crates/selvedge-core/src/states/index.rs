@@ -39,6 +39,22 @@ impl Index {
         }
     }
 
+    /// The number under `hash` that `is_it` recognises.
+    pub(super) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let mask = self.slots.len().checked_sub(1)?;
+        let mut place = self.home(hash);
+        loop {
+            let slot = self.slots[place];
+            if slot == 0 {
+                return None;
+            }
+            if (slot >> 32) as u32 == hash && is_it(slot as u32 - 1) {
+                return Some(slot as u32 - 1);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+
     /// How much memory it takes.
     pub(super) fn bytes(&self) -> usize {
         self.slots.capacity() * size_of::<u64>()

@@ -1,14 +1,126 @@
 //! Searches over states that are kept: programs that never end are as good as others here.
 //!
-//! A [`StateMachine`](crate::StateMachine) can be taken back to a state it was in before, so a search need not know executions, only
-//! states and the [`Step`]s between them. [`States`] gives each state a number and goes back to any of them.
+//! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know executions, only
+//! states and the [`Step`]s between them. [`search`] looks whether something wrong can be reached; [`States`] gives each
+//! state a number and goes back to any of them, for searches that need more.
+//!
+//! | algorithm | order | counterexample |
+//! |---|---|---|
+//! | `csdr` | fewest context switches first, one thread remembered per state | few switches |
+//! | `csdr-exact` | the same, every thread remembered | the fewest switches there are |
+//! | `bfs` | fewest steps first | the fewest steps there are |
+//! | `dfs` | newest state first | whatever comes first |
+//!
+//! All of them meet every state, unless `csdr` is given a bound.
 
 mod chain;
+mod chunks;
+mod depth;
 mod hash;
 mod index;
 mod kept;
+mod layers;
+mod look;
 mod parts;
+mod queue;
+mod retell;
+mod search;
 mod space;
+mod visited;
 
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::{Observer, Report};
+use crate::saved::StateMachine;
 pub use kept::{Reached, StateId, States};
+pub use retell::retell;
 pub use space::{Identity, Step};
+
+use depth::Depth;
+use layers::Layers;
+use search::Search;
+
+/// The searches by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Algorithm {
+    /// Context-switch-directed reachability.
+    Csdr,
+    /// The same, exactly.
+    CsdrExact,
+    /// Breadth-first reachability.
+    Bfs,
+    /// Depth-first reachability.
+    Dfs,
+}
+
+impl Algorithm {
+    /// All of them.
+    pub const ALL: [Algorithm; 4] = [
+        Algorithm::Csdr,
+        Algorithm::CsdrExact,
+        Algorithm::Bfs,
+        Algorithm::Dfs,
+    ];
+
+    /// The name users know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Csdr => "csdr",
+            Algorithm::CsdrExact => "csdr-exact",
+            Algorithm::Bfs => "bfs",
+            Algorithm::Dfs => "dfs",
+        }
+    }
+
+    /// Whether it counts context switches, so that they can be bounded.
+    pub fn counts_switches(self) -> bool {
+        matches!(self, Algorithm::Csdr | Algorithm::CsdrExact)
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Algorithm, String> {
+        let mut all = Algorithm::ALL.into_iter();
+        all.find(|algorithm| algorithm.name() == name)
+            .ok_or_else(|| format!("there is no search over states named {name}"))
+    }
+}
+
+/// What is searched for, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// In which order.
+    pub algorithm: Algorithm,
+    /// How states are told apart.
+    pub identity: Identity,
+    /// Only what can be reached with at most so many context switches. For algorithms that count them.
+    pub switches: Option<u32>,
+    /// Whether two threads that are about to access the same memory, not both atomically, are a bug.
+    pub races: bool,
+    /// Whether the search goes on after a bug. What comes after a state with a bug is not looked at.
+    pub keep_going: bool,
+}
+
+/// Looks at every state of `machine`, sequentially consistent, until one is found with which something is wrong.
+pub fn search<M: StateMachine>(
+    machine: &mut M,
+    settings: Settings,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let search = Search::new(machine, settings, observer);
+    match settings.algorithm {
+        Algorithm::Dfs => Depth::new(search).run(),
+        _ => Layers::new(search).run(),
+    }
+}

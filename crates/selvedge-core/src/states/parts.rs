@@ -21,6 +21,8 @@ struct Known {
     part: u32,
     /// Where its identity ends; it begins where the contents before end.
     identity: usize,
+    /// Where what restores it begins.
+    begin: usize,
     end: usize,
     fingerprint: u128,
 }
@@ -30,6 +32,7 @@ impl Parts {
         let nothing = Known {
             part: 0,
             identity: 0,
+            begin: 0,
             end: 0,
             fingerprint: 0,
         };
@@ -75,15 +78,18 @@ impl Parts {
         fingerprint: u128,
         save: impl FnOnce(&mut Vec<u8>),
     ) {
+        let first = self.bytes.len();
         self.bytes.extend_from_slice(identity);
         let middle = self.bytes.len();
         save(&mut self.bytes);
-        if self.bytes[middle..] == *identity {
+        let same = self.bytes[middle..] == *identity;
+        if same {
             self.bytes.truncate(middle);
         }
         self.known.push(Known {
             part,
             identity: middle,
+            begin: if same { first } else { middle },
             end: self.bytes.len(),
             fingerprint,
         });
@@ -91,15 +97,8 @@ impl Parts {
 
     /// What restores the contents with a number.
     pub(super) fn contents(&self, number: Contents) -> &[u8] {
-        if number == EMPTY {
-            return &[];
-        }
-        let Known { identity, end, .. } = self.known[number as usize];
-        if identity < end {
-            &self.bytes[identity..end]
-        } else {
-            &self.bytes[self.known[number as usize - 1].end..end]
-        }
+        let Known { begin, end, .. } = self.known[number as usize];
+        &self.bytes[begin..end]
     }
 
     /// The fingerprint of part and contents; zero for what is empty.

@@ -1,6 +1,7 @@
 //! The states of a machine as short tuples, and the steps between them.
 
 use super::chain::Chain;
+use super::hash;
 use super::parts::{Contents, EMPTY, Parts};
 use crate::ids::ThreadId;
 use crate::interleave::{Performed, alternatives};
@@ -88,6 +89,19 @@ impl<'m, M: StateMachine> Space<'m, M> {
         self.machine
     }
 
+    /// The state the machine is in.
+    pub(super) fn here(&self) -> &[Contents] {
+        &self.here
+    }
+
+    /// What tells the state from all others. Numbers of tuples where comparison is exact.
+    pub(super) fn identity(&mut self) -> u128 {
+        match self.exact {
+            None => self.fingerprint,
+            Some(_) => hash::spread(self.number()),
+        }
+    }
+
     /// The number of the state's tuple; for exact comparison only.
     pub(super) fn number(&mut self) -> u32 {
         let exact = self.exact.as_mut().expect("states are kept without loss");
@@ -120,12 +134,7 @@ impl<'m, M: StateMachine> Space<'m, M> {
     /// Appends the steps that can be taken, by thread and choice.
     pub(super) fn steps(&self, into: &mut Vec<Step>) {
         for thread in (0..self.machine.threads() as u32).map(ThreadId) {
-            let choices = match self.machine.pending(thread) {
-                Pending::Op(op) => {
-                    alternatives(self.machine, thread, op, |at| self.machine.value(at))
-                }
-                _ => 0,
-            };
+            let choices = choices(self.machine, thread);
             into.extend((0..choices).map(|choice| Step { thread, choice }));
         }
     }
@@ -179,6 +188,14 @@ impl<'m, M: StateMachine> Space<'m, M> {
         if let Some(exact) = &mut self.exact {
             exact.stale = exact.stale.max(part + 1);
         }
+    }
+}
+
+/// How many ways a thread has to go on: none if it is stopped or has to wait.
+pub(super) fn choices<M: StateMachine>(machine: &M, thread: ThreadId) -> u32 {
+    match machine.pending(thread) {
+        Pending::Op(op) => alternatives(machine, thread, op, |at| machine.value(at)),
+        _ => 0,
     }
 }
 

@@ -76,6 +76,7 @@ pub fn search<C: Consistency, M: Machine>(
         counts: search.counts,
         bugs: search.bugs,
         unrolled: search.unrolled,
+        states: None,
     }
 }
 

@@ -92,6 +92,21 @@ pub struct Witness {
     pub switches: u32,
 }
 
+impl Witness {
+    /// The schedule that consists of `steps`.
+    pub(crate) fn of(steps: Vec<Step>) -> Witness {
+        let count =
+            |wanted: Switch| steps.iter().filter(|step| step.switch == wanted).count() as u32;
+        let preemptions = count(Switch::Preemption);
+        let switches = preemptions + count(Switch::Free);
+        Witness {
+            steps,
+            preemptions,
+            switches,
+        }
+    }
+}
+
 /// Turns the part of `graph` that matters for `failure` into a schedule with the fewest
 /// switches, among those the one with the fewest preemptions, and runs it: the machine
 /// must fail in the same way again, and is left there.
@@ -173,12 +188,5 @@ fn perform<M: Machine, C: Model>(
             break;
         }
     }
-    let count = |wanted: Switch| steps.iter().filter(|step| step.switch == wanted).count() as u32;
-    let preemptions = count(Switch::Preemption);
-    let switches = preemptions + count(Switch::Free);
-    Ok(Witness {
-        steps,
-        preemptions,
-        switches,
-    })
+    Ok(Witness::of(steps))
 }

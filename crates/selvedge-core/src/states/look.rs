@@ -1,0 +1,146 @@
+//! What there is to see in a state.
+
+use super::queue::MOST;
+use super::space::Step;
+use crate::failure::{Failure, FailureKind, Other};
+use crate::ids::ThreadId;
+use crate::interleave::alternatives;
+use crate::machine::{Pending, Stop};
+use crate::objects::{FREE, ObjectFunction};
+use crate::op::{Function, Op};
+use crate::report::{self, End, Obstacle, Waiting};
+use crate::saved::{PendingAccess, StateMachine};
+
+/// What a state is.
+pub(super) enum Look {
+    /// The search goes on from here.
+    Open,
+    /// Every thread has ended.
+    Complete,
+    /// Nobody goes on, and that is of no interest.
+    Blocked,
+    /// Something is wrong with it.
+    Wrong(Box<(Failure, Vec<Waiting>)>),
+    /// What comes next is not modelled.
+    Refused(String),
+}
+
+/// Looks at the state that `machine` is in. The steps that lead out of it are put into `steps`; `unrolled` is set if a
+/// loop was cut here.
+pub(super) fn look<M: StateMachine>(
+    machine: &M,
+    races: bool,
+    steps: &mut Vec<Step>,
+    unrolled: &mut bool,
+) -> Look {
+    steps.clear();
+    let threads = machine.threads() as u32;
+    let mut plain = false;
+    for thread in (0..threads).map(ThreadId) {
+        match machine.pending(thread) {
+            Pending::Op(op) => {
+                let choices = alternatives(machine, thread, op, |at| machine.value(at));
+                if thread.0 >= MOST || choices > MOST {
+                    return Look::Refused(format!(
+                        "a search over states takes at most {MOST} threads and {MOST} \
+                         alternatives of a choice"
+                    ));
+                }
+                steps.extend((0..choices).map(|choice| Step { thread, choice }));
+                plain |= races && machine.access(thread).is_some_and(|access| !access.atomic);
+            }
+            Pending::Stopped(Stop::Failed) => {
+                let failure = machine.failure();
+                let failure = failure.expect("a failed thread has a failure");
+                return Look::Wrong(Box::new((failure, Vec::new())));
+            }
+            Pending::Stopped(Stop::Refused) => {
+                return Look::Refused(machine.refusal().unwrap_or_default());
+            }
+            Pending::Stopped(Stop::Unrolled) => *unrolled = true,
+            Pending::Absent | Pending::Stopped(_) => {}
+        }
+    }
+    if plain && let Some(race) = race(machine) {
+        return Look::Wrong(Box::new((race, Vec::new())));
+    }
+    if steps.is_empty() {
+        end(machine)
+    } else {
+        Look::Open
+    }
+}
+
+/// Nobody can take a step.
+fn end<M: StateMachine>(machine: &M) -> Look {
+    let spins = |_, _| unreachable!("no thread of such a machine spins");
+    let waits = |_, op| Obstacle {
+        stale: false,
+        owner: owner(machine, op),
+    };
+    match report::classify_by(machine, spins, waits) {
+        End::Complete => match machine.leftover() {
+            Some(failure) => Look::Wrong(Box::new((failure, Vec::new()))),
+            None => Look::Complete,
+        },
+        End::Blocked => Look::Blocked,
+        End::Stuck(failure, waiting) => Look::Wrong(Box::new((failure, waiting))),
+    }
+}
+
+/// Who holds the mutex that `op` waits for.
+fn owner<M: StateMachine>(machine: &M, op: Op) -> Option<ThreadId> {
+    let Op::Update {
+        at,
+        function: Function::Object(ObjectFunction::MutexLock { .. }),
+        ..
+    } = op
+    else {
+        return None;
+    };
+    match machine.value(at) {
+        FREE => None,
+        held => u32::try_from(held - 1).ok().map(ThreadId),
+    }
+}
+
+/// Two threads that are about to access the same memory at the same time, one of them at least not atomically and one
+/// at least writing. As every access to what is shared is a step, a program has a data race if and only if it can come
+/// to such a state.
+fn race<M: StateMachine>(machine: &M) -> Option<Failure> {
+    let accesses = (0..machine.threads() as u32)
+        .map(ThreadId)
+        .filter_map(|thread| Some((thread, machine.access(thread)?)));
+    let accesses: Vec<(ThreadId, PendingAccess)> = accesses.collect();
+    for (n, &(one, first)) in accesses.iter().enumerate() {
+        for &(other, second) in &accesses[n + 1..] {
+            if first.races_with(second) {
+                return Some(Failure {
+                    kind: FailureKind::DataRace,
+                    message: format!("{} and {} are not ordered", what(first), what(second)),
+                    thread: one,
+                    site: machine.site(one),
+                    other: Some(Other {
+                        thread: other,
+                        site: machine.site(other),
+                        what: what(second),
+                    }),
+                });
+            }
+        }
+    }
+    None
+}
+
+fn what(access: PendingAccess) -> String {
+    let PendingAccess {
+        size,
+        writes,
+        atomic,
+        ..
+    } = access;
+    let atomic = if atomic { "atomic " } else { "" };
+    let verb = if writes { "write" } else { "read" };
+    let plural = if size == 1 { "" } else { "s" };
+    format!("{atomic}{verb} of {size} byte{plural}")
+}

@@ -1,0 +1,123 @@
+//! States that wait to be looked at, and how they were reached.
+
+use super::chunks::Chunks;
+use super::parts::Contents;
+use super::space::Step;
+use crate::ids::ThreadId;
+
+/// A step in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Packed(u32);
+
+/// So many threads, and so many alternatives of a step, are possible.
+pub(super) const MOST: u32 = 1 << 16;
+
+impl Packed {
+    pub(super) fn new(step: Step) -> Packed {
+        debug_assert!(step.thread.0 < MOST && step.choice < MOST);
+        Packed(step.thread.0 << 16 | step.choice)
+    }
+
+    pub(super) fn step(self) -> Step {
+        Step {
+            thread: self.thread(),
+            choice: self.0 & (MOST - 1),
+        }
+    }
+
+    pub(super) fn thread(self) -> ThreadId {
+        ThreadId(self.0 >> 16)
+    }
+}
+
+/// A way to reach a state, numbered in the order in which they are looked at. Where the thread that ran last makes a
+/// difference, a state has several.
+pub(super) type Node = u32;
+
+/// How each node was reached: the node before and the step from there. The first one was not.
+#[derive(Default)]
+pub(super) struct Nodes(Chunks<(Node, Packed)>);
+
+impl Nodes {
+    /// The next node.
+    pub(super) fn push(&mut self, parent: Node, step: Packed) -> Node {
+        self.0.push((parent, step));
+        self.0.len() as u32 - 1
+    }
+
+    /// The steps from the first node to `node`.
+    pub(super) fn path(&self, mut node: Node) -> Vec<Step> {
+        let mut steps = Vec::new();
+        while node != 0 {
+            let (parent, step) = self.0[node];
+            steps.push(step.step());
+            node = parent;
+        }
+        steps.reverse();
+        steps
+    }
+
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+}
+
+/// An entry of a [`Queue`].
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    /// Its node or, as long as it has none, that of the state before.
+    pub(super) node: Node,
+    /// The step that led there.
+    pub(super) step: Packed,
+    /// Whether only the thread of that step goes on from here; somebody else looks at the others.
+    pub(super) only: bool,
+    end: usize,
+}
+
+/// States with all it takes to go on from them.
+#[derive(Default)]
+pub(super) struct Queue {
+    entries: Vec<Entry>,
+    tuples: Vec<Contents>,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, state: &[Contents], node: Node, step: Packed, only: bool) {
+        self.tuples.extend_from_slice(state);
+        self.entries.push(Entry {
+            node,
+            step,
+            only,
+            end: self.tuples.len(),
+        });
+    }
+
+    pub(super) fn get(&self, place: usize) -> (Entry, &[Contents]) {
+        let begin = match place {
+            0 => 0,
+            _ => self.entries[place - 1].end,
+        };
+        let entry = self.entries[place];
+        (entry, &self.tuples[begin..entry.end])
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.tuples.clear();
+    }
+
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>()
+            + self.tuples.capacity() * size_of::<Contents>()
+    }
+}

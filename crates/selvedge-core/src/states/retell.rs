@@ -1,0 +1,65 @@
+//! From the steps that lead to a state to a schedule that people can read.
+
+use std::collections::HashMap;
+
+use super::space::{Step, choices, perform};
+use crate::ids::ThreadId;
+use crate::op::{MemoryOrder, Op};
+use crate::saved::StateMachine;
+use crate::witness::{self, Origin, Switch, Witness};
+
+/// Runs `schedule` from the beginning and writes down what each step does. The machine is left at its end.
+pub fn retell<M: StateMachine>(machine: &mut M, schedule: &[Step]) -> Result<Witness, String> {
+    machine.reset();
+    let mut newest = HashMap::new();
+    let mut steps: Vec<witness::Step> = Vec::with_capacity(schedule.len());
+    let mut running = ThreadId::MAIN;
+    for (n, &step) in schedule.iter().enumerate() {
+        let Step { thread, choice } = step;
+        if choices(machine, thread) <= choice {
+            return Err(format!(
+                "{thread} did something else when it was run again: step {} cannot be repeated",
+                n + 1
+            ));
+        }
+        let switch = match running {
+            same if same == thread => Switch::Same,
+            other if choices(machine, other) > 0 => Switch::Preemption,
+            _ => Switch::Free,
+        };
+        running = thread;
+        let site = machine.site(thread);
+        let performed = perform(machine, step);
+        let op = performed.op;
+        let reads = matches!(op, Op::Load { .. } | Op::Update { .. } | Op::Choose { .. });
+        let origin = op.location().filter(|_| reads).map(|at| {
+            let step = newest.get(&at).copied();
+            step.map_or(Origin::Initial, Origin::Step)
+        });
+        let wrote = match op {
+            // Only known now that it is made.
+            Op::Store {
+                at,
+                order: MemoryOrder::Plain,
+                ..
+            } => Some(machine.value(at)),
+            _ => performed.wrote,
+        };
+        if let (Some(at), Some(_)) = (op.location(), wrote) {
+            newest.insert(at, n as u32);
+        }
+        steps.push(witness::Step {
+            thread,
+            switch,
+            op,
+            site,
+            read: reads.then_some(performed.read),
+            origin,
+            wrote,
+            choice,
+            newer: Vec::new(),
+            clock: Vec::new(),
+        });
+    }
+    Ok(Witness::of(steps))
+}

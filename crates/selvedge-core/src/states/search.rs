@@ -1,0 +1,176 @@
+//! What all searches over states share.
+
+use std::ops::ControlFlow;
+
+use super::Settings;
+use super::look::{Look, look};
+use super::queue::{Node, Nodes};
+use super::retell::retell;
+use super::space::{Space, Step};
+use super::visited::Visited;
+use crate::failure::Failure;
+use crate::report::{self, Bug, Counts, Ending, Observer, Report, StateCounts, Waiting};
+use crate::saved::StateMachine;
+
+/// How many states are looked at between two looks at the clock.
+const BREATH: u32 = 1 << 10;
+
+/// A search in progress.
+pub(super) struct Search<'a, M, O> {
+    pub(super) space: Space<'a, M>,
+    pub(super) settings: Settings,
+    pub(super) visited: Visited,
+    pub(super) nodes: Nodes,
+    /// The steps that lead out of the state that was looked at last.
+    pub(super) steps: Vec<Step>,
+    /// How many steps were taken, how far the search has come.
+    pub(super) transitions: u64,
+    pub(super) layer: u32,
+    /// How many states a bound on switches left out.
+    pub(super) beyond: u64,
+    observer: &'a mut O,
+    /// What is known to be wrong.
+    known: Vec<Failure>,
+    bugs: Vec<Bug>,
+    unrolled: bool,
+    breath: u32,
+}
+
+impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
+    pub(super) fn new(machine: &'a mut M, settings: Settings, observer: &'a mut O) -> Self {
+        Search {
+            space: Space::new(machine, settings.identity),
+            settings,
+            visited: Visited::default(),
+            nodes: Nodes::default(),
+            steps: Vec::new(),
+            transitions: 0,
+            layer: 0,
+            beyond: 0,
+            observer,
+            known: Vec::new(),
+            bugs: Vec::new(),
+            unrolled: false,
+            breath: 0,
+        }
+    }
+
+    /// Looks at the state that the machine is in. True if the search goes on from there, with [`Search::steps`]; else
+    /// what is wrong with it, if that is new, has to be told.
+    pub(super) fn look(&mut self) -> ControlFlow<Ending, Seen> {
+        let (machine, races) = (self.space.machine(), self.settings.races);
+        let seen = match look(machine, races, &mut self.steps, &mut self.unrolled) {
+            Look::Open => Seen::Open,
+            Look::Complete => {
+                self.observer.ended(machine);
+                Seen::Closed
+            }
+            Look::Blocked => Seen::Closed,
+            Look::Wrong(wrong) => {
+                let known = |other: &Failure| report::same_bug(other, &wrong.0);
+                if self.known.iter().any(known) {
+                    Seen::Closed
+                } else {
+                    self.known.push(wrong.0);
+                    Seen::Wrong
+                }
+            }
+            Look::Refused(why) => return ControlFlow::Break(Ending::Refused(why)),
+        };
+        ControlFlow::Continue(seen)
+    }
+
+    /// Tells of what is wrong with the state of `node`, after running everything that leads there once more. The
+    /// machine is in its first state then.
+    pub(super) fn tell(&mut self, schedule: &[Step]) -> ControlFlow<Ending> {
+        match self.bug(schedule) {
+            Ok(bug) => {
+                self.observer.bug(&bug, self.space.machine());
+                self.bugs.push(bug);
+                self.space.start();
+            }
+            Err(why) => return ControlFlow::Break(Ending::Nondeterministic(why)),
+        }
+        if self.settings.keep_going {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(Ending::FirstBug)
+        }
+    }
+
+    pub(super) fn path(&self, node: Node) -> Vec<Step> {
+        self.nodes.path(node)
+    }
+
+    /// The first run shows what is wrong, the second one is watched.
+    fn bug(&mut self, schedule: &[Step]) -> Result<Bug, String> {
+        retell(self.space.machine_mut(), schedule)?;
+        let (failure, _) = self.wrong()?;
+        self.space.machine_mut().watch(&failure);
+        let witness = retell(self.space.machine_mut(), schedule)?;
+        let (failure, waiting) = self.wrong()?;
+        Ok(Bug {
+            failure,
+            witness,
+            waiting,
+        })
+    }
+
+    fn wrong(&mut self) -> Result<(Failure, Vec<Waiting>), String> {
+        let (machine, races) = (self.space.machine(), self.settings.races);
+        match look(machine, races, &mut self.steps, &mut self.unrolled) {
+            Look::Wrong(wrong) => Ok(*wrong),
+            _ => Err("a failure was not seen again when its schedule was repeated".to_owned()),
+        }
+    }
+
+    /// Lets the observer know, now and then. `queue` states wait, and take so many bytes.
+    pub(super) fn breathe(&mut self, queue: usize, bytes: usize) -> ControlFlow<Ending> {
+        self.breath += 1;
+        if self.breath < BREATH {
+            return ControlFlow::Continue(());
+        }
+        self.breath = 0;
+        let counts = self.counts(queue, bytes);
+        match self.observer.states(&counts) {
+            ControlFlow::Continue(()) => ControlFlow::Continue(()),
+            ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
+        }
+    }
+
+    fn counts(&self, queue: usize, bytes: usize) -> StateCounts {
+        let bytes = bytes + self.visited.bytes() + self.nodes.bytes() + self.space.bytes();
+        StateCounts {
+            states: self.visited.len() as u64,
+            transitions: self.transitions,
+            layer: self.layer,
+            queue: queue as u64,
+            bytes: bytes as u64,
+        }
+    }
+
+    pub(super) fn report(self, ending: Ending) -> Report {
+        let states = self.counts(0, 0);
+        Report {
+            ending,
+            counts: Counts {
+                bound_blocked: self.beyond,
+                ..Counts::default()
+            },
+            bugs: self.bugs,
+            unrolled: self.unrolled,
+            states: Some(states),
+        }
+    }
+}
+
+/// What the search makes of a state.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It goes on from there.
+    Open,
+    /// It does not.
+    Closed,
+    /// Something is wrong with it.
+    Wrong,
+}
