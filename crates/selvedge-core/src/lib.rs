@@ -7,6 +7,7 @@
 
 pub mod dpor;
 pub mod failure;
+pub mod fingerprint;
 pub mod graph;
 pub mod ids;
 pub mod interleave;

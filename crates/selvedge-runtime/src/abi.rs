@@ -25,18 +25,33 @@ pub(crate) struct Export {
 pub(crate) enum Entry {
     /// Return address and stack pointer.
     Light,
-    /// The callee-saved registers too: for everything that may turn out to be a visible read, so
+    /// The callee-saved registers too: for everything that may turn out to be a visible operation, so
     /// that a repeated state can be recognised.
     Full,
+    /// So many arguments as well, where the operation does not tell them.
+    Arguments(u8),
 }
+
+impl Entry {
+    /// How many arguments are noted.
+    pub(crate) fn arguments(self) -> usize {
+        match self {
+            Entry::Light | Entry::Full => 0,
+            Entry::Arguments(count) => usize::from(count).min(gate::ARGUMENTS),
+        }
+    }
+}
+
+/// A function of the runtime as a program calls it: name, address, number of arguments.
+pub(crate) type EntryPoint = (&'static str, usize, u8);
 
 /// All exports, in the order of the table.
 pub(crate) fn exports() -> Vec<Export> {
     let mut all = crate::tsan::exports();
-    let full = |(name, function): (&'static str, usize)| Export {
+    let full = |(name, function, arguments): EntryPoint| Export {
         name: name.into(),
         function,
-        entry: Entry::Full,
+        entry: Entry::Arguments(arguments),
     };
     all.extend(crate::posix::entries().into_iter().map(full));
     all.extend(crate::cxx::entries().into_iter().map(full));
@@ -48,6 +63,15 @@ pub(crate) fn exports() -> Vec<Export> {
 
 /// Which exports announce plain reads, by their place in the table.
 static ANNOUNCE_READS: OnceLock<Vec<bool>> = OnceLock::new();
+/// How many arguments are noted, by the same.
+static NOTED_ARGUMENTS: OnceLock<Vec<usize>> = OnceLock::new();
+
+/// How many arguments the stub at `slot` of the table notes.
+pub(crate) fn noted_arguments(slot: usize) -> usize {
+    let noted = |export: &Export| export.entry.arguments();
+    let all = NOTED_ARGUMENTS.get_or_init(|| exports().iter().map(noted).collect());
+    all.get(slot).copied().unwrap_or(0)
+}
 
 /// Whether the export at `slot` of the table announces a plain read.
 pub(crate) fn announces_read(slot: usize) -> bool {
@@ -69,7 +93,7 @@ pub(crate) fn fill_table() {
         exports.len() <= gate::CAPACITY,
         "the gate's table is too small"
     );
-    let _ = announces_read(0);
+    let _ = (announces_read(0), noted_arguments(0));
     // SAFETY: the gate is mapped, and no reference to it is live.
     unsafe { (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize };
     for (slot, export) in exports.iter().enumerate() {

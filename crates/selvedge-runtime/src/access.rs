@@ -7,6 +7,7 @@ use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
 use crate::shadow::{Cell, Kind, Record, View, words};
+use crate::states;
 
 /// The state of a word of heap: so many of its bytes may be accessed, or this.
 pub(crate) const FREED: u8 = 0xff;
@@ -46,8 +47,8 @@ pub(crate) enum FreeProblem {
     NotHeap,
     /// No block begins there.
     NotStart,
-    /// It was freed before, by this thread at this place.
-    Twice((ThreadId, Site)),
+    /// It was freed before, by this thread at this place if that is known.
+    Twice(Option<(ThreadId, Site)>),
     /// Nothing orders this access before it.
     InUse(Record),
 }
@@ -75,7 +76,7 @@ impl Runtime {
         }
         self.passing(access.site);
         self.touches(access.address);
-        if self.settings.plain == Plain::Sc {
+        if self.settings.plain == Plain::Sc || self.settings.stateful {
             return self.plain_event(access);
         }
         let run = self.run;
@@ -128,19 +129,23 @@ impl Runtime {
 
     /// The same where every plain access to memory that others can reach is an event.
     fn plain_event(&mut self, access: Access) -> Step {
-        let own = self.threads[self.running].slot.contains(access.address);
-        let shared = if own {
-            self.threads[self.running].published
-        } else {
-            self.shadow.cell(access.address).is_some() && !self.image.is_constant(access.address)
-        };
-        if shared {
+        if self.is_shared(access.address) {
             return Step::Event;
         }
         if access.kind.writes() && !self.on_own_stack(access.address) {
             self.current().spin.effect();
         }
         Step::Go
+    }
+
+    /// Whether other threads can reach what lies at `address`.
+    pub(crate) fn is_shared(&self, address: usize) -> bool {
+        let thread = &self.threads[self.running];
+        if thread.slot.contains(address) {
+            thread.published
+        } else {
+            self.shadow.cell(address).is_some() && !self.image.is_constant(address)
+        }
     }
 
     /// Judges and notes a plain access to a range of bytes, which is no event, except on the visible
@@ -245,6 +250,9 @@ impl Runtime {
         if self.phase != Phase::Fiber {
             return Step::Go;
         }
+        if self.settings.stateful {
+            return self.plain(access);
+        }
         let visible = words(access.address, access.size).any(|(word, mask)| {
             let cell = self.shadow.cell(word);
             // SAFETY: cells are mapped while the program is loaded.
@@ -271,13 +279,22 @@ impl Runtime {
             .block_near(address)
             .filter(|block| block.start as usize == address);
         let Some(block) = block else {
-            return Err(FreeProblem::NotStart);
+            return Err(match liveness(address) {
+                FREED => FreeProblem::Twice(None),
+                _ => FreeProblem::NotStart,
+            });
         };
-        if let Some(by) = block.freed {
-            return Err(FreeProblem::Twice(by));
+        if block.freed.is_some() {
+            return Err(FreeProblem::Twice(block.freed));
         }
         let by = (ThreadId(self.running as u32), site);
         self.passing(site.0 as usize);
+        if self.settings.stateful && self.phase == Phase::Fiber {
+            self.threads[owner].heap.give_back(address, by);
+            self.states.changed(states::heap_of(owner));
+            self.locations.forget_objects(address, block.size as usize);
+            return Ok(());
+        }
         if self.phase == Phase::Fiber {
             self.current().spin.effect();
             let access = Access {

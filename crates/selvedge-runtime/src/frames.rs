@@ -77,6 +77,20 @@ impl Frames {
         self.depth = self.depth.saturating_sub(1);
     }
 
+    /// The calls as they lie in memory.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        let size = self.depth.min(CAPACITY) * size_of::<Frame>();
+        // SAFETY: the frames below the depth were written, and are plain words.
+        unsafe { std::slice::from_raw_parts(pointer::<u8>(self.start), size) }
+    }
+
+    /// Makes the calls those that [`bytes`](Frames::bytes) returned.
+    pub(crate) fn set_bytes(&mut self, bytes: &[u8]) {
+        // SAFETY: they came from an area of the same size.
+        unsafe { pointer::<u8>(self.start).copy_from(bytes.as_ptr(), bytes.len()) };
+        self.depth = bytes.len() / size_of::<Frame>();
+    }
+
     /// Where the calls return to, innermost first.
     pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> + '_ {
         // SAFETY: as above.

@@ -14,6 +14,9 @@ pub(crate) const ADDRESS: usize = 0x1000_0000;
 /// How many entry points the table can hold.
 pub(crate) const CAPACITY: usize = 4096;
 
+/// How many arguments the gate notes at most.
+pub(crate) const ARGUMENTS: usize = 6;
+
 /// The callee-saved registers of the program at the moment it entered the runtime.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +40,9 @@ pub(crate) struct Gate {
     pub(crate) stack_pointer: usize,
     /// Registers at the last entry through a full stub.
     pub(crate) registers: Registers,
-    /// The place in the table of the entry that found `attention` set.
+    /// Arguments of the last entry, as many as its stub notes.
+    pub(crate) arguments: [usize; ARGUMENTS],
+    /// The place in the table of the last entry.
     pub(crate) entering: usize,
     /// What a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,

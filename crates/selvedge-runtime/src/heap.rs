@@ -89,6 +89,81 @@ impl Region {
         Some(start)
     }
 
+    /// Takes `size` bytes, the first that are free; `None` if they do not fit.
+    pub(crate) fn take_again(
+        &mut self,
+        size: usize,
+        alignment: usize,
+        (thread, site): (ThreadId, Site),
+    ) -> Option<usize> {
+        let alignment = alignment.max(16);
+        let fit = |after: usize| {
+            let start = after.checked_add(RED_ZONE + alignment - 1)? & !(alignment - 1);
+            Some((start, round_up(start.checked_add(size)?, 16) + RED_ZONE))
+        };
+        let mut place = self.boot.len();
+        let (mut start, mut end) = fit(self.boot_end)?;
+        while let Some(block) = self.blocks.get(place)
+            && end > block.start as usize
+        {
+            (start, end) = fit(round_up((block.start + block.size) as usize, 16))?;
+            place += 1;
+        }
+        if end > self.end {
+            return None;
+        }
+        if end > self.opened {
+            let grown = round_up(end - self.opened, STEP).min(self.end - self.opened);
+            arena::open(self.opened, grown).ok()?;
+            self.opened += grown;
+        }
+        self.cursor = self.cursor.max(end - RED_ZONE);
+        mark(start, size, 8, (size % 8) as u8);
+        // SAFETY: committed just now or before, and nobody else's.
+        unsafe { pointer::<u8>(start).write_bytes(0, size) };
+        let block = HeapBlock {
+            start: start as u64,
+            size: size as u64,
+            thread,
+            site,
+            freed: None,
+        };
+        self.blocks.insert(place, block);
+        Some(start)
+    }
+
+    /// Frees the block that begins at `address`, whose bytes may be taken again.
+    pub(crate) fn give_back(&mut self, address: usize, by: (ThreadId, Site)) {
+        self.free(address, by);
+        if !self.is_from_boot(address) {
+            self.blocks.retain(|block| block.start as usize != address);
+        }
+    }
+
+    /// Makes `blocks` those that there are. Those that constructors left come first; the bytes of all
+    /// others are zero.
+    pub(crate) fn set_blocks(&mut self, blocks: &[HeapBlock]) {
+        for block in &self.blocks {
+            mark(block.start as usize, block.size as usize, FREED, FREED);
+        }
+        self.blocks.clear();
+        self.blocks.extend_from_slice(blocks);
+        for block in &self.blocks {
+            let (start, size) = (block.start as usize, block.size as usize);
+            match block.freed {
+                None => mark(start, size, 8, (size % 8) as u8),
+                Some(_) => mark(start, size, FREED, FREED),
+            }
+        }
+    }
+
+    /// Back to what constructors left.
+    pub(crate) fn begin_again(&mut self) {
+        let boot = std::mem::take(&mut self.boot);
+        self.set_blocks(&boot);
+        self.boot = boot;
+    }
+
     /// Bytes of the region in use.
     pub(crate) fn used(&self) -> usize {
         self.cursor - self.start

@@ -1,6 +1,7 @@
 //! Where a thread's stack, thread-local block and heap lie, as a function of its number.
 
 use crate::arena::{self, GUARD, HEAPS, PAGE, STACKS, pointer, round_up};
+use crate::loader::Range;
 
 /// The sizes that decide where things lie.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,6 +105,14 @@ impl Slot {
     #[inline(always)]
     pub(crate) fn contains(&self, address: usize) -> bool {
         address.wrapping_sub(self.stack_low) < self.end - self.stack_low
+    }
+
+    /// The thread-local block with the control words.
+    pub(crate) fn locals_range(&self) -> Range {
+        Range {
+            start: self.locals,
+            end: self.control + CONTROL,
+        }
     }
 
     /// Where `errno` lies.

@@ -35,6 +35,7 @@ mod shadow;
 mod signals;
 mod snapshot;
 mod spin;
+mod states;
 pub mod support;
 pub mod symbols;
 mod thread;

@@ -113,6 +113,8 @@ pub(crate) struct Image {
     pub(crate) main: usize,
     /// The stubs through which the program enters the runtime.
     pub(crate) stubs: Range,
+    /// Whether parts of the C++ library are linked in, which announce nothing.
+    pub(crate) has_library: bool,
     /// The functions by address, which stays relative to the load base.
     pub(crate) functions: Vec<Function>,
 }
@@ -191,6 +193,10 @@ impl Image {
         let main = symbols.find(|s| s.is_definition() && s.name_bytes() == Ok(b"main"));
         image.main = main.ok_or(LoadError::NoMain)?.address() as usize;
         image.functions = functions(&file);
+        image.has_library = image
+            .functions
+            .iter()
+            .any(|function| function.name == "__cxa_throw" || function.name == "_ZSt9terminatev");
         let begin = |name: &str| {
             let mut functions = image.functions.iter();
             let function = functions.find(|function| function.name == name);

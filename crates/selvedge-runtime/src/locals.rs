@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use crate::abi::EntryPoint;
 use crate::arena::pointer;
 use crate::liveness::Liveness;
 use crate::runtime::{Phase, Runtime, with};
@@ -34,10 +35,10 @@ extern "C" fn errno_location() -> *mut c_void {
 }
 
 /// The entry points.
-pub(crate) fn entries() -> Vec<(&'static str, usize)> {
+pub(crate) fn entries() -> Vec<EntryPoint> {
     vec![
-        ("__tls_get_addr", tls_get_addr as *const () as usize),
-        ("__errno_location", errno_location as *const () as usize),
+        ("__tls_get_addr", tls_get_addr as *const () as usize, 1),
+        ("__errno_location", errno_location as *const () as usize, 0),
     ]
 }
 

@@ -41,6 +41,8 @@ pub(crate) struct Locations {
     entries: Vec<Entry>,
     /// Those that have no cell.
     elsewhere: HashMap<(usize, u8, Kind), u32>,
+    /// Those whose contents are not kept in memory, by address.
+    objects: Vec<Location>,
 }
 
 impl Locations {
@@ -107,7 +109,42 @@ impl Locations {
     }
 
     fn add(&mut self, entry: Entry) {
+        if entry.kind != Kind::Memory {
+            let key = (entry.address, entry.kind as u8);
+            let key_of = |location: &Location| {
+                let entry = &self.entries[location.index()];
+                (entry.address, entry.kind as u8)
+            };
+            let place = self.objects.partition_point(|at| key_of(at) <= key);
+            let number = Location(self.entries.len() as u32);
+            self.objects.insert(place, number);
+        }
         self.entries.push(entry);
+    }
+
+    /// The objects, by address, that hold something else in execution `run` than before their first use.
+    pub(crate) fn objects(&self, run: u32) -> impl Iterator<Item = (Location, &Entry)> {
+        let all = self.objects.iter().map(|&at| (at, self.entry(at)));
+        all.filter(move |(_, entry)| entry.run == run && entry.initial != entry.now())
+    }
+
+    /// Makes an object hold `value` in execution `run`.
+    pub(crate) fn set_object(&mut self, location: Location, value: Value, run: u32) {
+        let entry = &mut self.entries[location.index()];
+        (entry.run, entry.initial) = (run, value);
+    }
+
+    /// Forgets what the objects in `size` bytes at `address` hold: they are as memory says.
+    pub(crate) fn forget_objects(&mut self, address: usize, size: usize) {
+        let before = |location: &Location| self.entries[location.index()].address < address;
+        let first = self.objects.partition_point(before);
+        for &location in &self.objects[first..] {
+            let entry = &mut self.entries[location.index()];
+            if entry.address >= address + size {
+                break;
+            }
+            entry.run = 0;
+        }
     }
 
     /// What is known of a location.
@@ -189,6 +226,11 @@ impl Entry {
     #[inline(always)]
     pub(crate) fn cells(&self) -> impl Iterator<Item = (*mut Cell, u8)> + use<> {
         self.cells.into_iter().filter(|(cell, _)| !cell.is_null())
+    }
+
+    /// What an object holds that was used in this execution.
+    pub(crate) fn held(&self) -> Value {
+        self.initial
     }
 
     /// The bytes it covers of the word at `word`.

@@ -294,6 +294,7 @@ fn run(thread: usize) {
     enter(context);
     with(|runtime| {
         runtime.phase = Phase::Host;
+        runtime.stepped(thread);
         let thread = &mut runtime.threads[thread];
         thread.reached(thread.context.stack_pointer());
     });
@@ -305,6 +306,7 @@ impl Machine for NativeMachine {
         with(Runtime::restore);
         crate::posix::reset();
         current::start_main();
+        with(Runtime::begin_states);
         run(0);
     }
 

@@ -91,14 +91,14 @@ pub(crate) fn report_free(problem: FreeProblem, address: usize, site: Site) -> !
             let message = format!("free of {PLACE}, which is not the start of a heap block");
             current::fail(FailureKind::BadFree, message, site)
         }
-        FreeProblem::Twice((thread, first)) => {
-            let other = Other {
+        FreeProblem::Twice(first) => {
+            let other = first.map(|(thread, site)| Other {
                 thread,
-                site: first,
+                site,
                 what: "free".to_owned(),
-            };
+            });
             let message = format!("{PLACE} is freed twice");
-            current::fail_with(FailureKind::DoubleFree, message, site, Some(other))
+            current::fail_with(FailureKind::DoubleFree, message, site, other)
         }
         FreeProblem::InUse(record) => {
             let other = party(record);

@@ -1,23 +1,7 @@
 //! The one running program: state shared by the machine, the ABI functions and signal handlers.
 //!
-//! # Saving and restoring a whole state
-//!
-//! Everything that a state consists of lies in memory that the runtime owns, at fixed addresses, so
-//! that stateful explorers and checkpoints can be given `save` and `restore`:
-//!
-//! * globals: the pages that [`Snapshot`] calls dirty (all others are as they were at the start);
-//! * heap: per thread, the used part of its [`Region`](crate::heap::Region), the states of its
-//!   words, and its list of blocks;
-//! * stacks: per thread, from its suspended stack pointer to the top of the stack, and the
-//!   thread-local block and control words above. A suspended context is nothing but that stack
-//!   pointer: [`fiber::switch`](crate::fiber::switch) keeps the registers on the stack itself;
-//! * call stacks: the used part of each [`Frames`](crate::frames::Frames);
-//! * per thread: the fields of [`Thread`] other than the tables that belong to the whole search
-//!   (`children`, `slot`), and of the run: `started`, `heap_used`, `failure`, `refusal`.
-//!
-//! The shadow and the locations' `run` numbers belong to an execution, not to a state: a restored
-//! state begins a new run number, and an explorer that restores states checks races by itself (its
-//! accesses are events) or saves the cells it needs.
+//! Everything that a state consists of lies in memory that the runtime owns, at fixed addresses;
+//! [`states`](crate::states) saves and restores it.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -35,6 +19,7 @@ use crate::settings::Settings;
 use crate::shadow::{Ended, Shadow};
 use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
+use crate::states::States;
 use crate::thread::Thread;
 use crate::watch::Watch;
 
@@ -112,6 +97,8 @@ pub(crate) struct Runtime {
     pub(crate) liveness: Liveness,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
+    /// What was saved, if states are.
+    pub(crate) states: States,
     pub(crate) settings: Settings,
 }
 
@@ -193,7 +180,8 @@ impl Runtime {
             misjudged: false,
             watch: Watch::default(),
             liveness: Liveness::default(),
-            parking: true,
+            parking: !settings.stateful,
+            states: States::default(),
             settings,
         }
     }
@@ -234,7 +222,11 @@ impl Runtime {
         for index in self.started.drain(..) {
             let thread = &mut self.threads[index as usize];
             thread.slot.clear(thread.lowest);
-            thread.heap.reset();
+            if self.settings.stateful {
+                thread.heap.begin_again();
+            } else {
+                thread.heap.reset();
+            }
         }
         self.heap_used = 0;
         self.failure = None;

@@ -35,6 +35,10 @@ pub struct Settings {
     pub show_output: bool,
     /// Whether memory that is still allocated at the end is an error.
     pub check_leaks: bool,
+    /// Whether states are going to be saved and restored ([`StateMachine`](selvedge_core::StateMachine)): every
+    /// access to memory that others can reach is then a visible operation, no races are looked for, freed
+    /// memory is used again, and sleeping takes no time.
+    pub stateful: bool,
 }
 
 impl Default for Settings {
@@ -50,6 +54,7 @@ impl Default for Settings {
             fences: true,
             show_output: false,
             check_leaks: false,
+            stateful: false,
         }
     }
 }

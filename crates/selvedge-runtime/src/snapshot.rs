@@ -105,6 +105,15 @@ impl Snapshot {
         true
     }
 
+    /// What may have changed, each range with its initial contents.
+    pub(crate) fn changing(&self) -> impl Iterator<Item = (Range, &[u8])> {
+        self.dirty.iter().map(|&(range, saved)| {
+            // SAFETY: `saved` points to as many bytes of the part that contains the range.
+            let saved = unsafe { std::slice::from_raw_parts(saved, range.end - range.start) };
+            (range, saved)
+        })
+    }
+
     /// Puts the contents back.
     pub(crate) fn restore(&self) {
         for (range, saved) in &self.dirty {

@@ -62,7 +62,7 @@ pub fn stub_assembly() -> String {
             site = at(offset_of!(Gate, site)),
             sp = at(offset_of!(Gate, stack_pointer)),
         );
-        if export.entry == Entry::Full {
+        if export.entry != Entry::Light {
             for (i, register) in ["rbx", "rbp", "r12", "r13", "r14", "r15"]
                 .iter()
                 .enumerate()
@@ -70,12 +70,20 @@ pub fn stub_assembly() -> String {
                 let _ = writeln!(text, "\tmovq %{register}, {:#x}", registers + 8 * i);
             }
         }
+        let arguments = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+        for (i, register) in arguments[..export.entry.arguments()].iter().enumerate() {
+            let to = at(offset_of!(Gate, arguments)) + 8 * i;
+            let _ = writeln!(text, "\tmovq %{register}, {to:#x}");
+        }
+        let entering = at(offset_of!(Gate, entering));
+        if export.entry != Entry::Light {
+            let _ = writeln!(text, "\tmovl ${slot}, {entering:#x}");
+        }
         let _ = write!(
             text,
             "\tjmp *{target:#x}\n2:\tmovl ${slot}, {entering:#x}\n\tcall selvedge_settle\n\
              \tjz 1b\n\tret\n\t.size {name}, . - {name}\n",
             target = at(offset_of!(Gate, table)) + 8 * slot,
-            entering = at(offset_of!(Gate, entering)),
         );
     }
     let _ = write!(

@@ -11,6 +11,7 @@ use crate::heap::Region;
 use crate::layout::{Layout, Slot};
 use crate::quiet::Quiet;
 use crate::spin::Spin;
+use crate::states::Call;
 use crate::visits::Visits;
 
 /// A thread, for the whole search: the same place in the spawn tree has the same number, stack,
@@ -50,6 +51,8 @@ pub(crate) struct Thread {
     pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
     pub(crate) visits: Visits,
+    /// The call that it is stopped in, if states are saved.
+    pub(crate) call: Call,
 }
 
 impl Thread {
@@ -74,6 +77,7 @@ impl Thread {
             spin: Spin::new(),
             quiet: Quiet::default(),
             visits: Visits::new(),
+            call: Call::default(),
         }
     }
 
@@ -90,6 +94,7 @@ impl Thread {
         self.spin.effect();
         self.quiet.begin();
         self.visits.reset(run);
+        self.call = Call::default();
     }
 
     /// Notes how far its stack was used.

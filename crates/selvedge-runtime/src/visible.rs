@@ -43,6 +43,10 @@ impl Runtime {
             // A bad address must fault here, in the thread that uses it.
             let _ = memory::read(entry.address, 1);
         }
+        if self.settings.stateful {
+            self.enter_operation();
+            return Ok(());
+        }
         let Some(point) = self.entry_point() else {
             return Ok(());
         };
@@ -86,6 +90,9 @@ impl Runtime {
         outcome: Outcome,
         site: usize,
     ) -> Result<Option<Write>, (Problem, Access)> {
+        if self.settings.stateful {
+            return Ok(self.performed_in_state(op, outcome));
+        }
         let (location, order, wrote) = match *op {
             Op::Load { at, order } => (at, order, None),
             Op::Store { at, value, order } => (at, order, Some(value)),

@@ -78,6 +78,7 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         fences: true,
         show_output,
         check_leaks: machine.leaks,
+        stateful: false,
     }
 }
 

@@ -10,8 +10,9 @@ use crate::arena::pointer;
 use crate::locations::Kind;
 use crate::memory;
 use crate::problem::{report, report_free};
-use crate::runtime::with;
+use crate::runtime::{Phase, with};
 use crate::shadow::Kind as AccessKind;
+use crate::states;
 use crate::tsan::plain::{self, By};
 
 /// The location of `width` bytes of memory at `address`.
@@ -56,6 +57,10 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
     };
     match with(|runtime| runtime.initialise(access)) {
         Step::Go => memory::write(address, width.0, Value::from(value)),
+        Step::Event if with(|runtime| runtime.settings.stateful) => {
+            states::announce(access);
+            memory::write(address, width.0, Value::from(value));
+        }
         Step::Event => {
             let (at, value) = (object(address, width), Value::from(value));
             perform(
@@ -96,10 +101,13 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut
         let index = runtime.running;
         let thread = &mut runtime.threads[index];
         thread.spin.effect();
+        let by = (ThreadId(index as u32), site);
+        if runtime.settings.stateful && runtime.phase == Phase::Fiber {
+            runtime.states.changed(states::heap_of(index));
+            return Some(pointer(thread.heap.take_again(size, alignment, by)?));
+        }
         let before = thread.heap.used();
-        let start = thread
-            .heap
-            .take(size, alignment, (ThreadId(index as u32), site))?;
+        let start = thread.heap.take(size, alignment, by)?;
         runtime.heap_used += thread.heap.used() - before;
         Some(pointer(start))
     })
@@ -107,9 +115,18 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut
 
 /// Frees a block; reports double and bad frees, and accesses that nothing orders before it.
 pub(crate) fn release(block: *mut c_void, site: Site) {
-    if !block.is_null()
-        && let Err(problem) = with(|runtime| runtime.free(block.addr(), site))
-    {
+    if block.is_null() {
+        return;
+    }
+    if let Some(size) = block_size(block).filter(|_| states::in_use()) {
+        states::announce(Access {
+            address: block.addr(),
+            size,
+            kind: AccessKind::PlainWrite,
+            site: site.0 as usize,
+        });
+    }
+    if let Err(problem) = with(|runtime| runtime.free(block.addr(), site)) {
         report_free(problem, block.addr(), site);
     }
 }

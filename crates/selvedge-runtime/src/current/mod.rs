@@ -20,6 +20,7 @@ use crate::fiber;
 use crate::gate::gate;
 use crate::problem::report;
 use crate::runtime::{Phase, with};
+use crate::states::Call;
 use crate::tsan::settle;
 use crate::visible::Obstacle;
 use boot::perform_natively;
@@ -90,6 +91,16 @@ pub(crate) fn knows((thread, epoch): (ThreadId, u32)) -> bool {
     with(|runtime| thread.index() == runtime.running || runtime.view().knows(thread.index(), epoch))
 }
 
+/// Whether clocks move: where states are saved, no state would ever come back if they did.
+pub(crate) fn time_passes() -> bool {
+    with(|runtime| !runtime.settings.stateful)
+}
+
+/// The running thread changes what is known about `thread`.
+pub(crate) fn changes(thread: ThreadId) {
+    with(|runtime| runtime.changes_thread(thread.index()));
+}
+
 /// Whether the memory model has fences.
 pub(crate) fn has_fences() -> bool {
     with(|runtime| runtime.settings.fences)
@@ -107,20 +118,25 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
         return perform_natively(op, site);
     }
     settle_now();
-    let at = site.0 as usize;
-    match with(|runtime| runtime.arrive(&op, at)) {
-        Ok(()) => {}
-        Err(Obstacle::Problem(problem, access)) => report(problem, access),
-        Err(Obstacle::Spinning(since)) => stop(Stop::Spinning { since }, site),
-        Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
-    }
-    let outcome = suspend(op, site);
-    match with(|runtime| runtime.performed(&op, outcome, at)) {
+    let outcome = pause(op, site);
+    match with(|runtime| runtime.performed(&op, outcome, site.0 as usize)) {
         Ok(None) => {}
         Ok(Some(write)) => crate::memory::write(write.address, write.width, write.value),
         Err((problem, access)) => report(problem, access),
     }
     outcome
+}
+
+/// Stops before `op`, which the program is going to make by itself.
+#[inline(always)]
+pub(crate) fn pause(op: Op, site: Site) -> Outcome {
+    match with(|runtime| runtime.arrive(&op, site.0 as usize)) {
+        Ok(()) => {}
+        Err(Obstacle::Problem(problem, access)) => report(problem, access),
+        Err(Obstacle::Spinning(since)) => stop(Stop::Spinning { since }, site),
+        Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
+    }
+    suspend(op, site)
 }
 
 /// Gives control to the explorer until it resumes the running thread.
@@ -144,6 +160,12 @@ fn suspend(op: Op, site: Site) -> Outcome {
 pub(crate) fn forget_entry() {
     // SAFETY: the gate is mapped while a program is loaded.
     unsafe { (*gate()).stack_pointer = 0 };
+}
+
+/// The running thread is in the runtime without having been called by the program.
+pub(crate) fn forget_call() {
+    forget_entry();
+    with(|runtime| runtime.current().call = Call::default());
 }
 
 /// What functions of libc may use of the stack below their caller.

@@ -8,7 +8,7 @@ use crate::posix::entry_points;
 use crate::posix::object::Object;
 use crate::posix::state::local;
 
-entry_points![selvedge_share_exception, selvedge_release_exception];
+entry_points![selvedge_share_exception(1), selvedge_release_exception(3),];
 
 /// Unused bytes of the header in front of a thrown object, behind its counter.
 const ROOM: usize = 120;

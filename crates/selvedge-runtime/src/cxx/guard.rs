@@ -12,7 +12,11 @@ use crate::current;
 use crate::posix::state::local;
 use crate::posix::{entry_points, once};
 
-entry_points![__cxa_guard_acquire, __cxa_guard_release, __cxa_guard_abort];
+entry_points![
+    __cxa_guard_acquire(1),
+    __cxa_guard_release(1),
+    __cxa_guard_abort(1),
+];
 
 const CONTROL_OFFSET: usize = 4;
 

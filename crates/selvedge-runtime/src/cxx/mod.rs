@@ -5,7 +5,7 @@ mod exception;
 mod guard;
 mod terminate;
 
-/// The functions that the stubs inside the program's shared object jump to: name and address.
-pub(crate) fn entries() -> Vec<(&'static str, usize)> {
+/// The functions that the stubs inside the program's shared object jump to.
+pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
     [exception::entries(), guard::entries(), terminate::entries()].concat()
 }

@@ -6,10 +6,10 @@ use crate::current;
 use crate::posix::{entry_points, program};
 
 entry_points![
-    selvedge_uncaught,
-    selvedge_terminate,
-    __cxa_pure_virtual,
-    __cxa_deleted_virtual
+    selvedge_uncaught(2),
+    selvedge_terminate(0),
+    __cxa_pure_virtual(0),
+    __cxa_deleted_virtual(0),
 ];
 
 extern "C" fn selvedge_uncaught(name: usize, what: usize) -> ! {

@@ -8,19 +8,19 @@ use libc::EINVAL;
 use super::program::{peek, poke, wipe};
 
 entry_points![
-    pthread_attr_init,
-    pthread_attr_destroy,
-    pthread_attr_setdetachstate,
-    pthread_attr_getdetachstate,
-    pthread_attr_setstacksize,
-    pthread_attr_getstacksize,
-    pthread_attr_setguardsize,
-    pthread_attr_getguardsize,
-    pthread_attr_setschedpolicy,
-    pthread_attr_setschedparam,
-    pthread_attr_setinheritsched,
-    pthread_attr_setscope,
-    pthread_attr_setaffinity_np,
+    pthread_attr_init(1),
+    pthread_attr_destroy(1),
+    pthread_attr_setdetachstate(2),
+    pthread_attr_getdetachstate(2),
+    pthread_attr_setstacksize(2),
+    pthread_attr_getstacksize(2),
+    pthread_attr_setguardsize(2),
+    pthread_attr_getguardsize(2),
+    pthread_attr_setschedpolicy(2),
+    pthread_attr_setschedparam(2),
+    pthread_attr_setinheritsched(2),
+    pthread_attr_setscope(2),
+    pthread_attr_setaffinity_np(3),
 ];
 
 const SIZE: usize = 56;

@@ -11,12 +11,12 @@ use super::program::{peek, poke, wipe};
 use crate::problem::PLACE;
 
 entry_points![
-    pthread_barrier_init,
-    pthread_barrier_destroy,
-    pthread_barrier_wait,
-    pthread_barrierattr_init,
-    pthread_barrierattr_destroy,
-    pthread_barrierattr_setpshared,
+    pthread_barrier_init(3),
+    pthread_barrier_destroy(1),
+    pthread_barrier_wait(1),
+    pthread_barrierattr_init(1),
+    pthread_barrierattr_destroy(1),
+    pthread_barrierattr_setpshared(2),
 ];
 
 const SIZE: usize = 32;

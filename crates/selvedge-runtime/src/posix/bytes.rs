@@ -10,22 +10,22 @@ use super::program::check_not_null;
 use crate::current;
 
 entry_points![
-    mempcpy,
-    memcmp,
-    bcmp,
-    bcopy,
-    bzero,
-    explicit_bzero,
-    memchr,
-    memrchr,
-    rawmemchr,
-    memmem,
-    memccpy,
-    __memcpy_chk,
-    __memmove_chk,
-    __memset_chk,
-    __mempcpy_chk,
-    __explicit_bzero_chk,
+    mempcpy(3),
+    memcmp(3),
+    bcmp(3),
+    bcopy(3),
+    bzero(2),
+    explicit_bzero(2),
+    memchr(3),
+    memrchr(3),
+    rawmemchr(2),
+    memmem(4),
+    memccpy(4),
+    __memcpy_chk(4),
+    __memmove_chk(4),
+    __memset_chk(4),
+    __mempcpy_chk(4),
+    __explicit_bzero_chk(3),
 ];
 
 /// Copies `size` bytes, which may overlap, as the program's own access.

@@ -10,18 +10,18 @@ use super::state::local;
 use crate::current;
 
 entry_points![
-    clock_gettime,
-    clock_getres,
-    gettimeofday,
-    time,
-    timespec_get,
-    clock,
-    times,
-    getrusage,
-    nanosleep,
-    clock_nanosleep,
-    usleep,
-    sleep,
+    clock_gettime(2),
+    clock_getres(2),
+    gettimeofday(2),
+    time(1),
+    timespec_get(2),
+    clock(0),
+    times(1),
+    getrusage(2),
+    nanosleep(2),
+    clock_nanosleep(4),
+    usleep(1),
+    sleep(1),
 ];
 
 const BILLION: u64 = 1_000_000_000;
@@ -42,8 +42,9 @@ fn start(clock: c_int) -> u64 {
 
 fn read(clock: c_int) -> u64 {
     current::impure();
+    let tick = if current::time_passes() { TICK } else { 0 };
     let passed = local(|local| {
-        local.nanoseconds += TICK;
+        local.nanoseconds += tick;
         local.nanoseconds
     });
     start(clock) + passed
@@ -78,11 +79,15 @@ pub(crate) fn after(address: usize, site: Site) -> Option<u64> {
 
 /// Lets time pass up to `moment`.
 pub(crate) fn pass(moment: u64) {
+    if !current::time_passes() {
+        return;
+    }
     local(|local| local.nanoseconds = local.nanoseconds.max(moment));
 }
 
 fn sleep_for(nanoseconds: u64) {
-    local(|local| local.nanoseconds = local.nanoseconds.saturating_add(nanoseconds));
+    let now = local(|local| local.nanoseconds);
+    pass(now.saturating_add(nanoseconds));
 }
 
 extern "C" fn clock_gettime(clock: c_int, result: usize) -> c_int {

@@ -16,19 +16,19 @@ use crate::current;
 use crate::problem::PLACE;
 
 entry_points![
-    pthread_cond_init,
-    pthread_cond_destroy,
-    pthread_cond_wait,
-    pthread_cond_timedwait,
-    pthread_cond_clockwait,
-    pthread_cond_signal,
-    pthread_cond_broadcast,
-    pthread_condattr_init,
-    pthread_condattr_destroy,
-    pthread_condattr_setclock,
-    pthread_condattr_getclock,
-    pthread_condattr_setpshared,
-    pthread_condattr_getpshared,
+    pthread_cond_init(2),
+    pthread_cond_destroy(1),
+    pthread_cond_wait(2),
+    pthread_cond_timedwait(3),
+    pthread_cond_clockwait(4),
+    pthread_cond_signal(1),
+    pthread_cond_broadcast(1),
+    pthread_condattr_init(1),
+    pthread_condattr_destroy(1),
+    pthread_condattr_setclock(2),
+    pthread_condattr_getclock(2),
+    pthread_condattr_setpshared(2),
+    pthread_condattr_getpshared(2),
 ];
 
 const SIZE: usize = 48;

@@ -4,28 +4,40 @@ use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
 use selvedge_core::{Op, Site, ThreadId};
+use serde::Serialize;
 
 use super::handlers::{self, Exit};
 use super::state::{Destructor, local};
 use super::{key, program};
+use crate::abi::EntryPoint;
 use crate::current;
 
 entry_points![
-    __cxa_thread_atexit,
-    __cxa_thread_atexit_impl,
-    quick_exit,
-    exit,
-    _exit,
-    _Exit,
-    selvedge_begin_exit,
-    selvedge_continue_exit,
-    selvedge_thread_exit,
-    selvedge_push_cleanup,
-    selvedge_pop_cleanup,
+    __cxa_thread_atexit(3),
+    __cxa_thread_atexit_impl(3),
+    _exit(1),
+    _Exit(1),
+    selvedge_begin_exit(1),
+    selvedge_continue_exit(0),
+    selvedge_push_cleanup(1),
+    selvedge_pop_cleanup(0)
 ];
 
+/// Those that unwind the stack.
+pub(crate) fn unwinding() -> Vec<EntryPoint> {
+    vec![
+        ("exit", exit as *const () as usize, 1),
+        ("quick_exit", quick_exit as *const () as usize, 1),
+        (
+            "selvedge_thread_exit",
+            selvedge_thread_exit as *const () as usize,
+            0,
+        ),
+    ]
+}
+
 /// Memory for the exception that unwinds the stack of a thread that calls `pthread_exit`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 #[repr(C, align(16))]
 pub(crate) struct ForcedUnwind([u64; 8]);
 
@@ -45,6 +57,7 @@ fn run_thread_destructors() {
 /// What a thread does when its start routine has returned.
 pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
     current::settle_now();
+    current::forget_call();
     run_thread_destructors();
     current::finish(result)
 }
@@ -52,6 +65,7 @@ pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
 /// What main does when it has returned.
 pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
     current::settle_now();
+    current::forget_call();
     run_thread_destructors();
     // The process ends when its last thread does.
     if handlers::any(Exit::Normal) {

@@ -6,6 +6,7 @@ use std::ptr::with_exposed_provenance_mut;
 use selvedge_core::MemoryOrder::AcqRel;
 use selvedge_core::objects::ObjectFunction;
 use selvedge_core::{Site, ThreadId};
+use serde::Serialize;
 
 use super::object::Object;
 use super::program;
@@ -13,16 +14,16 @@ use super::state::process;
 use crate::current;
 
 entry_points![
-    atexit,
-    __cxa_atexit,
-    __cxa_finalize,
-    at_quick_exit,
-    __cxa_at_quick_exit,
-    selvedge_take_destructors,
+    atexit(1),
+    __cxa_atexit(3),
+    __cxa_finalize(1),
+    at_quick_exit(1),
+    __cxa_at_quick_exit(2),
+    selvedge_take_destructors(4),
 ];
 
 /// Which way of ending the process runs a handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) enum Exit {
     /// `exit`, or the end of main.
     Normal,
@@ -31,7 +32,7 @@ pub(crate) enum Exit {
 }
 
 /// A function to call when the process ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Handler {
     function: usize,
     argument: usize,

@@ -12,21 +12,21 @@ use super::{bytes, strings};
 use crate::current;
 
 entry_points![
-    malloc,
-    calloc,
-    realloc,
-    reallocarray,
-    free,
-    cfree,
-    aligned_alloc,
-    posix_memalign,
-    memalign,
-    valloc,
-    pvalloc,
-    malloc_usable_size,
-    malloc_trim,
-    strdup,
-    strndup,
+    malloc(1),
+    calloc(2),
+    realloc(2),
+    reallocarray(3),
+    free(1),
+    cfree(1),
+    aligned_alloc(2),
+    posix_memalign(3),
+    memalign(2),
+    valloc(1),
+    pvalloc(1),
+    malloc_usable_size(1),
+    malloc_trim(1),
+    strdup(1),
+    strndup(2),
 ];
 
 const ALIGNMENT: usize = 16;

@@ -3,23 +3,23 @@
 use std::ffi::c_int;
 
 use libc::{EAGAIN, EINVAL};
+use serde::Serialize;
 
 use super::program;
 use super::state::{local, process};
+use crate::abi::EntryPoint;
 use crate::current;
 
 entry_points![
-    pthread_key_create,
-    pthread_key_delete,
-    pthread_getspecific,
-    pthread_setspecific,
+    pthread_key_create(2),
+    pthread_key_delete(1),
+    pthread_getspecific(1),
+    pthread_setspecific(2),
 ];
 /// glibc's other name of the first one, which libgcc's thread support asks for.
-pub(crate) fn aliases() -> Vec<(&'static str, usize)> {
-    vec![(
-        "__pthread_key_create",
-        pthread_key_create as *const () as usize,
-    )]
+pub(crate) fn aliases() -> Vec<EntryPoint> {
+    let create = pthread_key_create as *const () as usize;
+    vec![("__pthread_key_create", create, 2)]
 }
 
 const KEYS_PER_THREAD: u32 = 1024;
@@ -27,14 +27,14 @@ const DESTRUCTOR_ITERATIONS: u32 = 4;
 
 /// A key that exists. Its number is made of its creator's and of how many that one had created
 /// before, so that it does not depend on the interleaving.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Key {
     number: u32,
     destructor: usize,
 }
 
 /// A thread's value of a key.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Specific {
     key: u32,
     value: usize,

@@ -5,13 +5,24 @@
 //! pointers that Rust could rely on (see [`program`]). A function that may stop for good (a bug, a
 //! refusal) or be suspended holds nothing at that moment that would have to be dropped.
 
-/// Defines `entries`: the listed functions of the module, by name and address.
+/// Defines `entries`: the listed functions of the module, each with the number of its arguments.
 macro_rules! entry_points {
-    ($($name:ident),* $(,)?) => {
-        pub(crate) fn entries() -> Vec<(&'static str, usize)> {
-            vec![$((stringify!($name), $name as *const () as usize)),*]
+    ($($name:ident($arguments:tt)),* $(,)?) => {
+        pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
+            vec![$((
+                stringify!($name),
+                crate::posix::entry_points!(@address $name $arguments),
+                $arguments,
+            )),*]
         }
     };
+    (@address $name:ident 0) => { $name as extern "C" fn() -> _ as usize };
+    (@address $name:ident 1) => { $name as extern "C" fn(_) -> _ as usize };
+    (@address $name:ident 2) => { $name as extern "C" fn(_, _) -> _ as usize };
+    (@address $name:ident 3) => { $name as extern "C" fn(_, _, _) -> _ as usize };
+    (@address $name:ident 4) => { $name as extern "C" fn(_, _, _, _) -> _ as usize };
+    (@address $name:ident 5) => { $name as extern "C" fn(_, _, _, _, _) -> _ as usize };
+    (@address $name:ident 6) => { $name as extern "C" fn(_, _, _, _, _, _) -> _ as usize };
 }
 pub(crate) use entry_points;
 
@@ -51,8 +62,8 @@ pub(crate) use exit::{after_main, after_start};
 pub(crate) use state::{begin, booted, reset};
 pub(crate) use thread::leftover;
 
-/// The functions that the stubs inside the program's shared object jump to: name and address.
-pub(crate) fn entries() -> Vec<(&'static str, usize)> {
+/// The functions that the stubs inside the program's shared object jump to.
+pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
     [
         attributes::entries(),
         barrier::entries(),
@@ -61,6 +72,7 @@ pub(crate) fn entries() -> Vec<(&'static str, usize)> {
         clock::entries(),
         condition::entries(),
         exit::entries(),
+        exit::unwinding(),
         handlers::entries(),
         heap::entries(),
         key::entries(),

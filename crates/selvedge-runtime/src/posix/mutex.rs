@@ -16,22 +16,22 @@ use crate::current;
 use crate::problem::PLACE;
 
 entry_points![
-    pthread_mutex_init,
-    pthread_mutex_destroy,
-    pthread_mutex_lock,
-    pthread_mutex_trylock,
-    pthread_mutex_timedlock,
-    pthread_mutex_clocklock,
-    pthread_mutex_unlock,
-    pthread_mutexattr_init,
-    pthread_mutexattr_destroy,
-    pthread_mutexattr_settype,
-    pthread_mutexattr_gettype,
-    pthread_mutexattr_setpshared,
-    pthread_mutexattr_getpshared,
-    pthread_mutexattr_setprotocol,
-    pthread_mutexattr_setprioceiling,
-    pthread_mutexattr_setrobust,
+    pthread_mutex_init(2),
+    pthread_mutex_destroy(1),
+    pthread_mutex_lock(1),
+    pthread_mutex_trylock(1),
+    pthread_mutex_timedlock(2),
+    pthread_mutex_clocklock(3),
+    pthread_mutex_unlock(1),
+    pthread_mutexattr_init(1),
+    pthread_mutexattr_destroy(1),
+    pthread_mutexattr_settype(2),
+    pthread_mutexattr_gettype(2),
+    pthread_mutexattr_setpshared(2),
+    pthread_mutexattr_getpshared(2),
+    pthread_mutexattr_setprotocol(2),
+    pthread_mutexattr_setprioceiling(2),
+    pthread_mutexattr_setrobust(2),
 ];
 
 const KIND_OFFSET: usize = 16;

@@ -8,27 +8,40 @@ use selvedge_core::Site;
 use super::program::{self, check_not_null};
 use super::state::local;
 use super::strings;
+use crate::abi::EntryPoint;
 use crate::current;
 
 entry_points![
-    strtol, strtoll, strtoul, strtoull, strtod, strtof, atoi, atol, atoll, atof, __strtod_l,
-    __strtof_l, strtod_l, strtof_l,
+    strtol(3),
+    strtoll(3),
+    strtoul(3),
+    strtoull(3),
+    strtod(2),
+    strtof(2),
+    atoi(1),
+    atol(1),
+    atoll(1),
+    atof(1),
+    __strtod_l(3),
+    __strtof_l(3),
+    strtod_l(3),
+    strtof_l(3),
 ];
 
 /// Newer headers rename the functions that know binary literals, and some take their `int` size in
 /// the name.
-pub(crate) fn aliases() -> Vec<(&'static str, usize)> {
+pub(crate) fn aliases() -> Vec<EntryPoint> {
     let signed = strtol as *const () as usize;
     let unsigned = strtoul as *const () as usize;
     vec![
-        ("__isoc23_strtol", signed),
-        ("__isoc23_strtoll", signed),
-        ("__isoc23_strtoul", unsigned),
-        ("__isoc23_strtoull", unsigned),
-        ("strtoimax", signed),
-        ("strtoumax", unsigned),
-        ("__isoc23_strtoimax", signed),
-        ("__isoc23_strtoumax", unsigned),
+        ("__isoc23_strtol", signed, 3),
+        ("__isoc23_strtoll", signed, 3),
+        ("__isoc23_strtoul", unsigned, 3),
+        ("__isoc23_strtoull", unsigned, 3),
+        ("strtoimax", signed, 3),
+        ("strtoumax", unsigned, 3),
+        ("__isoc23_strtoimax", signed, 3),
+        ("__isoc23_strtoumax", unsigned, 3),
     ]
 }
 

@@ -14,9 +14,9 @@ use super::state::process;
 use crate::current;
 
 entry_points![
-    selvedge_once_begin,
-    selvedge_once_end,
-    selvedge_once_abandon
+    selvedge_once_begin(2),
+    selvedge_once_end(2),
+    selvedge_once_abandon(2),
 ];
 
 /// The once control at `address`.

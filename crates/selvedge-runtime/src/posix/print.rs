@@ -11,17 +11,17 @@ use super::{heap, host, strings};
 use crate::current;
 
 entry_points![
-    selvedge_vsnprintf,
-    selvedge_vsnprintf_chk,
-    selvedge_vasprintf,
-    selvedge_vsscanf,
-    vsnprintf,
-    vsprintf,
-    vasprintf,
-    vsscanf,
-    __vsnprintf_chk,
-    __vsprintf_chk,
-    __vasprintf_chk,
+    selvedge_vsnprintf(5),
+    selvedge_vsnprintf_chk(6),
+    selvedge_vasprintf(4),
+    selvedge_vsscanf(4),
+    vsnprintf(4),
+    vsprintf(3),
+    vasprintf(3),
+    vsscanf(3),
+    __vsnprintf_chk(6),
+    __vsprintf_chk(5),
+    __vasprintf_chk(4),
 ];
 
 /// The size of a buffer of which nothing is known.

@@ -93,4 +93,5 @@ pub(crate) fn call(function: usize, argument: usize) {
     type Callback = unsafe extern "C-unwind" fn(usize);
     // SAFETY: the program registered this function for being called with one word.
     unsafe { std::mem::transmute::<usize, Callback>(function)(argument) }
+    current::forget_call();
 }

@@ -1,5 +1,6 @@
 //! Random numbers: the same ones in every execution, per thread.
 
+use serde::Serialize;
 use std::ffi::{c_int, c_long, c_uint};
 
 use super::program;
@@ -7,24 +8,24 @@ use super::state::local;
 use crate::current;
 
 entry_points![
-    rand,
-    srand,
-    rand_r,
-    random,
-    srandom,
-    drand48,
-    lrand48,
-    mrand48,
-    srand48,
-    arc4random,
-    arc4random_uniform,
-    arc4random_buf,
-    getentropy,
-    getrandom,
+    rand(0),
+    srand(1),
+    rand_r(1),
+    random(0),
+    srandom(1),
+    drand48(0),
+    lrand48(0),
+    mrand48(0),
+    srand48(1),
+    arc4random(0),
+    arc4random_uniform(1),
+    arc4random_buf(2),
+    getentropy(2),
+    getrandom(3),
 ];
 
 /// A linear congruential generator of 64 bits, of which the upper ones are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Generator(u64);
 
 impl Generator {

@@ -13,21 +13,21 @@ use super::state::{Held, local};
 use crate::problem::PLACE;
 
 entry_points![
-    pthread_rwlock_init,
-    pthread_rwlock_destroy,
-    pthread_rwlock_rdlock,
-    pthread_rwlock_tryrdlock,
-    pthread_rwlock_timedrdlock,
-    pthread_rwlock_clockrdlock,
-    pthread_rwlock_wrlock,
-    pthread_rwlock_trywrlock,
-    pthread_rwlock_timedwrlock,
-    pthread_rwlock_clockwrlock,
-    pthread_rwlock_unlock,
-    pthread_rwlockattr_init,
-    pthread_rwlockattr_destroy,
-    pthread_rwlockattr_setpshared,
-    pthread_rwlockattr_setkind_np,
+    pthread_rwlock_init(2),
+    pthread_rwlock_destroy(1),
+    pthread_rwlock_rdlock(1),
+    pthread_rwlock_tryrdlock(1),
+    pthread_rwlock_timedrdlock(2),
+    pthread_rwlock_clockrdlock(3),
+    pthread_rwlock_wrlock(1),
+    pthread_rwlock_trywrlock(1),
+    pthread_rwlock_timedwrlock(2),
+    pthread_rwlock_clockwrlock(3),
+    pthread_rwlock_unlock(1),
+    pthread_rwlockattr_init(1),
+    pthread_rwlockattr_destroy(1),
+    pthread_rwlockattr_setpshared(2),
+    pthread_rwlockattr_setkind_np(2),
 ];
 
 const SIZE: usize = 56;

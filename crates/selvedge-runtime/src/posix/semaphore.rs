@@ -11,14 +11,14 @@ use super::object::Object;
 use super::program::{error, store_int};
 
 entry_points![
-    sem_init,
-    sem_destroy,
-    sem_wait,
-    sem_trywait,
-    sem_timedwait,
-    sem_clockwait,
-    sem_post,
-    sem_getvalue,
+    sem_init(3),
+    sem_destroy(1),
+    sem_wait(1),
+    sem_trywait(1),
+    sem_timedwait(2),
+    sem_clockwait(3),
+    sem_post(1),
+    sem_getvalue(2),
 ];
 
 const LARGEST: u32 = c_int::MAX as u32;

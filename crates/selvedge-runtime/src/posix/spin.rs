@@ -12,11 +12,11 @@ use crate::current;
 use crate::problem::PLACE;
 
 entry_points![
-    pthread_spin_init,
-    pthread_spin_destroy,
-    pthread_spin_lock,
-    pthread_spin_trylock,
-    pthread_spin_unlock,
+    pthread_spin_init(2),
+    pthread_spin_destroy(1),
+    pthread_spin_lock(1),
+    pthread_spin_trylock(1),
+    pthread_spin_unlock(1),
 ];
 
 fn spin_lock(address: usize) -> Object {

@@ -8,6 +8,7 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 
 use selvedge_core::{Site, ThreadId};
+use serde::Serialize;
 
 use super::exit::ForcedUnwind;
 use super::handlers::{Handler, Order};
@@ -16,7 +17,7 @@ use super::random::Generator;
 use crate::current;
 
 /// A lock that a thread holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Held {
     /// Where the lock is.
     pub(crate) address: usize,
@@ -27,7 +28,7 @@ pub(crate) struct Held {
 }
 
 /// How a thread was joined or detached, which may happen once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Claim {
     /// Who did it.
     pub(crate) by: ThreadId,
@@ -38,7 +39,7 @@ pub(crate) struct Claim {
 }
 
 /// A destructor of a thread-local object.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Destructor {
     /// The function.
     pub(crate) function: usize,
@@ -47,7 +48,7 @@ pub(crate) struct Destructor {
 }
 
 /// What is known about one thread.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Local {
     /// Its `errno`; the program holds pointers to it, so a `Local` never moves.
     pub(crate) errno: c_int,
@@ -214,13 +215,13 @@ impl Local {
     }
 }
 
-struct Shared(RefCell<Process>);
+struct Cell(RefCell<Process>);
 
 // SAFETY: there is one program per operating-system process, and only the thread that runs its
 // fibers comes here.
-unsafe impl Sync for Shared {}
+unsafe impl Sync for Cell {}
 
-static PROCESS: Shared = Shared(RefCell::new(Process {
+static PROCESS: Cell = Cell(RefCell::new(Process {
     locals: Vec::new(),
     keys: Vec::new(),
     handlers: Vec::new(),
@@ -264,4 +265,74 @@ pub(crate) fn booted() {
 /// Back to that state.
 pub(crate) fn reset() {
     process(Process::reset);
+}
+
+/// What is known about the process as a whole.
+#[derive(Serialize)]
+pub(crate) struct Shared {
+    keys: Vec<Key>,
+    handlers: Vec<Handler>,
+    registered: i64,
+    contended: bool,
+}
+
+/// Appends `value` to `into` in a form that tells it from others.
+pub(crate) fn encode(value: &impl Serialize, into: &mut Vec<u8>) {
+    let encoded = postcard::to_extend(value, std::mem::take(into));
+    *into = encoded.unwrap_or_else(|_| unreachable!("plain data can be encoded"));
+}
+
+/// Tells what is known about the process as a whole.
+pub(crate) fn identify_shared(into: &mut Vec<u8>) {
+    process(|process| {
+        encode(&process.keys, into);
+        encode(&process.handlers, into);
+        encode(&(process.registered, process.contended), into);
+    });
+}
+
+/// Saves it.
+pub(crate) fn save_shared() -> Shared {
+    process(|process| Shared {
+        keys: process.keys.clone(),
+        handlers: process.handlers.clone(),
+        registered: process.registered,
+        contended: process.contended,
+    })
+}
+
+/// Restores it.
+pub(crate) fn restore_shared(saved: &Shared) {
+    process(|process| {
+        process.keys.clone_from(&saved.keys);
+        process.handlers.clone_from(&saved.handlers);
+        process.registered = saved.registered;
+        process.contended = saved.contended;
+    });
+}
+
+/// Tells what is known about a thread; of one that has ended, only whether it was joined counts.
+pub(crate) fn identify_thread(thread: usize, runs: bool, into: &mut Vec<u8>) {
+    process(|process| {
+        let local = process.thread(ThreadId(thread as u32));
+        match runs {
+            true => encode(local, into),
+            false => encode(&(local.claim, local.second_claim), into),
+        }
+    });
+}
+
+/// Saves it.
+pub(crate) fn save_thread(thread: usize) -> Local {
+    process(|process| process.thread(ThreadId(thread as u32)).clone())
+}
+
+/// Restores it; a thread that does not exist is as before it began.
+pub(crate) fn restore_thread(thread: usize, saved: Option<&Local>) {
+    process(|process| {
+        let local = process.thread(ThreadId(thread as u32));
+        let saved = saved.unwrap_or(&NEW);
+        local.restore(saved);
+        local.unwinding.clone_from(&saved.unwinding);
+    });
 }

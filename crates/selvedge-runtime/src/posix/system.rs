@@ -7,7 +7,11 @@ use selvedge_core::{FailureKind, Site};
 use super::{futex, process, program};
 use crate::current;
 
-entry_points![selvedge_touch, selvedge_syscall, selvedge_check_jump];
+entry_points![
+    selvedge_touch(4),
+    selvedge_syscall(3),
+    selvedge_check_jump(2),
+];
 
 extern "C" fn selvedge_touch(address: usize, size: usize, write: c_int, site: usize) {
     current::touch(address, size, write != 0, Site(site as u64));

@@ -13,28 +13,28 @@ use super::state::{Claim, process};
 use crate::current;
 
 entry_points![
-    pthread_create,
-    pthread_join,
-    pthread_detach,
-    pthread_self,
-    pthread_equal,
-    pthread_setname_np,
-    pthread_getname_np,
-    pthread_setaffinity_np,
-    pthread_getaffinity_np,
-    pthread_setschedparam,
-    pthread_getschedparam,
-    pthread_setschedprio,
-    pthread_setconcurrency,
-    pthread_getconcurrency,
-    pthread_yield,
-    sched_yield,
-    sched_setaffinity,
-    sched_getaffinity,
-    sched_getcpu,
-    pthread_setcancelstate,
-    pthread_setcanceltype,
-    pthread_testcancel,
+    pthread_create(4),
+    pthread_join(2),
+    pthread_detach(1),
+    pthread_self(0),
+    pthread_equal(2),
+    pthread_setname_np(2),
+    pthread_getname_np(3),
+    pthread_setaffinity_np(3),
+    pthread_getaffinity_np(3),
+    pthread_setschedparam(3),
+    pthread_getschedparam(3),
+    pthread_setschedprio(2),
+    pthread_setconcurrency(1),
+    pthread_getconcurrency(0),
+    pthread_yield(0),
+    sched_yield(0),
+    sched_setaffinity(3),
+    sched_getaffinity(3),
+    sched_getcpu(0),
+    pthread_setcancelstate(2),
+    pthread_setcanceltype(2),
+    pthread_testcancel(0),
 ];
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -67,19 +67,14 @@ pub(crate) fn create(result: usize, start: usize, argument: usize, detached: boo
     }
     program::check_not_null(start, site);
     let thread = current::next_thread();
-    if detached {
-        let claim = Claim {
-            by: current::thread(),
-            site,
-            detached,
-        };
-        process(|process| process.thread(thread).claim = Some(claim));
-    }
     program::store_word(result, handle(thread), site);
     // SAFETY: the program says that this is a thread's start routine; a function that returns an
     // `int` differs only in the unused half of the register.
     let start = unsafe { std::mem::transmute::<usize, Start>(start) };
     current::spawn(start, with_exposed_provenance_mut(argument), site);
+    if detached {
+        claim(thread, detached, site);
+    }
 }
 
 /// Waits for a thread; its result, or an error number.
@@ -129,6 +124,7 @@ fn claim(thread: ThreadId, detached: bool, site: Site) {
             process.contended = true;
         }
     });
+    current::changes(thread);
 }
 
 fn contention(thread: ThreadId, one: Claim, other: Claim) -> String {

@@ -8,18 +8,18 @@ use super::program::text;
 use crate::current;
 
 entry_points![
-    __assert_fail,
-    __assert_perror_fail,
-    __assert,
-    reach_error,
-    __VERIFIER_error,
-    __VERIFIER_assume,
-    __VERIFIER_nondet_bool,
-    selvedge_choose,
-    selvedge_range,
-    selvedge_assume,
-    selvedge_assert,
-    selvedge_assert_fail,
+    __assert_fail(4),
+    __assert_perror_fail(4),
+    __assert(3),
+    reach_error(0),
+    __VERIFIER_error(0),
+    __VERIFIER_assume(1),
+    __VERIFIER_nondet_bool(0),
+    selvedge_choose(1),
+    selvedge_range(2),
+    selvedge_assume(1),
+    selvedge_assert(1),
+    selvedge_assert_fail(1),
 ];
 
 fn fail_assertion(what: String, site: Site) -> ! {

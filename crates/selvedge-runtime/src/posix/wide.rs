@@ -7,7 +7,14 @@ use super::program::{peek, poke};
 use crate::current;
 
 entry_points![
-    wcslen, wcscmp, wcscpy, wmemcpy, wmemmove, wmemset, wmemcmp, wmemchr
+    wcslen(1),
+    wcscmp(2),
+    wcscpy(2),
+    wmemcpy(3),
+    wmemmove(3),
+    wmemset(3),
+    wmemcmp(3),
+    wmemchr(3),
 ];
 
 const WIDE: usize = 4;

@@ -156,7 +156,8 @@ macro_rules! width {
                 functions.into_iter().map(|(name, function)| Export {
                     name: format!("__tsan_atomic{}_{name}", 8 * $bytes).into(),
                     function: function.addr(),
-                    entry: Entry::Full,
+                    // Where a compare-exchange puts what it found is no part of the operation.
+                    entry: if name.starts_with("compare") { Entry::Arguments(2) } else { Entry::Full },
                 })
             }
         }

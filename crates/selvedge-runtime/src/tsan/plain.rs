@@ -16,6 +16,7 @@ use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Deferred, with};
 use crate::shadow::Kind;
+use crate::states;
 
 /// A plain read of `width` bytes that the program is about to make.
 #[inline(always)]
@@ -97,6 +98,9 @@ fn defer(access: Access, volatile: bool) {
     if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
         report(problem, access);
     }
+    if states::in_use() {
+        return states::announce(access);
+    }
     let old = memory::read(access.address, access.size as u8);
     with(|runtime| {
         runtime.deferred = Some(Deferred {
@@ -137,6 +141,9 @@ pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By
         kind,
         site: site.0 as usize,
     };
+    if states::in_use() {
+        return states::range(access, by);
+    }
     let parts = with(|runtime| {
         runtime.range(access)?;
         Ok(if runtime.parts.is_empty() {
@@ -261,7 +268,7 @@ macro_rules! callbacks {
             ("", callbacks!(@function write $bytes)),
             ("unaligned_", callbacks!(@function write $bytes)),
         ] {
-            $all.push(export(format!("__tsan_{name}write{}", $bytes), function, Entry::Light));
+            $all.push(export(format!("__tsan_{name}write{}", $bytes), function, Entry::Full));
         }
         for prefix in ["", "unaligned_"] {
             let read = callbacks!(@function volatile_read $bytes);
@@ -269,7 +276,7 @@ macro_rules! callbacks {
             let both = callbacks!(@function read_write $bytes);
             let name = |what| format!("__tsan_{prefix}{what}{}", $bytes);
             $all.push(export(name("volatile_read"), read, Entry::Full));
-            $all.push(export(name("volatile_write"), write, Entry::Light));
+            $all.push(export(name("volatile_write"), write, Entry::Full));
             $all.push(export(name("read_write"), both, Entry::Full));
         }
     };
@@ -310,11 +317,7 @@ pub(crate) fn exports() -> Vec<Export> {
         vptr_update as *const () as usize,
         vptr_read as *const () as usize,
     );
-    all.push(export(
-        "__tsan_vptr_update".to_owned(),
-        update,
-        Entry::Light,
-    ));
+    all.push(export("__tsan_vptr_update".to_owned(), update, Entry::Full));
     all.push(export("__tsan_vptr_read".to_owned(), read, Entry::Full));
     all
 }

@@ -32,20 +32,20 @@ extern "C" fn fill(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
 
 /// The callbacks.
 pub(crate) fn exports() -> Vec<Export> {
-    let functions: [(&'static str, *const ()); 8] = [
-        ("__tsan_read_range", read_range as _),
-        ("__tsan_write_range", write_range as _),
-        ("__tsan_memcpy", copy as _),
-        ("__tsan_memmove", copy as _),
-        ("__tsan_memset", fill as _),
-        ("memcpy", copy as _),
-        ("memmove", copy as _),
-        ("memset", fill as _),
+    let functions: [(&'static str, *const (), u8); 8] = [
+        ("__tsan_read_range", read_range as _, 2),
+        ("__tsan_write_range", write_range as _, 2),
+        ("__tsan_memcpy", copy as _, 3),
+        ("__tsan_memmove", copy as _, 3),
+        ("__tsan_memset", fill as _, 3),
+        ("memcpy", copy as _, 3),
+        ("memmove", copy as _, 3),
+        ("memset", fill as _, 3),
     ];
-    let export = |(name, function): (&'static str, *const ())| Export {
+    let export = |(name, function, arguments): (&'static str, *const (), u8)| Export {
         name: name.into(),
         function: function.addr(),
-        entry: Entry::Full,
+        entry: Entry::Arguments(arguments),
     };
     functions.into_iter().map(export).collect()
 }

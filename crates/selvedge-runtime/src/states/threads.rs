@@ -1,0 +1,175 @@
+//! Threads: stack, thread-local variables, and what the runtime knows of them.
+
+use std::ffi::c_void;
+
+use selvedge_core::{Op, Pending, Stop};
+
+use super::{Call, bytes, push, put};
+use crate::fiber::Context;
+use crate::posix::state::{self, Local};
+use crate::runtime::Runtime;
+use crate::thread::Thread;
+
+/// A thread.
+pub(super) struct Image {
+    pending: Pending,
+    site: usize,
+    context: Context,
+    spawned: u32,
+    result: *mut c_void,
+    published: bool,
+    call: Call,
+    frames: Box<[u8]>,
+    /// From where it stands to the top.
+    stack: Box<[u8]>,
+    /// Thread-local variables and control words.
+    locals: Box<[u8]>,
+    local: Local,
+}
+
+impl Thread {
+    /// The end of its stack that is in use.
+    pub(super) fn live_stack(&self) -> usize {
+        match self.pending {
+            Pending::Op(_) => self.context.stack_pointer(),
+            Pending::Absent | Pending::Stopped(_) => self.slot.stack_top,
+        }
+    }
+}
+
+impl Runtime {
+    pub(super) fn identify_stack(&mut self, index: usize, into: &mut Vec<u8>) {
+        let Some(thread) = self.threads.get(index) else {
+            return;
+        };
+        if thread.run != self.run {
+            return;
+        }
+        let status = match thread.pending {
+            Pending::Absent => return,
+            Pending::Op(_) => 0,
+            Pending::Stopped(stop) => match stop {
+                Stop::Finished => 1,
+                Stop::Exited => 2,
+                Stop::Assumed => 3,
+                Stop::Unrolled => 4,
+                Stop::Failed => 5,
+                Stop::Refused => 6,
+                Stop::Spinning { .. } => 7,
+            },
+        };
+        push(into, status);
+        state::identify_thread(index, status == 0, into);
+        push(into, thread.result.addr());
+        let Pending::Op(op) = thread.pending else {
+            return;
+        };
+        push(into, thread.spawned as usize);
+        push(into, thread.published.into());
+        self.identify_op(op, into);
+        let call = thread.call;
+        push(into, call.site);
+        push(into, call.stack_pointer);
+        push(into, call.slot);
+        call.arguments.iter().for_each(|&word| push(into, word));
+        push(into, call.log.0 as usize);
+        push(into, call.log.1 as usize);
+        let slot = thread.slot;
+        let locals = slot.locals_range();
+        into.extend_from_slice(bytes(locals.start, locals.end));
+        if call.stack_pointer == 0 {
+            // Not called by the program: what the runtime is going to do is told by its own frames only.
+            into.extend_from_slice(bytes(thread.context.stack_pointer(), slot.stack_top));
+            return;
+        }
+        self.liveness.visit(
+            call.site,
+            &call.registers,
+            call.stack_pointer + 8,
+            slot.stack_top,
+            |a, b| {
+                push(into, a);
+                push(into, b);
+            },
+        );
+    }
+
+    /// An operation, with addresses for locations, whose numbers are those of one search only.
+    fn identify_op(&self, op: Op, into: &mut Vec<u8>) {
+        if let Some(at) = op.location() {
+            let entry = self.locations.entry(at);
+            push(into, entry.address);
+            push(into, usize::from(entry.width) << 8 | entry.kind as usize);
+        }
+        let without = match op {
+            Op::Load { order, .. } => Op::Load { at: NOWHERE, order },
+            Op::Store { value, order, .. } => Op::Store {
+                at: NOWHERE,
+                value,
+                order,
+            },
+            Op::Update {
+                function,
+                order,
+                failure,
+                ..
+            } => Op::Update {
+                at: NOWHERE,
+                function,
+                order,
+                failure,
+            },
+            other => other,
+        };
+        state::encode(&without, into);
+    }
+
+    pub(super) fn save_stack(&self, index: usize) -> Image {
+        let thread = &self.threads[index];
+        let locals = thread.slot.locals_range();
+        Image {
+            pending: thread.pending,
+            site: thread.site,
+            context: thread.context,
+            spawned: thread.spawned,
+            result: thread.result,
+            published: thread.published,
+            call: thread.call,
+            frames: thread.frames.bytes().into(),
+            stack: bytes(thread.live_stack(), thread.slot.stack_top).into(),
+            locals: bytes(locals.start, locals.end).into(),
+            local: state::save_thread(index),
+        }
+    }
+
+    pub(super) fn restore_stack(&mut self, index: usize, number: Option<usize>) {
+        let Some(thread) = self.threads.get_mut(index) else {
+            return;
+        };
+        let Some(number) = number else {
+            thread.run = 0;
+            state::restore_thread(index, None);
+            return;
+        };
+        let image = &self.states.stacks[number];
+        thread.run = self.run;
+        thread.pending = image.pending;
+        thread.site = image.site;
+        thread.context = image.context;
+        thread.spawned = image.spawned;
+        thread.result = image.result;
+        thread.published = image.published;
+        thread.call = image.call;
+        thread.frames.set_bytes(&image.frames);
+        let top = thread.slot.stack_top;
+        put(top - image.stack.len(), &image.stack);
+        put(thread.slot.locals, &image.locals);
+        state::restore_thread(index, Some(&image.local));
+        if !self.started.contains(&(index as u32)) {
+            self.started.push(index as u32);
+        }
+    }
+}
+
+/// Stands for any location.
+const NOWHERE: selvedge_core::Location = selvedge_core::Location(0);
