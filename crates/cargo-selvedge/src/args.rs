@@ -45,7 +45,7 @@ pub(crate) struct Test {
     /// The memory model: sc, tso, ra or rc11
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Only executions with at most so many preemptions, under the model sc
+    /// Only executions with at most so many preemptions
     #[arg(long, value_name = "K")]
     pub(crate) preemptions: Option<u32>,
     /// Stop each model after so many seconds

@@ -65,7 +65,7 @@ impl Explorer {
     /// Whether a bound on preemptions goes with it.
     pub(crate) fn takes_bound(&self) -> bool {
         match self {
-            Explorer::Trust(model) => *model == Model::Sc,
+            Explorer::Trust(_) => true,
             Explorer::Tracer(_) | Explorer::Priced(_) | Explorer::Random(_) => false,
             Explorer::Interleaving(engine) => engine.bounded(),
         }
@@ -119,10 +119,9 @@ impl Explorer {
             ))
             .help("add --preemptions K or --iterative")),
             true if !takes_bound => Err(Problem::request(format!(
-                "a bound on preemptions under --model {} is not available yet with {name}",
-                name_of(self.model())
+                "a bound on preemptions does not go with {name}"
             ))
-            .help("available now: trust and the bpor algorithms, under --model sc")),
+            .help("it goes with trust under every model, and with the bpor algorithms under --model sc")),
             _ => Ok(()),
         }
     }

@@ -166,8 +166,8 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
         ),
         (
             &["--algorithm", "source-dpor", "--preemptions", "1"],
-            "error: a bound on preemptions under --model sc is not available yet with source-dpor\n\
-             help: available now: trust and the bpor algorithms, under --model sc\n",
+            "error: a bound on preemptions does not go with source-dpor\n\
+             help: it goes with trust under every model, and with the bpor algorithms under --model sc\n",
         ),
         (
             &["--plain", "sc", "--model", "ra"],

@@ -1,49 +1,19 @@
 //! The preemption bound: what lies within it is found, each class once, and nothing else is counted.
 
-use std::collections::HashSet;
+mod common;
 
-use selvedge_core::graph::Graph;
-use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Ending, Observer, Settings};
+use common::{Bounded, explore_within};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{
-    Execution, Flavour, Program, ScriptMachine, least_preemptions, random_program,
+    Axioms, Flavour, Program, ScriptMachine, least_preemptions, random_program,
 };
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 700;
 const LIMIT: usize = 6_000;
 
-#[derive(Default)]
-struct Collect {
-    within: HashSet<Execution>,
-    beyond: HashSet<Execution>,
-    twice: bool,
-}
-
-impl<M> Observer<M> for Collect {
-    fn complete(&mut self, graph: &Graph) {
-        self.twice |= !self.within.insert(Execution::of(graph));
-    }
-
-    fn over_bound(&mut self, graph: &Graph) {
-        self.twice |= !self.beyond.insert(Execution::of(graph));
-    }
-
-    fn restart(&mut self) {
-        *self = Collect::default();
-    }
-}
-
-fn bounded(program: &Program, bound: u32) -> Collect {
-    let settings = Settings {
-        keep_going: true,
-        preemptions: Some(bound),
-    };
-    let mut seen = Collect::default();
-    let mut machine = ScriptMachine::new(program.clone());
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut seen);
-    assert_eq!(report.ending, Ending::Complete);
+fn bounded(program: &Program, bound: u32) -> Bounded {
+    let seen = explore_within(program, Axioms::Sc, bound);
     assert!(
         !seen.twice,
         "an execution was visited twice with bound {bound}\n{program:?}"

@@ -20,25 +20,43 @@ use crate::relation::Relation;
 /// is met once. A prefix that is not consistent is given up: no model forbids a part
 /// of what it allows.
 pub fn allowed<M: Machine>(machine: &mut M, model: Axioms, limit: usize) -> Option<Outcomes> {
+    let mut outcomes = Outcomes::default();
+    let mut ended = |_: &M, _: &Trace, execution, end| match end {
+        End::Complete => drop(outcomes.complete.insert(execution)),
+        End::Stuck => drop(outcomes.stuck.insert(execution)),
+        End::Dull => {}
+    };
+    let fails = for_each_end(machine, model, limit, &mut ended)?;
+    Some(Outcomes { fails, ..outcomes })
+}
+
+/// The same for whoever wants to see the steps of each execution. Tells whether some thread can fail.
+pub(crate) fn for_each_end<M: Machine>(
+    machine: &mut M,
+    model: Axioms,
+    limit: usize,
+    ended: &mut dyn FnMut(&M, &Trace, Execution, End),
+) -> Option<bool> {
     let mut search = Search {
         model,
         limit,
         visited: 0,
-        outcomes: Outcomes::default(),
+        fails: false,
+        ended,
     };
     search.visit(machine, &mut Trace::default())?;
-    Some(search.outcomes)
+    Some(search.fails)
 }
 
 /// One operation with everything that was decided about it.
 #[derive(Clone, Debug)]
-struct Step {
-    id: EventId,
-    op: Op,
+pub(crate) struct Step {
+    pub(crate) id: EventId,
+    pub(crate) op: Op,
     read: Option<Value>,
     /// The step it reads from; `None` inside for the initial value.
-    source: Option<Option<EventId>>,
-    wrote: Option<Value>,
+    pub(crate) source: Option<Option<EventId>>,
+    pub(crate) wrote: Option<Value>,
     /// How many writes of the location come before it.
     position: usize,
     choice: u32,
@@ -46,9 +64,9 @@ struct Step {
 
 /// The steps so far.
 #[derive(Clone, Debug, Default)]
-struct Trace {
-    steps: Vec<Step>,
-    coherence: BTreeMap<Location, Vec<EventId>>,
+pub(crate) struct Trace {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) coherence: BTreeMap<Location, Vec<EventId>>,
 }
 
 impl Trace {
@@ -263,15 +281,16 @@ impl Builder {
     }
 }
 
-struct Search {
+struct Search<'a, M> {
     model: Axioms,
     limit: usize,
     visited: usize,
-    outcomes: Outcomes,
+    fails: bool,
+    ended: &'a mut dyn FnMut(&M, &Trace, Execution, End),
 }
 
-impl Search {
-    fn visit<M: Machine>(&mut self, machine: &mut M, trace: &mut Trace) -> Option<()> {
+impl<M: Machine> Search<'_, M> {
+    fn visit(&mut self, machine: &mut M, trace: &mut Trace) -> Option<()> {
         trace.replay(machine);
         let threads = machine.threads();
         self.visited += 1;
@@ -280,7 +299,7 @@ impl Search {
         }
         let all = (0..threads as u32).map(ThreadId);
         let failed = Pending::Stopped(Stop::Failed);
-        self.outcomes.fails |= all.clone().any(|thread| machine.pending(thread) == failed);
+        self.fails |= all.clone().any(|thread| machine.pending(thread) == failed);
         let mut options = Vec::new();
         let mut newest_goes_on = false;
         for thread in all {
@@ -292,11 +311,8 @@ impl Search {
             let newest = trace.coherence.iter();
             let newest = newest.filter_map(|(&at, writes)| Some((at, *writes.last()?)));
             let execution = trace.execution(threads);
-            match end(machine, &execution, &newest.collect()) {
-                End::Complete => drop(self.outcomes.complete.insert(execution)),
-                End::Stuck => drop(self.outcomes.stuck.insert(execution)),
-                End::Dull => {}
-            }
+            let end = end(machine, &execution, &newest.collect());
+            (self.ended)(machine, trace, execution, end);
         }
         for step in options {
             if trace.comes_too_late(&step) {

@@ -15,6 +15,7 @@ pub mod reach;
 pub mod relation;
 pub mod script;
 pub mod state_script;
+pub mod weak_preemptions;
 
 pub use axioms::Axioms;
 pub use brute::{Outcomes, brute_force};
@@ -29,3 +30,4 @@ pub use random::{Flavour, random_program};
 pub use reach::{Reachable, reachable};
 pub use script::{Instruction, Program, ScriptMachine};
 pub use state_script::StateScript;
+pub use weak_preemptions::allowed_preemptions;

@@ -64,7 +64,7 @@ pub struct Report {
     pub executions: u64,
     /// Executions that ended blocked and count for nothing.
     pub blocked: u64,
-    /// Only executions with at most so many preemptions were asked for, and that was possible.
+    /// Only executions with at most so many preemptions were asked for.
     pub bound: Option<u32>,
 }
 
@@ -210,13 +210,12 @@ impl Builder {
 
     fn bound(&self) -> Option<u32> {
         let bound = self.preemption_bound?;
-        (self.model == MemoryModel::Sc).then(|| u32::try_from(bound).unwrap_or(u32::MAX))
+        Some(u32::try_from(bound).unwrap_or(u32::MAX))
     }
 
     fn search(&self, machine: &mut RustMachine, watch: &mut Watch) -> Found {
         let settings = Settings {
             keep_going: false,
-            // Where a bound is not to be had, all executions include those within it.
             preemptions: self.bound(),
         };
         if let Some(Random {

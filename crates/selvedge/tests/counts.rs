@@ -95,7 +95,6 @@ fn a_limit_that_was_asked_for_is_no_proof() {
 
 #[test]
 fn a_bound_on_preemptions_leaves_out_what_needs_more() {
-    let mut builder = common::builder(MemoryModel::Sc);
     let test = || {
         let count = Arc::new(AtomicUsize::new(0));
         let threads: Vec<_> = (0..2)
@@ -112,10 +111,13 @@ fn a_bound_on_preemptions_leaves_out_what_needs_more() {
             thread.join().unwrap();
         }
     };
-    assert_eq!(builder.explore(test).executions, 6);
-    builder.preemption_bound = Some(0);
-    let report = builder.explore(test);
-    assert_eq!((report.executions, report.bound), (2, Some(0)));
+    for model in common::MODELS {
+        let mut builder = common::builder(model);
+        assert_eq!(builder.explore(test).executions, 6);
+        builder.preemption_bound = Some(0);
+        let report = builder.explore(test);
+        assert_eq!((report.executions, report.bound), (2, Some(0)), "{model:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use selvedge_core::FailureKind;
 
 use super::Run;
-use crate::args::Equivalence;
+use crate::args::{Equivalence, Model};
 use crate::report::{Bug, Verdict};
 
 /// Whatever in `runs` cannot all be true.
@@ -35,7 +35,9 @@ fn verdicts(one: &Run, other: &Run) -> Option<String> {
 /// Whether `run` would have had to find `bug`.
 fn covers(run: &Run, bug: &Bug) -> bool {
     // Of a process that died it is not known how few preemptions would have been enough.
-    let preemptions = (bug.kind != FailureKind::Signal).then_some(bug.preemptions);
+    // Under a weak model those of the schedule that is shown are not those of the execution.
+    let least = bug.kind != FailureKind::Signal && run.explorer.model() == Model::Sc;
+    let preemptions = least.then_some(bug.preemptions);
     let within = run.report.bound.zip(preemptions);
     run.report.complete || within.is_some_and(|(bound, least)| least <= bound)
 }

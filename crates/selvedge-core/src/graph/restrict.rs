@@ -9,9 +9,20 @@ impl Graph {
     /// `read` keeps its place in the order of addition but loses its source: it reads from nothing
     /// until [`rebind`](Graph::rebind) is called. Returns its new slot.
     pub fn restrict(&mut self, from: &Graph, read: Slot, prefix: &[u32]) -> Slot {
+        self.keep(from, read, &|slot| {
+            slot <= read || from.counted(prefix, slot)
+        });
+        read
+    }
+
+    /// Makes `self` the part of `from` that `ends` counts, which has the causes of each of its events.
+    pub(crate) fn restrict_to(&mut self, from: &Graph, ends: &[u32]) {
+        self.keep(from, NONE, &|slot| from.counted(ends, slot));
+    }
+
+    fn keep(&mut self, from: &Graph, read: Slot, kept: &impl Fn(Slot) -> bool) {
         self.clear();
         self.reserve_threads(from.threads());
-        let kept = |slot: Slot| slot <= read || from.counted(prefix, slot);
         // Slots up to the read stay; behind it they move up, so the new slot of a kept event is
         // found by its place in its thread, which never changes: all that is kept of a thread is
         // a prefix of it.
@@ -31,9 +42,8 @@ impl Graph {
             self.causality.push(from.causality(slot));
         }
         for &location in &from.touched {
-            self.restrict_location(from, location, read, &kept);
+            self.restrict_location(from, location, read, kept);
         }
-        read
     }
 
     fn restrict_location(

@@ -21,7 +21,10 @@ pub(crate) struct Line {
     /// At least the number of preemptions; exactly that if `exact`.
     cost: u32,
     exact: bool,
+    /// It has to be laid anew.
+    stale: bool,
     done: Vec<u32>,
+    ends: Vec<u32>,
 }
 
 impl Line {
@@ -32,6 +35,7 @@ impl Line {
         self.covered = 0;
         self.cost = 0;
         self.exact = true;
+        self.stale = false;
     }
 
     /// Only the first `events` events of the graph remain.
@@ -50,6 +54,12 @@ impl Line {
     pub(crate) fn restrict(&mut self, from: (&Line, &Graph), graph: &Graph, read: Slot) {
         let (line, old) = from;
         self.clear();
+        // What is missing in a line that was not kept up cannot be put in by the order of slots: a read that was revisited
+        // may come before what it sees.
+        self.stale = line.stale || line.covered != old.len() || !line.missing.is_empty();
+        if self.stale {
+            return;
+        }
         self.cost = line.cost;
         self.exact = false;
         self.covered = graph.len();
@@ -72,8 +82,43 @@ impl Line {
         self.missing.push(read);
     }
 
+    /// A line of all of `graph`: each thread goes on until it has to wait for another one.
+    pub(crate) fn lay(&mut self, graph: &Graph, model: &impl Model) {
+        self.clear();
+        self.covered = graph.len();
+        self.cost = u32::MAX;
+        self.exact = false;
+        performed_events(graph, &mut self.ends);
+        self.done.clear();
+        self.done.resize(graph.threads(), 0);
+        let mut progress = true;
+        while std::mem::take(&mut progress) {
+            for own in 0..graph.threads() {
+                let events = graph.thread(ThreadId(own as u32));
+                while self.done[own] < self.ends[own] {
+                    let slot = events[self.done[own] as usize];
+                    let last = operation_end(graph, slot);
+                    let before = model.linear_order(graph, last).iter().enumerate();
+                    let ready = before.clone().all(|(other, &before)| {
+                        other == own || before.min(self.ends[other]) <= self.done[other]
+                    });
+                    if !ready {
+                        break;
+                    }
+                    self.order.push(slot);
+                    self.done[own] = graph.event(last).id.index + 1;
+                    progress = true;
+                }
+            }
+        }
+    }
+
     /// Puts in what was added to the graph. No update may be half done.
     pub(crate) fn extend(&mut self, graph: &Graph, model: &impl Model) {
+        if self.stale {
+            self.lay(graph, model);
+            return;
+        }
         let missing = std::mem::take(&mut self.missing);
         for &slot in &missing {
             self.insert(graph, model, slot, graph.len() as Slot);

@@ -3,6 +3,7 @@
 
 mod gaps;
 pub(crate) mod line;
+pub(crate) mod parts;
 pub(crate) mod search;
 
 use crate::graph::{Graph, INIT, Kind, Slot};

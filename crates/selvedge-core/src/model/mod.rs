@@ -129,6 +129,11 @@ pub trait Model: Default {
         graph.causality(slot)
     }
 
+    /// The order of sequential consistency, from a model that keeps it.
+    fn sequential(&self) -> Option<&SequentialConsistency> {
+        None
+    }
+
     /// Of each thread, how many events happen before the event in `slot`, itself included.
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32];
 }

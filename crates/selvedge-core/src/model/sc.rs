@@ -78,29 +78,8 @@ impl Model for SequentialConsistency {
     }
 
     fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
-        self.clear();
-        self.order.widen(graph.threads());
-        for _ in 0..graph.len() {
-            self.order.push_zero();
-        }
-        self.done.clear();
-        self.done.resize(graph.threads(), 0);
-        let mut left = graph.len() - 1;
-        while left > 0 {
-            let before = left;
-            for thread in 0..graph.threads() {
-                let events = graph.thread(ThreadId(thread as u32));
-                while let Some(&slot) = events.get(self.done[thread] as usize) {
-                    if slot == unbound || !self.ready(graph, slot) {
-                        break;
-                    }
-                    self.collect(graph, slot);
-                    self.done[thread] += 1;
-                    left -= 1;
-                }
-            }
-            assert!(left < before, "a part of a consistent graph is consistent");
-        }
+        let left = self.follow(graph, Some(unbound));
+        assert!(left <= 1, "a part of a consistent graph is consistent");
     }
 
     fn bound(&mut self, graph: &Graph, slot: Slot) {
@@ -112,6 +91,10 @@ impl Model for SequentialConsistency {
         self.order.of(slot)
     }
 
+    fn sequential(&self) -> Option<&SequentialConsistency> {
+        Some(self)
+    }
+
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
         // Every access is a release and an acquire, so causality is happens-before.
         graph.causality(slot)
@@ -119,6 +102,80 @@ impl Model for SequentialConsistency {
 }
 
 impl SequentialConsistency {
+    /// For a graph of a weaker model: like [`added`](Model::added), unless the event in `slot` closes a cycle. Then nothing is
+    /// added and the answer is false.
+    pub(crate) fn added_unless_cyclic(&mut self, graph: &Graph, slot: Slot) -> bool {
+        self.order.widen(graph.threads());
+        self.order.push_zero();
+        self.collect(graph, slot);
+        let cyclic =
+            next_write(graph, slot).is_some_and(|next| graph.counted(self.order.of(slot), next));
+        if cyclic {
+            self.order.truncate(slot);
+            return false;
+        }
+        self.propagate(graph, slot);
+        true
+    }
+
+    /// For a graph of a weaker model: whether it is consistent under this one, with the clocks of all
+    /// events if so.
+    pub(crate) fn rebuild_if_consistent(&mut self, graph: &Graph) -> bool {
+        self.follow(graph, None) == 0
+    }
+
+    /// After [`rebuild_if_consistent`](Self::rebuild_if_consistent) failed, how many events of each thread come before all
+    /// cycles.
+    pub(crate) fn before_cycles(&self) -> &[u32] {
+        &self.done
+    }
+
+    /// After the same, some event that would have to come before the next one of `thread`, and does not.
+    pub(crate) fn missed(&self, graph: &Graph, thread: ThreadId) -> Option<Slot> {
+        let next = *graph
+            .thread(thread)
+            .get(self.done[thread.index()] as usize)?;
+        let mut missed = None;
+        self.all_before(graph, next, |before| {
+            let done = before == INIT || graph.counted(&self.done, before);
+            if !done {
+                missed = Some(before);
+            }
+            done
+        });
+        missed
+    }
+
+    /// Makes the clocks anew, of each event after those that come before it. Returns how many events are left that
+    /// have none: `unbound`, what follows it, and what is on cycles.
+    fn follow(&mut self, graph: &Graph, unbound: Option<Slot>) -> usize {
+        self.clear();
+        self.order.widen(graph.threads());
+        for _ in 0..graph.len() {
+            self.order.push_zero();
+        }
+        self.done.clear();
+        self.done.resize(graph.threads(), 0);
+        let mut left = graph.len();
+        loop {
+            let before = left;
+            for thread in 0..graph.threads() {
+                let events = graph.thread(ThreadId(thread as u32));
+                while let Some(&slot) = events.get(self.done[thread] as usize) {
+                    if Some(slot) == unbound || !self.ready(graph, slot) {
+                        break;
+                    }
+                    self.collect(graph, slot);
+                    self.done[thread] += 1;
+                    left -= 1;
+                }
+            }
+            if left == before || left == 0 {
+                return left;
+            }
+        }
+    }
+
     /// Sets the clock of `slot` from those of its direct predecessors.
     fn collect(&mut self, graph: &Graph, slot: Slot) {
         let event = graph.event(slot);
@@ -164,17 +221,7 @@ impl SequentialConsistency {
 
     /// Follows the one edge that may leave `slot` for an older event.
     fn propagate(&mut self, graph: &Graph, slot: Slot) {
-        let event = graph.event(slot);
-        let Some(location) = event.op.location() else {
-            return;
-        };
-        let from = if event.kind.reads() {
-            event.source
-        } else {
-            slot
-        };
-        let coherence = graph.coherence(location);
-        let Some(&target) = coherence.get(graph.position(location, from)) else {
+        let Some(target) = next_write(graph, slot) else {
             return;
         };
         let id = graph.event(target).id;
@@ -194,12 +241,18 @@ impl SequentialConsistency {
 
     /// Whether every direct predecessor of `slot` has its clock.
     fn ready(&self, graph: &Graph, slot: Slot) -> bool {
-        let done = |slot: Slot| slot == INIT || graph.counted(&self.done, slot);
-        let all = |thread| graph.thread(thread).last().is_none_or(|&last| done(last));
+        self.all_before(graph, slot, |before| {
+            before == INIT || graph.counted(&self.done, before)
+        })
+    }
+
+    /// Whether `test` holds of all direct predecessors of `slot`; those of its own thread are left out.
+    fn all_before(&self, graph: &Graph, slot: Slot, mut test: impl FnMut(Slot) -> bool) -> bool {
         let event = graph.event(slot);
-        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(done) {
+        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(&mut test) {
             return false;
         }
+        let mut all = |thread| graph.thread(thread).last().is_none_or(|&last| test(last));
         match event.op {
             Op::Join { child } => return all(child),
             Op::JoinAll => {
@@ -212,9 +265,21 @@ impl SequentialConsistency {
             return true;
         };
         if event.kind.reads() {
-            return done(event.source);
+            return test(event.source);
         }
         let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
-        done(overwritten) && graph.readers(location, overwritten).all(done)
+        test(overwritten) && graph.readers(location, overwritten).all(test)
     }
+}
+
+/// The write that overwrites what the event in `slot` reads or writes.
+fn next_write(graph: &Graph, slot: Slot) -> Option<Slot> {
+    let event = graph.event(slot);
+    let location = event.op.location()?;
+    let from = match event.kind.reads() {
+        true => event.source,
+        false => slot,
+    };
+    let position = graph.position(location, from);
+    graph.coherence(location).get(position).copied()
 }

@@ -11,6 +11,10 @@
 //! (Theorem 1). (The optimisation in the document's §5 speaks of threads that have no deletable events; that
 //! loses executions.)
 //!
+//! Under weak models a graph need not have a linearisation; `linear/parts.rs` says what its preemptions are then. Theorem 1 does not hold
+//! for them: where it saves a preemption, it relies on the execution having to leave thread 0 as well, before a read
+//! that may be in none of the parts which count. The rest of the argument is about parts of graphs and stays as it is.
+//!
 //! Whether a graph needs more than so many preemptions is NP-complete to decide. What is known of a
 //! graph holds for its extensions: a linearisation is carried along (`linear/line.rs`), a number that was
 //! not enough stays too small. Only where neither decides, a search does (`linear/search.rs`).
@@ -18,8 +22,9 @@
 use super::Level;
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::ThreadId;
-use crate::linear::search::Linear;
-use crate::model::Model;
+use crate::linear::line::Line;
+use crate::linear::search::{Linear, Scratch};
+use crate::model::{Model, SequentialConsistency};
 
 /// What a search for a linearisation costs, in checks that need none.
 const SEARCH: u64 = 3;
@@ -67,36 +72,58 @@ impl<C: Model> Level<C> {
         if !checks.pay() {
             return true;
         }
-        self.line.extend(&self.graph, &self.model);
-        if self.line.is_within(bound) {
+        if self.is_linear() && self.measure().line_is_within(bound) {
             return true;
         }
         let budget = bound.saturating_add(self.slack(threads));
-        let within = match self.is_known_within(budget) {
-            Some(within) => within,
-            None => self.is_shown_within(budget, checks),
-        };
+        let within = self.is_within(budget, checks);
         checks.count(within);
         within
     }
 
-    fn is_shown_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
-        let mut linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
-        let preemptions = linear.at_least();
+    /// Whether the graph needs no more than `budget` preemptions.
+    pub(super) fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+        if self.is_linear() {
+            return self.measure().is_within(budget, checks);
+        }
+        let known = self.at_least.last();
+        if known.is_some_and(|known| known.preemptions > budget) {
+            return false;
+        }
+        checks.in_vain += SEARCH;
+        let Some(preemptions) = self.parts.exceed(&self.graph, budget) else {
+            return true;
+        };
         let events = self.graph.len();
         self.at_least.push(AtLeast {
             events,
             preemptions,
         });
-        if preemptions > budget {
-            return false;
+        false
+    }
+
+    /// Whether the graph has linearisations.
+    fn is_linear(&self) -> bool {
+        self.model.sequential().is_some() || self.beside.is_whole(&self.graph)
+    }
+
+    fn measure(&mut self) -> Measure<'_> {
+        Measure {
+            graph: &self.graph,
+            order: self.model.sequential().unwrap_or(&self.beside.order),
+            line: &mut self.line,
+            at_least: &mut self.at_least,
+            scratch: &mut self.scratch,
         }
-        checks.in_vain += SEARCH;
-        let found = linear.search(&self.model, budget);
-        if let Some((cost, order)) = found {
-            self.line.replace(order, cost);
+    }
+
+    /// The graph was cut down from that of `below`, and the read in slot `read` sees the newest event now.
+    pub(super) fn restrict_bounds(&mut self, below: &Level<C>, read: Slot) {
+        if self.model.sequential().is_none() {
+            self.beside.rebuild(&self.graph);
         }
-        found.is_some()
+        let from = (&below.line, &below.graph);
+        self.line.restrict(from, &self.graph, read);
     }
 
     /// By how much the graph may exceed a bound, if the program has so many threads.
@@ -114,42 +141,14 @@ impl<C: Model> Level<C> {
             return 0;
         };
         let ends = (first..known).filter(|&thread| deletable(thread).next().is_some_and(added));
-        let right = threads.saturating_sub(1 + first.max(1));
+        let sequential = usize::from(self.model.sequential().is_some());
+        let right = threads.saturating_sub(1 + first.max(sequential));
         ends.count().min(right) as u32
-    }
-
-    /// Whether the graph has a linearisation with at most `budget` preemptions.
-    pub(super) fn preemptions_within(&mut self, budget: u32) -> bool {
-        self.line.extend(&self.graph, &self.model);
-        if let Some(within) = self.is_known_within(budget) {
-            return within;
-        }
-        let mut linear = Linear::new(&self.graph, &self.model, &mut self.scratch);
-        match linear.search(&self.model, budget) {
-            Some((cost, order)) => {
-                self.line.replace(order, cost);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Whether the graph has a linearisation with at most `budget` preemptions, if that shows without a search.
-    fn is_known_within(&mut self, budget: u32) -> Option<bool> {
-        if self.line.is_within(budget) {
-            return Some(true);
-        }
-        let known = self.at_least.last();
-        if known.is_some_and(|known| known.preemptions > budget) {
-            return Some(false);
-        }
-        let ends = &mut self.scratch.ends;
-        let within = self.line.counts_within(&self.graph, ends, budget);
-        within.then_some(true)
     }
 
     /// Only the first `events` events remain.
     pub(super) fn shrink_bounds(&mut self, events: usize) {
+        self.beside.undo(events);
         self.line.shrink(events);
         while self
             .at_least
@@ -158,6 +157,53 @@ impl<C: Model> Level<C> {
         {
             self.at_least.pop();
         }
+    }
+}
+
+/// What tells the preemptions of a graph that has linearisations.
+struct Measure<'a> {
+    graph: &'a Graph,
+    order: &'a SequentialConsistency,
+    line: &'a mut Line,
+    at_least: &'a mut Vec<AtLeast>,
+    scratch: &'a mut Scratch,
+}
+
+impl Measure<'_> {
+    /// Whether the line that is carried along has at most `budget` preemptions.
+    fn line_is_within(&mut self, budget: u32) -> bool {
+        self.line.extend(self.graph, self.order);
+        self.line.is_within(budget)
+    }
+
+    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+        if self.line_is_within(budget) {
+            return true;
+        }
+        let known = self.at_least.last();
+        if known.is_some_and(|known| known.preemptions > budget) {
+            return false;
+        }
+        let ends = &mut self.scratch.ends;
+        if self.line.counts_within(self.graph, ends, budget) {
+            return true;
+        }
+        let mut linear = Linear::new(self.graph, self.order, self.scratch);
+        let mut preemptions = linear.at_least();
+        if preemptions <= budget {
+            checks.in_vain += SEARCH;
+            if let Some((cost, order)) = linear.search(self.order, budget) {
+                self.line.replace(order, cost);
+                return true;
+            }
+            preemptions = budget + 1;
+        }
+        let events = self.graph.len();
+        self.at_least.push(AtLeast {
+            events,
+            preemptions,
+        });
+        false
     }
 }
 

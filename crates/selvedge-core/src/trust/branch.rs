@@ -249,7 +249,7 @@ impl NewRead {
         event.wrote = self.reading.wrote;
         event.choice = self.choice;
         let slot = level.graph.push_read(location, event, self.source);
-        level.model.added(&level.graph, slot);
+        level.added(slot);
         event
     }
 }
@@ -384,9 +384,9 @@ impl WriteBranch {
                 choice,
                 (whole && known).then_some(source),
             );
-            above
-                .line
-                .restrict((&below.line, &below.graph), &above.graph, read);
+            if above.bounded {
+                above.restrict_bounds(below, read);
+            }
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
                 return Some(half);
@@ -477,6 +477,7 @@ fn access(event: &Event, location: Location, predecessor: Option<Slot>) -> Acces
 
 fn cut<C: Model>(below: &Level<C>, above: &mut Level<C>, read: Slot, prefix: &[u32]) {
     above.clear();
+    above.bounded = below.bounded;
     above.graph.restrict(&below.graph, read, prefix);
     above.model.rebuild(&above.graph, read);
 }

@@ -102,7 +102,8 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             report::End::Complete => {
                 let bound = self.settings.preemptions;
                 let level = &mut self.levels[self.depth];
-                if bound.is_none_or(|bound| level.preemptions_within(bound)) {
+                let checks = &mut self.checks;
+                if bound.is_none_or(|bound| level.is_within(bound, checks)) {
                     self.counts.executions += 1;
                     self.observer.complete(&level.graph);
                 } else {

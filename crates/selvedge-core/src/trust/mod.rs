@@ -29,9 +29,10 @@ pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
 use std::ops::ControlFlow;
 
-use crate::graph::{Event, Graph, Kind};
+use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::linear::line::Line;
+use crate::linear::parts::{Beside, Parts};
 use crate::linear::search::Scratch;
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
@@ -54,11 +55,15 @@ pub fn search<C: Model, M: Machine>(
     settings: Settings,
     observer: &mut impl Observer<M>,
 ) -> Report {
+    let first = Level {
+        bounded: settings.preemptions.is_some(),
+        ..Level::default()
+    };
     let mut search = Search::<C, M, _> {
         machine,
         observer,
         settings,
-        levels: vec![Level::default()],
+        levels: vec![first],
         depth: 0,
         half: None,
         done: Vec::new(),
@@ -113,11 +118,16 @@ struct Level<C> {
     choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     stable: Vec<u32>,
-    /// A linearisation of the graph.
+    /// Whether preemptions count. Otherwise there is nothing in what follows.
+    bounded: bool,
+    /// The order of linearisations, if the model does not have it itself.
+    beside: Beside,
+    /// A linearisation of the graph, or of what there was when it had one.
     line: Line,
     /// Lower bounds on the preemptions of the graph as it grew.
     at_least: Vec<AtLeast>,
     scratch: Scratch,
+    parts: Parts,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -255,7 +265,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         event.choice = choice;
         event.read = Value::from(choice);
         let slot = level.graph.push_silent(event);
-        level.model.added(&level.graph, slot);
+        level.added(slot);
     }
 
     fn add_read(&mut self, thread: ThreadId, op: Op, at: Location) -> ControlFlow<Ending> {
@@ -479,13 +489,16 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
+        self.beside.clear();
         self.line.clear();
         self.at_least.clear();
     }
 
     fn undo(&mut self, events: usize) {
         self.model.undo(events);
-        self.shrink_bounds(events);
+        if self.bounded {
+            self.shrink_bounds(events);
+        }
         while self.graph.len() > events {
             self.graph.pop();
         }
@@ -493,6 +506,14 @@ impl<C: Model> Level<C> {
 
     fn push_write(&mut self, event: Event, at: Location, position: usize) {
         let slot = self.graph.push_write(at, event, position);
+        self.added(slot);
+    }
+
+    /// The event in `slot`, the last one, was added to the graph.
+    fn added(&mut self, slot: Slot) {
         self.model.added(&self.graph, slot);
+        if self.bounded && self.model.sequential().is_none() {
+            self.beside.added(&self.graph, slot);
+        }
     }
 }

@@ -47,3 +47,47 @@ fn explore_with<C: Model>(program: &Program) -> (Collect, Report) {
     assert_eq!(report.ending, Ending::Complete, "{program:?}");
     (seen, report)
 }
+
+/// The classes that a bounded search visits.
+#[derive(Default)]
+pub(crate) struct Bounded {
+    pub within: HashSet<Execution>,
+    pub beyond: HashSet<Execution>,
+    pub twice: bool,
+}
+
+impl<M> Observer<M> for Bounded {
+    fn complete(&mut self, graph: &Graph) {
+        self.twice |= !self.within.insert(Execution::of(graph));
+    }
+
+    fn over_bound(&mut self, graph: &Graph) {
+        self.twice |= !self.beyond.insert(Execution::of(graph));
+    }
+
+    fn restart(&mut self) {
+        *self = Bounded::default();
+    }
+}
+
+/// Searches what `program` does under `model` with at most `bound` preemptions.
+pub(crate) fn explore_within(program: &Program, model: Axioms, bound: u32) -> Bounded {
+    match model {
+        Axioms::Sc => within::<SequentialConsistency>(program, bound),
+        Axioms::Ra => within::<ReleaseAcquire>(program, bound),
+        Axioms::Rc11 => within::<Rc11>(program, bound),
+        Axioms::Tso => within::<TotalStoreOrder>(program, bound),
+    }
+}
+
+fn within<C: Model>(program: &Program, bound: u32) -> Bounded {
+    let settings = Settings {
+        keep_going: true,
+        preemptions: Some(bound),
+    };
+    let mut seen = Bounded::default();
+    let mut machine = ScriptMachine::new(program.clone());
+    let report = trust::search::<C, _>(&mut machine, settings, &mut seen);
+    assert_eq!(report.ending, Ending::Complete, "{program:?}");
+    seen
+}
