@@ -1,0 +1,55 @@
+//! Functions that may keep a thread for long: what it did before has to be told first.
+
+use core::ffi::c_int;
+
+use super::event;
+use super::stub::stubs;
+use super::sys;
+use super::thread;
+
+stubs![
+    "__wrap_sched_yield" => sched_yield,
+    "__wrap_nanosleep" => nanosleep,
+    "__wrap_clock_nanosleep" => clock_nanosleep,
+    "__wrap_usleep" => usleep,
+    "__wrap_sleep" => sleep,
+];
+
+fn settle() {
+    event::settle(thread::current());
+}
+
+extern "C" fn sched_yield() -> c_int {
+    settle();
+    // SAFETY: as the program asks, here and below.
+    unsafe { sys::sched_yield() }
+}
+
+extern "C" fn nanosleep(duration: usize, remaining: usize) -> c_int {
+    settle();
+    // SAFETY: as above.
+    unsafe { sys::nanosleep(duration, remaining) }
+}
+
+extern "C" fn clock_nanosleep(
+    clock: c_int,
+    flags: c_int,
+    duration: usize,
+    remaining: usize,
+) -> c_int {
+    settle();
+    // SAFETY: as above.
+    unsafe { sys::clock_nanosleep(clock, flags, duration, remaining) }
+}
+
+extern "C" fn usleep(microseconds: u32) -> c_int {
+    settle();
+    // SAFETY: as above.
+    unsafe { sys::usleep(microseconds) }
+}
+
+extern "C" fn sleep(seconds: u32) -> u32 {
+    settle();
+    // SAFETY: as above.
+    unsafe { sys::sleep(seconds) }
+}

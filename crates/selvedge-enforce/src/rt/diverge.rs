@@ -1,0 +1,102 @@
+//! The program does something that was not verified.
+
+use core::fmt::{self, Write};
+use core::sync::atomic::{AtomicBool, Ordering};
+
+use super::image;
+use super::plan::{self, ANY};
+use super::sys;
+use super::thread::Thread;
+
+/// What to do then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Policy {
+    /// End the program.
+    Abort,
+    /// Say so, and let it run on without any order.
+    Warn,
+}
+
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+/// The running thread came to `site` where it should have come to `expected`. What it does there is no event any more,
+/// if the program goes on at all: that is the answer.
+#[cold]
+pub(crate) fn report(me: &Thread, site: usize, expected: usize) -> bool {
+    let mut text = Text::new();
+    let _ = write!(text, "the program left what was verified: thread {} came to ", me.index);
+    name(&mut text, site);
+    if expected != ANY {
+        let _ = write!(text, " as its event {}, not to ", me.next);
+        name(&mut text, expected);
+    }
+    happened(&mut text);
+    false
+}
+
+/// Something is wrong with the prefix or with the program that it is for.
+#[cold]
+pub(crate) fn refuse(what: fmt::Arguments<'_>) {
+    let mut text = Text::new();
+    let _ = text.write_fmt(what);
+    happened(&mut text);
+}
+
+fn happened(text: &mut Text) {
+    let policy = image::policy();
+    let first = !REPORTED.swap(true, Ordering::AcqRel);
+    if first {
+        let end = match policy {
+            Policy::Abort => "; it is stopped\n",
+            Policy::Warn => "; it runs on unconstrained\n",
+        };
+        let _ = text.write_str(end);
+        sys::complain(text.bytes());
+    }
+    match policy {
+        // SAFETY: nothing to rely on; whoever comes second waits for the first one to end the process.
+        Policy::Abort => unsafe { sys::abort() },
+        Policy::Warn => plan::publish(&plan::FREE),
+    }
+}
+
+/// Writes a place so that the user can look it up.
+fn name(text: &mut Text, site: usize) {
+    // The call, not what comes after it.
+    let offset = site.wrapping_sub(image::base()).wrapping_sub(1);
+    let _ = write!(text, "{offset:#x} (addr2line -fe PROGRAM {offset:#x})");
+}
+
+/// A message.
+struct Text {
+    bytes: [u8; 400],
+    length: usize,
+}
+
+impl Text {
+    fn new() -> Text {
+        let mut text = Text {
+            bytes: [0; 400],
+            length: 0,
+        };
+        let _ = text.write_str("selvedge: ");
+        text
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or_default()
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for &byte in text.as_bytes() {
+            let Some(at) = self.bytes.get_mut(self.length) else {
+                return Err(fmt::Error);
+            };
+            *at = byte;
+            self.length += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,223 @@
+//! A prefix as the threads follow it: for each thread the places of its events, and what each event waits for.
+//!
+//! Plans are built once, are never changed, and are never given back, because a thread may be looking at
+//! an old one at any time.
+
+use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use super::sys;
+
+/// An event of the prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The place in the program that it comes from, as an address that a call returns to; [`ANY`] if that
+    /// varies.
+    pub(crate) site: usize,
+    /// What it waits for: the first of the plan's waits, and how many.
+    pub(crate) waits: (u32, u32),
+    /// Whether another event waits for it.
+    pub(crate) awaited: bool,
+}
+
+/// Stands for every counted place.
+pub(crate) const ANY: usize = 0;
+
+/// A place that the verifier knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    /// The address that the call returns to.
+    pub(crate) site: usize,
+    /// Whether what is done there is counted.
+    pub(crate) counted: bool,
+}
+
+/// Something to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// This thread…
+    pub(crate) thread: u32,
+    /// …must have performed so many events.
+    pub(crate) count: u32,
+}
+
+/// What a thread has to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// Its place in the tree of threads: who creates it, and as which of its children.
+    pub(crate) place: (u32, u32),
+    /// Its events: the first of the plan's events, and how many.
+    pub(crate) events: (u32, u32),
+}
+
+/// A prefix.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// By thread number.
+    pub(crate) parts: &'static [Part],
+    /// All events, thread by thread.
+    pub(crate) events: &'static [Event],
+    /// All waits.
+    pub(crate) waits: &'static [Wait],
+    /// The places that were reached, sorted.
+    pub(crate) places: &'static [Place],
+    /// Whether visible operations at other places have not been verified.
+    pub(crate) strict: bool,
+    /// Whether plain accesses to shared memory are visible.
+    pub(crate) plain_events: bool,
+}
+
+/// Nothing is ordered.
+pub(crate) static FREE: Plan = Plan {
+    parts: &[],
+    events: &[],
+    waits: &[],
+    places: &[],
+    strict: false,
+    plain_events: false,
+};
+
+/// The plan that holds now.
+static PRESENT: AtomicPtr<Plan> = AtomicPtr::new((&raw const FREE).cast_mut());
+
+/// The plan that holds now.
+#[inline]
+pub(crate) fn present() -> &'static Plan {
+    // SAFETY: plans are published complete, and live for ever.
+    unsafe { &*PRESENT.load(Ordering::Acquire) }
+}
+
+/// Makes `plan` the one that holds.
+pub(crate) fn publish(plan: &'static Plan) {
+    PRESENT.store((&raw const *plan).cast_mut(), Ordering::Release);
+    wake_everybody();
+}
+
+impl Plan {
+    /// The events of a thread.
+    #[inline]
+    pub(crate) fn list(&self, thread: u32) -> &'static [Event] {
+        let Some(part) = self.parts.get(thread as usize) else {
+            return &[];
+        };
+        let (first, count) = (part.events.0 as usize, part.events.1 as usize);
+        self.events.get(first..first + count).unwrap_or_default()
+    }
+
+    /// What an event waits for.
+    #[inline]
+    pub(crate) fn waits_of(&self, event: &Event) -> &'static [Wait] {
+        let (first, count) = (event.waits.0 as usize, event.waits.1 as usize);
+        self.waits.get(first..first + count).unwrap_or_default()
+    }
+
+    /// What is known about a place.
+    pub(crate) fn place(&self, site: usize) -> Option<Place> {
+        let found = self.places.binary_search_by_key(&site, |place| place.site);
+        found.ok().map(|at| self.places[at])
+    }
+
+    /// The number of the `nth` child of `parent`.
+    pub(crate) fn child(&self, parent: u32, nth: u32) -> Option<u32> {
+        let at = |part: &Part| part.place == (parent, nth);
+        let found = self.parts.iter().skip(1).position(at);
+        found.map(|position| position as u32 + 1)
+    }
+
+    /// A thread has ended, so nobody needs to wait for it any more, nor for those that it might have created after its
+    /// first `children`.
+    pub(crate) fn ends(&self, thread: u32, children: u32) {
+        if let Some(counter) = counter(thread) {
+            counter.reach(u32::MAX);
+        }
+        for (number, part) in self.parts.iter().enumerate() {
+            if part.place.0 == thread && part.place.1 >= children && number > 0 {
+                self.ends(number as u32, 0);
+            }
+        }
+    }
+}
+
+/// How far a thread is: alone in its cache lines, because others look at it all the time.
+#[repr(align(128))]
+pub(crate) struct Counter {
+    /// How many events of its plan it has performed; all that there can be once it has ended.
+    done: AtomicU32,
+    /// How many threads sleep on that.
+    sleepers: AtomicU32,
+}
+
+impl Counter {
+    /// How many events have been performed.
+    #[inline(always)]
+    pub(crate) fn done(&self) -> u32 {
+        self.done.load(Ordering::Acquire)
+    }
+
+    /// Tells that `count` events have been performed, the last of which nobody waits for by the present plan.
+    #[inline(always)]
+    pub(crate) fn pass(&self, count: u32) {
+        self.done.store(count, Ordering::Release);
+    }
+
+    /// Tells that `count` events have been performed, and wakes who waits for that.
+    #[inline]
+    pub(crate) fn reach(&self, count: u32) {
+        // Sequentially consistent, so that either the sleeper sees the count or this sees the sleeper.
+        self.done.swap(count, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) != 0 {
+            sys::futex_wake_all(self.done.as_ptr());
+        }
+    }
+
+    /// Sleeps until more than `done` events have been performed, or for a while.
+    pub(crate) fn sleep(&self, done: u32, nanoseconds: i64) {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        sys::futex_wait(self.done.as_ptr(), done, nanoseconds);
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+static COUNTERS: AtomicPtr<Counter> = AtomicPtr::new(core::ptr::null_mut());
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// Makes counters for `threads` threads; before any of them runs.
+pub(crate) fn make_counters(threads: u32) -> bool {
+    let memory = sys::memory(threads as usize * size_of::<Counter>());
+    COUNTERS.store(memory.cast(), Ordering::Release);
+    COUNT.store(threads, Ordering::Release);
+    !memory.is_null()
+}
+
+/// The counter of a thread that plans know.
+#[inline(always)]
+pub(crate) fn counter(thread: u32) -> Option<&'static Counter> {
+    if thread >= COUNT.load(Ordering::Relaxed) {
+        return None;
+    }
+    let first = COUNTERS.load(Ordering::Relaxed);
+    // SAFETY: there are so many counters, they are mapped for good, and all zero is a counter.
+    Some(unsafe { &*first.add(thread as usize) })
+}
+
+/// So that whoever sleeps looks at the plan again.
+fn wake_everybody() {
+    for thread in 0..COUNT.load(Ordering::Acquire) {
+        if let Some(counter) = counter(thread) {
+            sys::futex_wake_all(counter.done.as_ptr());
+        }
+    }
+}
+
+/// Space for `count` values that lives for ever; empty if there is none.
+pub(crate) fn space<T: Copy>(count: usize, fill: T) -> &'static mut [T] {
+    let memory: *mut T = sys::memory(count * size_of::<T>()).cast();
+    if memory.is_null() {
+        return &mut [];
+    }
+    for at in 0..count {
+        // SAFETY: inside of the mapping, which is aligned to pages.
+        unsafe { memory.add(at).write(fill) };
+    }
+    // SAFETY: all of it was just written, and nobody else knows it.
+    unsafe { core::slice::from_raw_parts_mut(memory, count) }
+}

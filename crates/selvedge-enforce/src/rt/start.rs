@@ -1,0 +1,191 @@
+//! The beginning and the end of threads.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::sync::atomic::{AtomicU32, Ordering};
+
+use super::diverge;
+use super::event::{self, hidden};
+use super::plan;
+use super::refresh;
+use super::shared;
+use super::stub::stubs;
+use super::sys::{self, Start};
+use super::thread;
+
+stubs![
+    "__wrap_main" => main,
+    "__wrap_pthread_create" => create,
+    "__wrap_pthread_join" => join,
+    "__wrap_pthread_exit" => exit,
+    "__wrap_thrd_exit" => exit_c11,
+];
+
+type Main = unsafe extern "C" fn(c_int, *mut *mut c_char, *mut *mut c_char) -> c_int;
+
+unsafe extern "C" {
+    #[cfg_attr(not(test), link_name = "__real_main")]
+    #[cfg_attr(test, link_name = "main")]
+    fn program(count: c_int, arguments: *mut *mut c_char, variables: *mut *mut c_char) -> c_int;
+    #[cfg_attr(not(test), link_name = "__real_pthread_exit")]
+    fn pthread_exit(result: *mut c_void) -> !;
+    #[cfg_attr(not(test), link_name = "__real_thrd_exit")]
+    fn thrd_exit(result: c_int) -> !;
+}
+
+/// How much of a thread's own control block lies above its thread pointer, in glibc.
+const ABOVE_POINTER: usize = 4096;
+
+extern "C" fn main(
+    count: c_int,
+    arguments: *mut *mut c_char,
+    variables: *mut *mut c_char,
+) -> c_int {
+    let me = thread::current();
+    // Whatever lies above belongs to the main thread as well: arguments and environment.
+    me.stack_top = usize::MAX;
+    refresh::begin();
+    begin(0);
+    let program: Main = program;
+    // SAFETY: what the program was started with.
+    let status = unsafe { program(count, arguments, variables) };
+    event::end(thread::current());
+    status
+}
+
+/// The running thread becomes the one with this number.
+fn begin(number: u32) {
+    let me = thread::current();
+    let pointer = thread::pointer();
+    me.index = number;
+    me.locals = (pointer - shared::size_of_locals(), pointer + ABOVE_POINTER);
+    me.active = u8::from(!plan::present().list(number).is_empty());
+}
+
+/// What a new thread is told.
+struct Birth {
+    start: Start,
+    argument: *mut c_void,
+    number: u32,
+    stage: AtomicU32,
+}
+
+/// The creator has something to do before the thread may begin; the thread sleeps until then; it may begin.
+const HELD: u32 = 0;
+const ASLEEP: u32 = 1;
+const BORN: u32 = 2;
+
+pub(super) extern "C" fn create(
+    handle: *mut usize,
+    attributes: usize,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let me = thread::current();
+    event::settle(me);
+    refresh::decide();
+    let plan = plan::present();
+    let number = plan.child(me.index, me.children);
+    if number.is_none() && plan.strict {
+        diverge::refuse(format_args!(
+            "the program left what was verified: thread {} created its thread number {}",
+            me.index, me.children
+        ));
+    }
+    // Storing the handle may be an event.
+    let counted = me.active != 0 && plan.place(me.site).is_some_and(|place| place.counted);
+    let stage = if counted { HELD } else { BORN };
+    let birth = Birth {
+        start,
+        argument,
+        number: number.unwrap_or(u32::MAX),
+        stage: AtomicU32::new(stage),
+    };
+    // SAFETY: memory for one of them, which `started` gives back.
+    let told = unsafe {
+        let told: *mut Birth = sys::malloc(size_of::<Birth>()).cast();
+        if told.is_null() {
+            const TRY_AGAIN: c_int = 11;
+            return TRY_AGAIN;
+        }
+        told.write(birth);
+        told
+    };
+    let mut made = 0;
+    let first = if counted { &raw mut made } else { handle };
+    // SAFETY: `started` gets what it expects.
+    let result = unsafe { sys::pthread_create(first, attributes, started, told.cast()) };
+    let me = thread::current();
+    if result != 0 {
+        // SAFETY: nobody else knows it.
+        unsafe { sys::free(told.cast()) };
+        return result;
+    }
+    me.children += 1;
+    if counted {
+        // SAFETY: the program says that a variable is there.
+        hidden(|| unsafe { handle.write(made) });
+        // SAFETY: the thread keeps it until it may begin.
+        let stage = unsafe { &raw const (*told).stage };
+        // SAFETY: as above.
+        if unsafe { (*stage).swap(BORN, Ordering::SeqCst) } == ASLEEP {
+            sys::futex_wake_all(stage.cast());
+        }
+    }
+    0
+}
+
+/// Waits until the creator is ready.
+fn await_birth(stage: &AtomicU32) {
+    const FOR_EVER: i64 = 1_000_000_000;
+    let order = Ordering::SeqCst;
+    while stage.load(order) != BORN {
+        if stage.compare_exchange(HELD, ASLEEP, order, order) != Err(BORN) {
+            sys::futex_wait(stage.as_ptr(), ASLEEP, FOR_EVER);
+        }
+    }
+}
+
+unsafe extern "C" fn started(told: *mut c_void) -> *mut c_void {
+    // SAFETY: what `create` has made.
+    let birth = unsafe { &*told.cast::<Birth>() };
+    let frame = 0_u8;
+    thread::current().stack_top = (&raw const frame).addr();
+    await_birth(&birth.stage);
+    begin(birth.number);
+    let (start, argument) = (birth.start, birth.argument);
+    // SAFETY: the creator does not touch it any more.
+    unsafe { sys::free(told) };
+    // SAFETY: what the program asked for.
+    let result = unsafe { start(argument) };
+    event::end(thread::current());
+    result
+}
+
+/// Joins a thread.
+pub(super) fn wait_for(handle: usize, result: usize) -> c_int {
+    event::settle(thread::current());
+    // SAFETY: as the program asks.
+    unsafe { sys::pthread_join(handle, result) }
+}
+
+extern "C" fn join(handle: usize, result: *mut usize) -> c_int {
+    let mut value = 0_usize;
+    let number = wait_for(handle, (&raw mut value).expose_provenance());
+    if number == 0 && !result.is_null() {
+        // SAFETY: the program says that a variable is there.
+        hidden(|| unsafe { result.write(value) });
+    }
+    number
+}
+
+extern "C" fn exit(result: *mut c_void) -> ! {
+    event::end(thread::current());
+    // SAFETY: as the program asks.
+    unsafe { pthread_exit(result) }
+}
+
+extern "C" fn exit_c11(result: c_int) -> ! {
+    event::end(thread::current());
+    // SAFETY: as the program asks.
+    unsafe { thrd_exit(result) }
+}
