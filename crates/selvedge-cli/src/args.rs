@@ -82,6 +82,9 @@ pub(crate) enum Command {
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Run verified schedules only, and more of them as the proof goes on
+    #[command(subcommand)]
+    Irs(Irs),
     /// Tell what a search of a program costs, and what the program costs without it
     #[command(hide = true)]
     Measure(Box<Verify>),
@@ -255,6 +258,49 @@ pub(crate) struct Machine {
     /// Time a thread may run without a visible operation before that counts as an endless loop
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
+}
+
+/// Iteratively relaxed scheduling.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Irs {
+    /// Build an executable that keeps to the schedules of a prefix file
+    Build(IrsBuild),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IrsBuild {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Flags for the compiler: the same as for `irs verify`
+    #[arg(value_name = "COMPILER-FLAGS", last = true)]
+    pub(crate) flags: Vec<String>,
+
+    /// The executable; at run time its prefix file is the one of this name with .irs behind it
+    #[arg(short, long, value_name = "PROGRAM")]
+    pub(crate) output: PathBuf,
+
+    /// The prefix file, which tells what needs no callback [default: PROGRAM.irs, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prefix: Option<PathBuf>,
+
+    /// What to do when the program leaves what was verified
+    #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
+    pub(crate) on_divergence: OnDivergence,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+}
+
+/// What a program does when it leaves what was verified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnDivergence {
+    /// It is stopped
+    Abort,
+    /// It says so and runs on unconstrained
+    Warn,
 }
 
 #[derive(Args, Debug)]

@@ -7,6 +7,7 @@ mod compile;
 mod describe;
 mod explorer;
 mod interrupt;
+mod irs;
 mod litmus;
 mod measure;
 mod output;
@@ -35,6 +36,10 @@ fn main() -> ExitCode {
         Command::Compare(compare) => {
             interrupt::install();
             compare::run(&compare)
+        }
+        Command::Irs(irs) => {
+            interrupt::install();
+            irs::run(&irs)
         }
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),

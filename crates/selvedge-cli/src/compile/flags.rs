@@ -102,6 +102,10 @@ pub(super) const LINK: [&str; 1] = [
     "-Wl,-z,defs",
 ];
 
+/// For linking the program into an executable.
+pub(super) const EXECUTABLE: [&str; 5] =
+    ["-pie", "-pthread", "-static-libstdc++", "-lm", "-Wl,-z,now"];
+
 /// The user's flags as they are given to the compiler, or which of them is in the way.
 pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
     let mut accepted = Vec::with_capacity(flags.len());

@@ -4,6 +4,7 @@ pub(crate) mod announce;
 pub(crate) mod assembly;
 mod cache;
 mod compiler;
+mod fingerprint;
 mod flags;
 mod support;
 mod toolchain;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use self::compiler::Language;
+use self::support::Support;
 use self::toolchain::Toolchain;
 use crate::interrupt;
 use crate::problem::Problem;
@@ -46,10 +48,19 @@ impl Program {
     }
 }
 
-/// A program ready to be loaded. Its files are gone when this value is.
-#[derive(Debug)]
-pub(crate) struct Build {
+/// A program whose files are compiled. They are gone when this value is.
+pub(crate) struct Compiled {
     directory: TempDir,
+    toolchain: Toolchain,
+    support: Support,
+    /// The compiled files, in the order in which they are linked.
+    pub(crate) objects: Vec<Object>,
+}
+
+/// A program ready to be loaded. Its files are gone when this value is.
+pub(crate) struct Build {
+    /// What it was linked from.
+    pub(crate) compiled: Compiled,
     /// The shared object.
     pub(crate) library: PathBuf,
 }
@@ -57,12 +68,21 @@ pub(crate) struct Build {
 impl Build {
     /// A place for files that live as long as the build.
     pub(crate) fn scratch(&self) -> &Path {
-        self.directory.path()
+        self.compiled.scratch()
     }
 }
 
 /// Compiles, inspects and links `program`.
 pub(crate) fn build(program: &Program) -> Result<Build, Problem> {
+    let compiled = compile(program)?;
+    let library = compiled.scratch().join("program.so");
+    compiled.link(&library)?;
+    scan::library(&library, &compiled.objects)?;
+    Ok(Build { compiled, library })
+}
+
+/// Compiles and inspects `program`.
+pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
     let flags = flags::accepted(&program.flags)?;
     let mut sources = Vec::with_capacity(program.files.len());
     for path in &program.files {
@@ -83,10 +103,39 @@ pub(crate) fn build(program: &Program) -> Result<Build, Problem> {
             toolchain.announce(object, silences)?;
         }
     }
-    let library = directory.path().join("program.so");
-    toolchain.link(&objects, &support, &library)?;
-    scan::library(&library, &objects)?;
-    Ok(Build { directory, library })
+    Ok(Compiled {
+        directory,
+        toolchain,
+        support,
+        objects,
+    })
+}
+
+impl Compiled {
+    /// A place for files that live as long as this value.
+    pub(crate) fn scratch(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// What tells the program from every other one.
+    pub(crate) fn fingerprint(&self) -> Result<[u8; 16], Problem> {
+        fingerprint::of(&self.objects)
+    }
+
+    /// Links the program for the runtime.
+    fn link(&self, library: &Path) -> Result<(), Problem> {
+        self.toolchain.link(&self.objects, &self.support, library)
+    }
+
+    /// Links an ordinary executable of the program and of `parts`, which are objects or assembly.
+    pub(crate) fn executable(
+        &self,
+        parts: &[PathBuf],
+        flags: &[String],
+        to: &Path,
+    ) -> Result<(), Problem> {
+        self.toolchain.executable(&self.objects, parts, flags, to)
+    }
 }
 
 /// A compiled file of the user's.

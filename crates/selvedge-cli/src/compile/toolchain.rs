@@ -274,11 +274,32 @@ impl Toolchain {
             .args(support.objects());
         command.args(flags::LINK);
         command.args(selvedge_runtime::support::LINK_FLAGS);
-        let done = run(command)?;
-        if done.status.success() {
-            return Ok(());
-        }
-        Err(does_not_link(done.words))
+        linked(run(command)?)
+    }
+
+    /// Links the program and `parts` into an executable.
+    pub(super) fn executable(
+        &self,
+        objects: &[Object],
+        parts: &[PathBuf],
+        flags: &[String],
+        to: &Path,
+    ) -> Result<(), Problem> {
+        let mut command = self.compiler(self.language()).command();
+        command.arg("-o").arg(to);
+        command
+            .args(objects.iter().map(|object| &object.path))
+            .args(parts)
+            .args(flags::EXECUTABLE)
+            .args(flags);
+        linked(run(command)?)
+    }
+}
+
+fn linked(done: Done) -> Result<(), Problem> {
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(does_not_link(done.words)),
     }
 }
 

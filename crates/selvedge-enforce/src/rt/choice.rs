@@ -17,6 +17,7 @@ stubs![
     "selvedge_assert" => assert,
     "selvedge_assert_fail" => assert_fail,
     "__VERIFIER_error" => error,
+    "reach_error" => error,
 ];
 
 extern "C" fn choose(alternatives: c_uint) -> c_uint {
@@ -53,7 +54,7 @@ extern "C" fn assert_fail(_expression: *const c_char) {
 }
 
 extern "C" fn error() {
-    fail(b"__VERIFIER_error() was called\n");
+    fail(b"an error was reached\n");
 }
 
 fn fail(what: &[u8]) -> ! {

@@ -149,13 +149,15 @@ fn remaining(clock: c_int, deadline: Timespec) -> i64 {
     // SAFETY: the time goes to a variable of ours.
     unsafe { sys::clock_gettime(clock, &raw mut now) };
     let seconds = deadline.seconds.saturating_sub(now.seconds);
-    seconds.saturating_mul(SECOND).saturating_add(deadline.nanoseconds - now.nanoseconds)
+    seconds
+        .saturating_mul(SECOND)
+        .saturating_add(deadline.nanoseconds - now.nanoseconds)
 }
 
 pub(super) extern "C" fn init(address: usize, attributes: usize) -> c_int {
-    // SAFETY: the program says that attributes are there: a number, whose second bit is the clock.
     let clock = match attributes {
         0 => 0,
+        // SAFETY: the program says that attributes are there: a number, whose second bit is the clock.
         _ => unsafe { core::ptr::with_exposed_provenance::<u32>(attributes).read() >> 1 & 1 },
     };
     hidden(|| {

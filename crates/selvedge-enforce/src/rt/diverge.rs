@@ -24,7 +24,11 @@ static REPORTED: AtomicBool = AtomicBool::new(false);
 #[cold]
 pub(crate) fn report(me: &Thread, site: usize, expected: usize) -> bool {
     let mut text = Text::new();
-    let _ = write!(text, "the program left what was verified: thread {} came to ", me.index);
+    let _ = write!(
+        text,
+        "the program left what was verified: thread {} came to ",
+        me.index
+    );
     name(&mut text, site);
     if expected != ANY {
         let _ = write!(text, " as its event {}, not to ", me.next);

@@ -81,7 +81,9 @@ fn before(visible: bool) -> bool {
         match role(plan, event, site) {
             Role::Next if admitted(plan, event) => return true,
             Role::Next => {}
-            Role::Unknown if visible && plan.strict => return diverge::report(me, site, event.site),
+            Role::Unknown if visible && plan.strict => {
+                return diverge::report(me, site, event.site);
+            }
             Role::Misplaced => return diverge::report(me, site, event.site),
             Role::Uncounted | Role::Unknown => return false,
         }
@@ -177,8 +179,7 @@ pub(crate) fn range() {
     let me = thread::current();
     settle(me);
     let mut pending = 0;
-    'parts: loop {
-        let Some(plan) = follow(me) else { break };
+    'parts: while let Some(plan) = follow(me) {
         let rest = plan.list(me.index).get(me.next as usize + pending..);
         for event in rest.unwrap_or_default() {
             // A place that is counted at all makes one event at least.

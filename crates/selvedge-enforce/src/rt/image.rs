@@ -1,4 +1,4 @@
-//! What `selvedge irs build` notes in the executable: see `crate::image` of the host's side.
+//! What `selvedge irs build` notes in the executable; `Notes` on the host's side is the same.
 
 use super::diverge::Policy;
 use super::sys::Header;
@@ -47,8 +47,9 @@ static HEADER: [u8; 64] = [0; 64];
 
 /// The notes' beginning.
 pub(crate) fn head() -> &'static Head {
+    let notes = &raw const IMAGE;
     // SAFETY: the notes are part of every program that the library is linked with.
-    unsafe { &*(&raw const IMAGE) }
+    unsafe { &*notes }
 }
 
 /// The functions of the program, sorted by name.
@@ -88,11 +89,4 @@ pub(crate) fn program_headers() -> (*const Header, usize) {
         let count: u16 = header.byte_add(56).cast::<u16>().read_unaligned();
         (header.byte_add(offset as usize).cast(), count.into())
     }
-}
-
-/// The hash of a function's name, as the notes have it.
-pub(crate) fn hash(name: &[u8], occurrence: u32) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    let hash = name.iter().copied().fold(0xcbf2_9ce4_8422_2325, step);
-    occurrence.to_le_bytes().into_iter().fold(hash, step)
 }

@@ -15,6 +15,8 @@ mod choice;
 mod condition;
 mod diverge;
 mod event;
+#[cfg(not(test))]
+mod hash;
 mod image;
 mod mutex;
 mod once;
@@ -29,6 +31,9 @@ mod stub;
 mod sys;
 mod thread;
 mod tsan;
+
+#[cfg(test)]
+use crate::notes::hash;
 
 /// The library itself has failed.
 #[cfg(not(test))]

@@ -74,12 +74,16 @@ pub(super) extern "C" fn try_lock(mutex: usize) -> c_int {
 
 pub(super) extern "C" fn timed_lock(mutex: usize, deadline: usize) -> c_int {
     // SAFETY: as above.
-    take(mutex, || unsafe { sys::pthread_mutex_timedlock(mutex, deadline) })
+    take(mutex, || unsafe {
+        sys::pthread_mutex_timedlock(mutex, deadline)
+    })
 }
 
 extern "C" fn clock_lock(mutex: usize, clock: c_int, deadline: usize) -> c_int {
     // SAFETY: as above.
-    take(mutex, || unsafe { sys::pthread_mutex_clocklock(mutex, clock, deadline) })
+    take(mutex, || unsafe {
+        sys::pthread_mutex_clocklock(mutex, clock, deadline)
+    })
 }
 
 pub(super) extern "C" fn unlock(mutex: usize) -> c_int {

@@ -13,9 +13,9 @@ stubs![
     "__tsan_memcpy" => copy,
     "__tsan_memmove" => copy,
     "__tsan_memset" => fill,
-    "__wrap_memcpy" => copy,
-    "__wrap_memmove" => copy,
-    "__wrap_memset" => fill,
+    "selvedge_memcpy" => copy,
+    "selvedge_memmove" => copy,
+    "selvedge_memset" => fill,
 ];
 
 /// What is announced may be all sorts of things, so it is events wherever the place is counted.

@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use selvedge_irs_format::{Class, Flags, Input, View, weaker};
 
 use super::diverge;
+use super::hash::hash;
 use super::image;
 use super::plan::{self, ANY, Event, Part, Place, Plan, Wait, space};
 use super::sys::{self, Status};
@@ -164,7 +165,10 @@ pub(crate) fn look() {
             // SAFETY: this thread has the flag, and plans are copies.
             unsafe {
                 PRESENT = mapped;
-                sys::munmap(present.bytes.as_ptr().cast_mut().cast(), present.bytes.len());
+                sys::munmap(
+                    present.bytes.as_ptr().cast_mut().cast(),
+                    present.bytes.len(),
+                );
             }
         } else {
             // SAFETY: nobody else has seen this mapping. So that it is not looked at again:
@@ -286,7 +290,7 @@ fn build(view: View<'_>, input: Input<'_>) -> Result<&'static Plan, &'static str
 
 /// Where a place of the verifier's is in this executable.
 fn address(function: &str, occurrence: u32, offset: u32) -> Option<usize> {
-    let name = image::hash(function.as_bytes(), occurrence);
+    let name = hash(function.as_bytes(), occurrence);
     let functions = image::functions();
     let found = functions.binary_search_by_key(&name, |function| function.name);
     let function = functions[found.ok()?];
@@ -345,7 +349,14 @@ fn map() -> Option<Mapped> {
         let known = sys::fstat(file, &raw mut status) == 0 && status.size > 0;
         let size = status.size as usize;
         let start = match known {
-            true => sys::mmap(core::ptr::null_mut(), size, READ, PRIVATE_POPULATED, file, 0),
+            true => sys::mmap(
+                core::ptr::null_mut(),
+                size,
+                READ,
+                PRIVATE_POPULATED,
+                file,
+                0,
+            ),
             false => core::ptr::without_provenance_mut(usize::MAX),
         };
         sys::close(file);

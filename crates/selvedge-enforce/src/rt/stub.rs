@@ -6,7 +6,8 @@ macro_rules! stubs {
     ($($($name:literal)+ => $function:path),* $(,)?) => {
         $(
             core::arch::global_asm!(
-                concat!(".globl ", $($name),+),
+                // Weak, because a program may define a function of this name itself.
+                concat!(".weak ", $($name),+),
                 concat!(".hidden ", $($name),+),
                 concat!(".type ", $($name,)+ ", @function"),
                 ".p2align 4",

@@ -52,8 +52,6 @@ redirected! {
     "__real_sem_clockwait" fn sem_clockwait(semaphore: usize, clock: c_int, deadline: usize) -> c_int;
     "__real_sem_post" fn sem_post(semaphore: usize) -> c_int;
     "__real_sem_getvalue" fn sem_getvalue(semaphore: usize, value: *mut c_int) -> c_int;
-    "__real_memmove" fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
-    "__real_memset" fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
     "__real_sched_yield" fn sched_yield() -> c_int;
     "__real_nanosleep" fn nanosleep(duration: usize, remaining: usize) -> c_int;
     "__real_clock_nanosleep" fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, remaining: usize) -> c_int;
@@ -77,6 +75,8 @@ unsafe extern "C" {
     ) -> *mut c_void;
     pub(crate) fn munmap(address: *mut c_void, size: usize) -> c_int;
     pub(crate) fn syscall(number: c_long, ...) -> c_long;
+    pub(crate) fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
+    pub(crate) fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
     pub(crate) fn malloc(size: usize) -> *mut c_void;
     pub(crate) fn free(memory: *mut c_void);
     pub(crate) fn abort() -> !;

@@ -49,8 +49,15 @@ global_asm!(
     "cmp byte ptr fs:[selvedge_thread@tpoff + 2], 0",
     "jne {settle}",
     "ret",
+    // What the calls at places that nobody knows are directed to.
+    ".globl selvedge_check_access, selvedge_check_operation",
+    ".hidden selvedge_check_access, selvedge_check_operation",
+    "selvedge_check_access: jmp {unreached}",
+    "selvedge_check_operation: jmp {operation}",
     announced = sym event::announced,
     settle = sym settle,
+    unreached = sym event::unreached,
+    operation = sym event::unreached_operation,
 );
 
 /// Defines callbacks for one width: name, what it does, and how it is told.

@@ -1,0 +1,162 @@
+//! `selvedge irs build`: from source files to an executable that keeps to a prefix.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::{File, Object as _, ObjectSymbol as _};
+use selvedge_irs_format::View;
+
+use super::calls::Executable;
+use super::{patch, thunks};
+use crate::args::{IrsBuild, OnDivergence};
+use crate::compile::{self, Compiled, Program};
+use crate::problem::{Problem, Status};
+
+/// What functions of the library are called that stand in for others, and how the linker is told.
+const WRAPPER: &str = "__wrap_";
+const WRAP: &str = "-Wl,--wrap=";
+
+/// Functions that the verifier knows and the library does not.
+const UNSUPPORTED: [&str; 1] = ["syscall"];
+
+/// Builds what is asked for.
+pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
+    let program = Program {
+        directory: None,
+        files: request.files.clone(),
+        flags: request.flags.clone(),
+        compiler: request.cc.clone(),
+    };
+    let compiled = compile::compile(&program)?;
+    let prefix = match &request.prefix {
+        Some(path) => Some(read(path)?),
+        None => Some(beside(&request.output))
+            .filter(|path| path.exists())
+            .map(|path| read(&path))
+            .transpose()?,
+    };
+    let warn = request.on_divergence == OnDivergence::Warn;
+    executable(&compiled, prefix.as_deref(), warn, &request.output)?;
+    Ok(Status::Verified)
+}
+
+/// The prefix file that an executable looks for.
+pub(crate) fn beside(executable: &Path) -> PathBuf {
+    let mut name = executable.as_os_str().to_owned();
+    name.push(".irs");
+    name.into()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+    let problem = |why: &dyn std::fmt::Display| {
+        Problem::request(format!("{}: {why}", path.display()))
+            .help("write one: selvedge irs verify FILE… -o PROGRAM.irs")
+    };
+    let bytes = fs::read(path).map_err(|error| problem(&error))?;
+    View::new(&bytes).map_err(|damage| problem(&damage))?;
+    Ok(bytes)
+}
+
+/// Links what was compiled with the enforcement library, and takes out the callbacks that `prefix` has no use for.
+pub(crate) fn executable(
+    compiled: &Compiled,
+    prefix: Option<&[u8]>,
+    warn: bool,
+    to: &Path,
+) -> Result<(), Problem> {
+    let prefix = prefix.map(View::new).transpose();
+    let prefix = prefix.map_err(|damage| Problem::request(damage.to_string()))?;
+    let fingerprint = compiled.fingerprint()?;
+    if prefix.is_some_and(|view| view.fingerprint() != fingerprint) {
+        return Err(Problem::request("the prefix file is for another program")
+            .note("the files or the flags have changed since")
+            .help("write it anew: selvedge irs verify FILE… -o PROGRAM.irs"));
+    }
+    let scratch = compiled.scratch();
+    let written = |name: &str, bytes: &[u8]| {
+        let path = scratch.join(name);
+        fs::write(&path, bytes)
+            .map_err(|error| Problem::internal(format!("{}: {error}", path.display())))?;
+        Ok::<_, Problem>(path)
+    };
+    let uses = Uses::of(compiled)?;
+    if let Some(name) = UNSUPPORTED.iter().find(|name| uses.calls(name)) {
+        return Err(
+            Problem::request(format!("cannot enforce an order on {name}"))
+                .note("the enforcement library has no such function"),
+        );
+    }
+    let library = written("enforce.o", selvedge_enforce::OBJECT)?;
+    let notes = thunks::assembly(&uses.undefined, uses.room);
+    let notes = written("notes.s", notes.as_bytes())?;
+    let linked = scratch.join("program");
+    compiled.executable(&[notes, library], &wraps()?, &linked)?;
+    let failed =
+        |error: std::io::Error| Problem::internal(format!("{}: {error}", linked.display()));
+    let mut bytes = fs::read(&linked).map_err(failed)?;
+    let executable = Executable::read(&bytes, &uses.functions)
+        .ok_or_else(|| Problem::internal("the linker made an executable that cannot be read"))?;
+    patch::apply(&mut bytes, &executable, prefix, (fingerprint, warn))?;
+    fs::write(&linked, &bytes).map_err(failed)?;
+    // A copy has the right permissions; a running program keeps the file that it was started from.
+    let _ = fs::remove_file(to);
+    fs::copy(&linked, to)
+        .map_err(|error| Problem::request(format!("{}: {error}", to.display())))?;
+    Ok(())
+}
+
+/// What the user's objects define and need.
+struct Uses {
+    functions: Vec<String>,
+    undefined: Vec<String>,
+    /// The space that the notes may need.
+    room: usize,
+}
+
+impl Uses {
+    fn of(compiled: &Compiled) -> Result<Uses, Problem> {
+        let (mut functions, mut undefined) = (Vec::new(), Vec::new());
+        let (mut definitions, mut calls) = (0, 0);
+        for object in &compiled.objects {
+            let failed = || Problem::internal(format!("{}: not an object", object.path.display()));
+            let bytes = fs::read(&object.path).map_err(|_| failed())?;
+            let file = File::parse(&*bytes).map_err(|_| failed())?;
+            for symbol in file.symbols() {
+                let Ok(name) = symbol.name() else { continue };
+                if symbol.is_undefined() {
+                    undefined.push(name.to_owned());
+                } else if symbol.kind() == object::SymbolKind::Text {
+                    functions.push(name.to_owned());
+                    definitions += 1;
+                }
+            }
+            // A call takes five bytes at least.
+            calls += bytes.len() / 5;
+        }
+        for list in [&mut functions, &mut undefined] {
+            list.sort_unstable();
+            list.dedup();
+        }
+        let room = selvedge_enforce::Notes::room(definitions, calls);
+        Ok(Uses {
+            functions,
+            undefined,
+            room,
+        })
+    }
+
+    fn calls(&self, name: &str) -> bool {
+        self.undefined
+            .binary_search_by(|known| known.as_str().cmp(name))
+            .is_ok()
+    }
+}
+
+/// The linker's flags that redirect calls to the library.
+fn wraps() -> Result<Vec<String>, Problem> {
+    let failed = |_| Problem::internal("the enforcement library cannot be read");
+    let library = File::parse(selvedge_enforce::OBJECT).map_err(failed)?;
+    let names = library.symbols().filter(|symbol| symbol.is_definition());
+    let names = names.filter_map(|symbol| symbol.name().ok()?.strip_prefix(WRAPPER));
+    Ok(names.map(|name| format!("{WRAP}{name}")).collect())
+}

@@ -1,0 +1,16 @@
+//! `selvedge irs`: programs that keep to verified schedules.
+
+mod build;
+mod calls;
+mod patch;
+mod thunks;
+
+use crate::args::Irs;
+use crate::problem::{Problem, Status};
+
+/// Does what is asked for.
+pub(crate) fn run(irs: &Irs) -> Result<Status, Problem> {
+    match irs {
+        Irs::Build(request) => build::run(request),
+    }
+}

@@ -1,0 +1,128 @@
+//! Fits an executable to a prefix: takes out the callbacks that nobody needs, and has those checked that nobody expects.
+
+use std::collections::{HashMap, HashSet};
+
+use selvedge_enforce::{Notes, SYMBOL};
+use selvedge_irs_format::{Class, Flags, View};
+
+use super::calls::{Access, Call, Callee, Executable};
+use super::thunks;
+use crate::problem::Problem;
+
+/// An instruction that takes as much space as a call, and does nothing.
+const NOTHING: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
+
+/// What a call becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    Keep,
+    /// Nothing at all.
+    Remove,
+    /// A call of another function.
+    Redirect(String),
+}
+
+/// Changes the file, and writes the notes into it.
+pub(super) fn apply(
+    bytes: &mut [u8],
+    executable: &Executable,
+    prefix: Option<View<'_>>,
+    (fingerprint, warn): ([u8; 16], bool),
+) -> Result<(), Problem> {
+    let failed = || Problem::internal("the executable cannot be fitted to the prefix");
+    let mut removed = Vec::new();
+    for (call, action) in actions(executable, prefix) {
+        let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;
+        match action {
+            Action::Keep => continue,
+            Action::Remove => at.copy_from_slice(&NOTHING),
+            Action::Redirect(ref to) => {
+                let target = executable.symbol(to).ok_or_else(failed)?;
+                let distance = target.wrapping_sub(call.site.into()) as u32;
+                at[1..].copy_from_slice(&distance.to_le_bytes());
+            }
+        }
+        let uncounted = [FREE_READ, FREE_WRITE].map(|name| Action::Redirect(name.to_owned()));
+        if action == Action::Remove || uncounted.contains(&action) {
+            removed.push(call.site);
+        }
+    }
+    let notes = Notes {
+        warn,
+        fingerprint,
+        functions: executable.functions.clone(),
+        removed,
+    };
+    let notes = notes.to_bytes();
+    let start = executable
+        .symbol(SYMBOL)
+        .and_then(|address| executable.place(address));
+    let room = start.and_then(|start| bytes.get_mut(start..start + notes.len()));
+    room.ok_or_else(failed)?.copy_from_slice(&notes);
+    Ok(())
+}
+
+/// Functions of the library that keep the order of stores and later loads, and nothing else.
+const FREE_READ: &str = "selvedge_free_read";
+const FREE_WRITE: &str = "selvedge_free_write";
+
+fn actions<'a>(executable: &'a Executable, prefix: Option<View<'_>>) -> Vec<(&'a Call, Action)> {
+    let Some(prefix) = prefix else {
+        return Vec::new();
+    };
+    let mut classes = HashMap::new();
+    for site in prefix.sites() {
+        classes.insert((site.function, site.occurrence, site.offset), site.class);
+    }
+    let plain_events = prefix.flags().contains(Flags::PLAIN_EVENTS);
+    let class = |call: &Call| {
+        let function = &executable.functions[call.function];
+        let offset = call.site - function.start;
+        let key = (function.name.as_str(), function.occurrence, offset);
+        classes.get(&key).copied()
+    };
+    let mut actions: Vec<(&Call, Action)> = Vec::new();
+    let mut counting = HashSet::new();
+    for call in &executable.calls {
+        let class = class(call);
+        if class == Some(Class::Counted) {
+            counting.insert(call.function);
+        }
+        actions.push((call, action(call, class, plain_events)));
+    }
+    for (call, action) in &mut actions {
+        // Where nothing is counted, nothing is left to be told at the end.
+        if Callee::of(&call.callee) == Callee::Exit && !counting.contains(&call.function) {
+            *action = Action::Remove;
+        }
+    }
+    actions
+}
+
+fn action(call: &Call, class: Option<Class>, plain_events: bool) -> Action {
+    let detour = || Action::Redirect(thunks::name(&call.callee));
+    match (Callee::of(&call.callee), class) {
+        (Callee::Entry, _) => Action::Remove,
+        (Callee::Access(access), Some(Class::Free)) => uncounted(access, plain_events),
+        (Callee::Access(access), None) if access.volatile || plain_events => detour(),
+        // Without a data race, order comes from elsewhere, and what is not shared is not listed.
+        (Callee::Access(_), None) => Action::Remove,
+        (Callee::Operation, None) => detour(),
+        (Callee::Memory, Some(Class::Counted)) => {
+            Action::Redirect(format!("selvedge_{}", call.callee))
+        }
+        _ => Action::Keep,
+    }
+}
+
+/// An access that was reached, and that nobody waits for. If it may race, it still has to be sequentially consistent.
+fn uncounted(access: Access, plain_events: bool) -> Action {
+    match access {
+        Access {
+            volatile: false, ..
+        } if !plain_events => Action::Remove,
+        Access { compound: true, .. } => Action::Keep,
+        Access { writes: true, .. } => Action::Redirect(FREE_WRITE.to_owned()),
+        Access { writes: false, .. } => Action::Redirect(FREE_READ.to_owned()),
+    }
+}

@@ -1,0 +1,69 @@
+//! The assembly that every executable gets: space for notes, and detours for calls at places that were never reached.
+
+use std::fmt::Write as _;
+
+use selvedge_enforce::SYMBOL;
+
+use super::calls::Callee;
+
+/// What a detour is called.
+pub(super) fn name(callee: &str) -> String {
+    format!("selvedge_unreached_{callee}")
+}
+
+/// The functions of the library that detours go through first.
+const CHECK_ACCESS: &str = "selvedge_check_access";
+const CHECK_OPERATION: &str = "selvedge_check_operation";
+
+const ARGUMENTS: [&str; 6] = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
+
+/// The assembly for a program that calls the functions `used`, with `room` bytes for notes.
+pub(super) fn assembly(used: &[String], room: usize) -> String {
+    let mut text = format!(
+        "\t.section .selvedge.notes,\"a\",@progbits\n\t.p2align 4\n\
+         \t.globl {SYMBOL}\n\t.hidden {SYMBOL}\n\t.type {SYMBOL}, @object\n\
+         {SYMBOL}:\n\t.zero {room}\n\t.size {SYMBOL}, {room}\n\t.text\n"
+    );
+    for callee in used {
+        match Callee::of(callee) {
+            Callee::Access(access) => access_detour(&mut text, callee, access.how()),
+            Callee::Operation => operation_detour(&mut text, callee),
+            _ => {}
+        }
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    text
+}
+
+fn begin(text: &mut String, callee: &str) {
+    let name = name(callee);
+    let _ = write!(
+        text,
+        "\t.globl {name}\n\t.hidden {name}\n\t.type {name}, @function\n{name}:\n"
+    );
+}
+
+fn access_detour(text: &mut String, callee: &str, how: u32) {
+    begin(text, callee);
+    let _ = write!(
+        text,
+        "\tmovq (%rsp), %rsi\n\tmovl ${how}, %edx\n\tpushq %rdi\n\tcall {CHECK_ACCESS}\n\
+         \tpopq %rdi\n\tjmp {callee}\n"
+    );
+}
+
+fn operation_detour(text: &mut String, callee: &str) {
+    begin(text, callee);
+    for register in ARGUMENTS {
+        let _ = writeln!(text, "\tpushq %{register}");
+    }
+    let above = 8 * ARGUMENTS.len() + 8;
+    let _ = write!(
+        text,
+        "\tsubq $8, %rsp\n\tmovq {above}(%rsp), %rdi\n\tcall {CHECK_OPERATION}\n\taddq $8, %rsp\n"
+    );
+    for register in ARGUMENTS.iter().rev() {
+        let _ = writeln!(text, "\tpopq %{register}");
+    }
+    let _ = writeln!(text, "\tjmp {callee}");
+}
