@@ -11,6 +11,7 @@ pub mod fingerprint;
 pub mod graph;
 pub mod ids;
 pub mod interleave;
+pub mod irs;
 mod linear;
 pub mod ltl;
 pub mod machine;

@@ -115,6 +115,13 @@ pub trait Machine {
         false
     }
 
+    /// Whether an execution in which `thread` never gets to perform its pending operation is of no interest, as
+    /// if an assumption did not hold. Otherwise that is a deadlock.
+    fn pointless(&self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
     /// The run that begins next will repeat `failure`, for its report: the machine may look closer.
     fn watch(&mut self, failure: &Failure) {
         let _ = failure;

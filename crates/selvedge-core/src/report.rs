@@ -234,6 +234,7 @@ pub(crate) fn classify_by<M: Machine>(
                 waiting.push(wait(machine, thread, None, None));
             }
             Pending::Op(op) => {
+                blocked |= machine.pointless(thread);
                 let obstacle = waits(thread, op);
                 blocked |= obstacle.stale;
                 let on = match op {

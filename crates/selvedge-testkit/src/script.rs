@@ -185,6 +185,14 @@ impl ScriptMachine {
         machine
     }
 
+    /// The same, but threads that only wait go on waiting, for whoever looks at states.
+    pub fn without_parking(program: Program) -> ScriptMachine {
+        let mut machine = ScriptMachine::new(program);
+        machine.parks = false;
+        machine.reset();
+        machine
+    }
+
     /// The registers of a thread.
     pub fn registers(&self, thread: ThreadId) -> [Value; REGISTERS] {
         self.threads[thread.index()].registers

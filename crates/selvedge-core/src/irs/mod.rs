@@ -1,0 +1,298 @@
+//! Which schedules of a program are safe, as a set of waits that a run time can enforce: the verifier of
+//! iteratively relaxed scheduling (Metzler, Saissi, Bokor and Suri, "Safe Execution of Concurrent Programs by
+//! Enforcement of Scheduling Constraints").
+//!
+//! [`verify`] finds one execution that ends well, demands what it takes to have no other, and then takes demands back
+//! one at a time, each after everything that it kept away is proven (`relax.rs`). At any moment what is demanded
+//! is proven to suffice. For a program without bugs nothing is demanded in the end. For a program with bugs
+//! what is left keeps them away, and for each demand that stays it is known which bug that is.
+//!
+//! Deviations from the document:
+//! * What is enforced is a set of waits, not a prefix of a trace; the waits that the document's prefixes stand for
+//!   are among the sets that this verifier passes through. So there is no need for events that are not in the prefix to wait for it
+//!   (the proof of Theorem 1 needs that; Definition 3 does not ask for it).
+//! * Safety and progress are explored, not argued: the program with its waits is checked as a program of its own, and an execution in which
+//!   the waits make threads wait for ever counts as a failure.
+//! * The initial trace is checked like everything else.
+
+mod constrained;
+mod demands;
+mod initial;
+mod relax;
+mod reversal;
+mod strip;
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashSet;
+
+pub use constrained::{Place, SiteUse};
+pub use demands::{Demand, Demands};
+pub use relax::{Kept, Reason, Relaxed, Watcher};
+
+use crate::ids::{Site, ThreadId};
+use crate::machine::Machine;
+use crate::report::{Bug, Ending};
+use relax::{Context, Step};
+
+/// What is proven.
+#[derive(Clone, Debug, Default)]
+pub struct Verified {
+    /// For each input what is demanded.
+    pub inputs: Vec<Relaxed>,
+    /// The sites whose events are counted.
+    pub counted: FxHashSet<Site>,
+    /// The bugs that demands keep away.
+    pub bugs: Vec<Bug>,
+    /// How many demands there were at first.
+    pub initial: usize,
+}
+
+/// Why there is nothing to enforce.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Impossible {
+    /// The program does something that is not modelled.
+    Refused(String),
+    /// No execution was found that ends well, for an input.
+    NoTrace(Vec<u32>),
+    /// There are more inputs than can be dealt with.
+    TooManyInputs(u64),
+    /// The search of the initial traces ended like this.
+    Ended(Ending),
+}
+
+/// How the verification came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left to be proven: what is demanded now has to stay.
+    Done,
+    /// It was stopped, or could not go on.
+    Ended(Ending),
+}
+
+/// The most inputs there may be.
+pub const MAX_INPUTS: u64 = 4096;
+
+impl Verified {
+    /// How many waits there are.
+    pub fn demands(&self) -> usize {
+        self.inputs.iter().map(|input| input.demands.len()).sum()
+    }
+
+    /// How many traces are proven.
+    pub fn traces(&self) -> u64 {
+        self.inputs.iter().map(|input| input.traces).sum()
+    }
+
+    /// Whether every schedule is proven.
+    pub fn complete(&self) -> bool {
+        self.demands() == 0
+    }
+}
+
+impl Relaxed {
+    /// The places of the threads that were met, by number; main has none.
+    pub fn places(&self) -> Vec<Option<Place>> {
+        let (known, met) = (&self.trace.places, &self.log.places);
+        let place = |thread: usize| {
+            let of = |places: &[Option<Place>]| places.get(thread).copied().flatten();
+            of(known).or_else(|| of(met))
+        };
+        (0..known.len().max(met.len()).max(1)).map(place).collect()
+    }
+
+    /// The site of each counted event of `thread`, `None` where it varies.
+    pub fn events(&self, thread: ThreadId) -> &[Option<Site>] {
+        self.log
+            .events
+            .get(thread.index())
+            .map_or(&[], Vec::as_slice)
+    }
+
+    /// What was done at each site.
+    pub fn sites(&self) -> impl Iterator<Item = (Site, SiteUse)> + '_ {
+        self.log.sites.iter().map(|(&site, &used)| (site, used))
+    }
+
+    /// The schedule of the initial trace.
+    pub fn schedule(&self) -> &[(ThreadId, u32)] {
+        &self.trace.schedule
+    }
+
+    /// The site of the event that waits and that of the event it waits for, in the initial trace.
+    pub fn ends(&self, demand: &Demand) -> (Site, Site) {
+        let (later, earlier) = self.trace.ends(demand);
+        (self.trace.steps[later].site, self.trace.steps[earlier].site)
+    }
+}
+
+/// Proves as much as `watcher` allows for.
+pub fn verify<M: Machine, W: Watcher<M>>(
+    machine: &mut M,
+    watcher: &mut W,
+) -> Result<(Verified, Outcome), Impossible> {
+    let mut verified = begin(machine, watcher)?;
+    let outcome = relax(machine, &mut verified, watcher);
+    Ok((verified, outcome))
+}
+
+/// Every combination of the choices that main makes before it creates a thread.
+fn all_inputs<M: Machine>(machine: &mut M) -> Result<Vec<Vec<u32>>, Impossible> {
+    let mut all = Vec::new();
+    let mut inputs: Vec<u32> = Vec::new();
+    loop {
+        let alternatives = initial::choices(machine, &inputs).map_err(Impossible::Refused)?;
+        inputs.resize(alternatives.len(), 0);
+        all.push(inputs.clone());
+        if all.len() as u64 > MAX_INPUTS {
+            return Err(Impossible::TooManyInputs(MAX_INPUTS));
+        }
+        // The next one, last choice first; how many choices follow may depend on it.
+        let more = |&at: &usize| inputs[at] + 1 < alternatives[at];
+        let Some(last) = (0..inputs.len()).rev().find(more) else {
+            return Ok(all);
+        };
+        inputs.truncate(last + 1);
+        inputs[last] += 1;
+    }
+}
+
+/// Finds and proves an initial trace for each input.
+fn begin<M: Machine, W: Watcher<M>>(
+    machine: &mut M,
+    watcher: &mut W,
+) -> Result<Verified, Impossible> {
+    let mut candidates = Vec::new();
+    for inputs in all_inputs(machine)? {
+        let mut found = initial::candidates(machine, &inputs).map_err(Impossible::Refused)?;
+        // Under the best of them the fewest threads wait, and seldom. It comes last.
+        found.sort_by_cached_key(|trace| {
+            let mut trace = trace.clone();
+            trace.number_dependent();
+            let demands = trace.demands();
+            std::cmp::Reverse((demands.waiting_threads(), demands.len()))
+        });
+        candidates.push((inputs, found));
+    }
+    let mut bugs = Vec::new();
+    'again: loop {
+        let mut chosen = Vec::new();
+        for (inputs, found) in &candidates {
+            let Some(trace) = found.last() else {
+                return Err(Impossible::NoTrace(inputs.clone()));
+            };
+            chosen.push(Relaxed::new(inputs.clone(), trace.clone()));
+        }
+        let mut verified = Verified::of(chosen);
+        verified.bugs = std::mem::take(&mut bugs);
+        for (index, (_, found)) in candidates.iter_mut().enumerate() {
+            match prove(machine, &mut verified, index, watcher) {
+                ControlFlow::Continue(true) => {}
+                ControlFlow::Continue(false) => {
+                    bugs = verified.bugs;
+                    found.pop();
+                    continue 'again;
+                }
+                ControlFlow::Break(ending) => return Err(Impossible::Ended(ending)),
+            }
+        }
+        return Ok(verified);
+    }
+}
+
+/// Explores what keeps to the initial demands of an input. False if that is not safe.
+fn prove<M: Machine, W: Watcher<M>>(
+    machine: &mut M,
+    verified: &mut Verified,
+    index: usize,
+    watcher: &mut W,
+) -> ControlFlow<Ending, bool> {
+    let explored = verified.traces();
+    let mut context = Context {
+        machine,
+        watcher,
+        counted: &verified.counted,
+        bugs: &mut verified.bugs,
+        explored,
+    };
+    let input = &mut verified.inputs[index];
+    match context.explore(input, &input.demands, None) {
+        Step::Safe { traces, log } => {
+            input.traces = traces;
+            input.log = log;
+            ControlFlow::Continue(true)
+        }
+        Step::Unsafe(_) => ControlFlow::Continue(false),
+        Step::Ended(ending) => ControlFlow::Break(ending),
+    }
+}
+
+/// Weakens what is demanded as far as possible.
+fn relax<M: Machine, W: Watcher<M>>(
+    machine: &mut M,
+    verified: &mut Verified,
+    watcher: &mut W,
+) -> Outcome {
+    match try_relax(machine, verified, watcher) {
+        ControlFlow::Continue(()) => Outcome::Done,
+        ControlFlow::Break(ending) => Outcome::Ended(ending),
+    }
+}
+
+fn try_relax<M: Machine, W: Watcher<M>>(
+    machine: &mut M,
+    verified: &mut Verified,
+    watcher: &mut W,
+) -> ControlFlow<Ending> {
+    let told = |verified: &Verified, watcher: &mut W| match watcher.proven(verified) {
+        ControlFlow::Continue(()) => ControlFlow::Continue(()),
+        ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
+    };
+    told(verified, watcher)?;
+    for index in 0..verified.inputs.len() {
+        loop {
+            let explored = verified.traces();
+            let mut context = Context {
+                machine: &mut *machine,
+                watcher: &mut *watcher,
+                counted: &verified.counted,
+                bugs: &mut verified.bugs,
+                explored,
+            };
+            let input = &mut verified.inputs[index];
+            let before = input.demands.clone();
+            match input.next() {
+                Some(demand) => input.weaken(demand, &mut context)?,
+                None => {
+                    input.leave_out_the_rest(&mut context)?;
+                    if input.demands == before {
+                        break;
+                    }
+                }
+            }
+            told(verified, watcher)?;
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+impl Verified {
+    /// What is demanded at first.
+    fn of(mut inputs: Vec<Relaxed>) -> Verified {
+        let mut counted = FxHashSet::default();
+        for input in &inputs {
+            input.trace.dependent_sites(&mut counted);
+        }
+        for input in &mut inputs {
+            input.trace.number(&counted);
+            input.demands = input.trace.demands();
+        }
+        let initial = inputs.iter().map(|input| input.demands.len()).sum();
+        Verified {
+            inputs,
+            counted,
+            bugs: Vec::new(),
+            initial,
+        }
+    }
+}

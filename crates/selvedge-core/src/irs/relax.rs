@@ -1,0 +1,338 @@
+//! Taking demands back, one at a time, each only after everything that it kept away is proven.
+//!
+//! The document's verifier (Algorithm 1) explores depth-first and shortens the prefix whenever all that follows it is
+//! explored. Here the same is done without a search of its own. Let `C` be proven: every execution that keeps to it ends well. Take a demand
+//! *e before c* that is to become a weaker one, and let `C'` be the demands afterwards. What `C'` admits and `C` does not are the executions
+//! that keep to `C'` and in which *c comes before e*. That is a constrained program like any other ([`Constrained`]), so any explorer can check
+//! it; if nothing fails and nothing gets stuck, `C'` is proven. Each trace belongs to one such step, so nothing is
+//! explored twice, and safety (Theorem 1) and progress (Theorem 2) are what the explorer checks, not what an argument
+//! about prefixes promises.
+
+use std::ops::ControlFlow;
+
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+
+use super::Verified;
+use super::constrained::{Constrained, Log, Place, Plan, Reversed};
+use super::demands::{Demand, Demands};
+use super::initial::Trace;
+use super::reversal::Pair;
+use super::strip::{strip, waits_for_flag};
+use crate::graph::Graph;
+use crate::ids::{Site, ThreadId};
+use crate::machine::Machine;
+use crate::model::SequentialConsistency;
+use crate::report::{Bug, Counts, Ending, Observer};
+use crate::trust;
+
+/// Why a demand stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    /// Without it, this bug can happen (an index into the bugs found).
+    Bug(usize),
+    /// Without it, other demands would make the program wait for ever.
+    Stuck,
+    /// Without it, a thread could spin, and the events after that would be numbered differently.
+    Spins,
+}
+
+/// A demand that could not be taken back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// The demand.
+    pub demand: Demand,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What is known for one input.
+#[derive(Clone, Debug)]
+pub struct Relaxed {
+    /// The values of the choices that main makes before it creates a thread.
+    pub inputs: Vec<u32>,
+    pub(super) trace: Trace,
+    /// What is proven to suffice.
+    pub demands: Demands,
+    /// Demands that stay.
+    pub kept: Vec<Kept>,
+    /// How many traces are proven.
+    pub traces: u64,
+    pub(super) log: Log,
+}
+
+/// What became of one step.
+pub(super) enum Step {
+    /// Everything that it adds is safe.
+    Safe { traces: u64, log: Log },
+    /// Not so.
+    Unsafe(Reason),
+    /// The search did not come to an end.
+    Ended(Ending),
+}
+
+/// Who wants to know.
+pub trait Watcher<M> {
+    /// A bug was found; the machine stands where it happens, and `bug` leads there without enforcement too.
+    fn bug(&mut self, bug: &Bug, machine: &M) {
+        let _ = (bug, machine);
+    }
+
+    /// An execution ended; so many traces are proven or about to be. Breaking ends the verification.
+    fn progress(&mut self, explored: u64) -> ControlFlow<()> {
+        let _ = explored;
+        ControlFlow::Continue(())
+    }
+
+    /// Less is demanded than before, or more is known.
+    fn proven(&mut self, verified: &Verified) -> ControlFlow<()> {
+        let _ = verified;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Passes on what a search tells.
+struct Listener<'a, W> {
+    watcher: &'a mut W,
+    /// What was explored before.
+    before: u64,
+    /// What has to come in another order for an execution to be new.
+    reversed: Option<Reversed>,
+    pair: &'a Pair,
+    places: &'a [Option<Place>],
+    traces: u64,
+    bugs: &'a mut Vec<Bug>,
+    found: Option<Reason>,
+}
+
+impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W> {
+    fn complete(&mut self, graph: &Graph) {
+        let new = self.reversed.is_none_or(|Reversed { first, later }| {
+            self.pair.is_new(graph, (first.0, later.0), self.places)
+        });
+        self.traces += u64::from(new);
+    }
+
+    fn restart(&mut self) {
+        self.traces = 0;
+    }
+
+    fn bug(&mut self, bug: &Bug, machine: &Constrained<'_, M>) {
+        let flags = machine.flags();
+        if waits_for_flag(bug, flags) {
+            self.found = Some(Reason::Stuck);
+            return;
+        }
+        let bug = strip(bug, flags);
+        let known = |other: &Bug| crate::report::same_bug(&other.failure, &bug.failure);
+        let index = match self.bugs.iter().position(known) {
+            Some(index) => index,
+            None => {
+                self.watcher.bug(&bug, machine.inner());
+                self.bugs.push(bug);
+                self.bugs.len() - 1
+            }
+        };
+        self.found = Some(Reason::Bug(index));
+    }
+
+    fn progress(&mut self, _: &Counts) -> ControlFlow<()> {
+        self.watcher.progress(self.before + self.traces)
+    }
+}
+
+/// What all steps share.
+pub(super) struct Context<'a, M, W> {
+    pub(super) machine: &'a mut M,
+    pub(super) watcher: &'a mut W,
+    pub(super) counted: &'a FxHashSet<Site>,
+    pub(super) bugs: &'a mut Vec<Bug>,
+    /// Traces explored so far, for all inputs.
+    pub(super) explored: u64,
+}
+
+impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
+    /// Explores what keeps to `demands`, all of it or only what is contrary to a demand.
+    pub(super) fn explore(
+        &mut self,
+        of: &Relaxed,
+        demands: &Demands,
+        reversed: Option<Reversed>,
+    ) -> Step {
+        let plan = Plan {
+            inputs: &of.inputs,
+            counted: self.counted,
+            places: &of.trace.places,
+            demands,
+            reversed,
+        };
+        let pair = Pair::default();
+        let mut machine = Constrained::new(self.machine, plan, &pair);
+        let mut listener = Listener {
+            watcher: self.watcher,
+            before: self.explored,
+            reversed,
+            pair: &pair,
+            places: &of.trace.places,
+            traces: 0,
+            bugs: self.bugs,
+            found: None,
+        };
+        let settings = trust::Settings::default();
+        let report =
+            trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut listener);
+        let (traces, found) = (listener.traces, listener.found);
+        let log = std::mem::take(&mut machine.log);
+        match (report.ending, found) {
+            (Ending::FirstBug, Some(reason)) => Step::Unsafe(reason),
+            (Ending::Complete, None) if report.unrolled => {
+                Step::Ended(Ending::Refused("a loop was cut off by --unroll".to_owned()))
+            }
+            (Ending::Complete, None) if miscounts(demands, &of.log, &log) => {
+                Step::Unsafe(Reason::Spins)
+            }
+            (Ending::Complete, None) => Step::Safe { traces, log },
+            (ending, _) => Step::Ended(ending),
+        }
+    }
+}
+
+/// Whether some demand mentions an event that comes after an iteration that only waits, or is in one: at run time there
+/// may be many such iterations.
+fn miscounts(demands: &Demands, old: &Log, new: &Log) -> bool {
+    let spin = |thread: ThreadId| {
+        let of = |log: &Log| log.spins.get(thread.index()).copied().flatten();
+        of(old).into_iter().chain(of(new)).min()
+    };
+    demands.iter().any(|demand| {
+        spin(demand.thread).is_some_and(|first| demand.event > first)
+            || spin(demand.source).is_some_and(|first| demand.count > first)
+    })
+}
+
+impl Relaxed {
+    /// Nothing is proven yet.
+    pub(super) fn new(inputs: Vec<u32>, trace: Trace) -> Relaxed {
+        Relaxed {
+            inputs,
+            trace,
+            demands: Demands::default(),
+            kept: Vec::new(),
+            traces: 0,
+            log: Log::default(),
+        }
+    }
+
+    /// The demand to weaken next: the one whose event comes last in the trace, so that nothing that comes after
+    /// it is demanded any more; among its demands the one for the latest event.
+    pub(super) fn next(&self) -> Option<Demand> {
+        let stays = |demand: &Demand| self.kept.iter().any(|kept| kept.demand == *demand);
+        let open = self.demands.iter().filter(|demand| !stays(demand));
+        open.max_by_key(|demand| self.trace.ends(demand)).copied()
+    }
+
+    /// Tries to weaken `demand`. `Break` if the search did not come to an end.
+    pub(super) fn weaken<M: Machine, W: Watcher<M>>(
+        &mut self,
+        demand: Demand,
+        context: &mut Context<'_, M, W>,
+    ) -> ControlFlow<Ending> {
+        let lowered = self.trace.lowered(&demand);
+        let without = self.demands.replaced(&demand, lowered);
+        let reversed = Reversed::of(&demand);
+        let reason = match context.explore(self, &without, Some(reversed)) {
+            Step::Safe { traces, log } => {
+                self.accept(without, traces, log);
+                return ControlFlow::Continue(());
+            }
+            Step::Unsafe(reason) => reason,
+            Step::Ended(ending) => return ControlFlow::Break(ending),
+        };
+        if let Some(later) = self.trace.postponed(&demand)
+            && matches!(reason, Reason::Bug(_))
+        {
+            let postponed = self
+                .demands
+                .replaced(&demand, lowered.into_iter().chain([later]));
+            match context.explore(self, &postponed, Some(reversed)) {
+                Step::Safe { traces, log } => {
+                    self.accept(postponed, traces, log);
+                    return ControlFlow::Continue(());
+                }
+                Step::Unsafe(_) => {}
+                Step::Ended(ending) => return ControlFlow::Break(ending),
+            }
+        }
+        self.kept.push(Kept { demand, reason });
+        ControlFlow::Continue(())
+    }
+
+    fn accept(&mut self, demands: Demands, traces: u64, log: Log) {
+        self.demands = demands;
+        self.traces += traces;
+        self.log.merge(log);
+        // What stayed for the sake of others may go now.
+        self.kept
+            .retain(|kept| matches!(kept.reason, Reason::Bug(_)));
+    }
+
+    /// No demand can be weakened alone, but not because of a bug: tries to do without all of those.
+    pub(super) fn leave_out_the_rest<M: Machine, W: Watcher<M>>(
+        &mut self,
+        context: &mut Context<'_, M, W>,
+    ) -> ControlFlow<Ending> {
+        let stays = |demand: &Demand| {
+            let mut kept = self.kept.iter();
+            kept.any(|kept| kept.demand == *demand && matches!(kept.reason, Reason::Bug(_)))
+        };
+        let rest = Demands::new(self.demands.iter().copied().filter(stays));
+        if rest == self.demands {
+            return ControlFlow::Continue(());
+        }
+        match context.explore(self, &rest, None) {
+            Step::Safe { traces, log } => {
+                self.traces = 0;
+                self.accept(rest, traces, log);
+                ControlFlow::Continue(())
+            }
+            Step::Unsafe(_) => ControlFlow::Continue(()),
+            Step::Ended(ending) => ControlFlow::Break(ending),
+        }
+    }
+}
+
+impl Log {
+    pub(super) fn merge(&mut self, other: Log) {
+        for (site, used) in other.sites {
+            let known = self.sites.entry(site).or_insert(used);
+            known.mixed |=
+                used.mixed || std::mem::discriminant(&known.op) != std::mem::discriminant(&used.op);
+        }
+        for (thread, events) in other.events.into_iter().enumerate() {
+            if self.events.len() <= thread {
+                self.events.resize(thread + 1, Vec::new());
+            }
+            let known = &mut self.events[thread];
+            for (number, site) in events.into_iter().enumerate() {
+                match known.get_mut(number) {
+                    None => known.push(site),
+                    Some(known) if *known != site => *known = None,
+                    Some(_) => {}
+                }
+            }
+        }
+        for (thread, place) in other.places.into_iter().enumerate() {
+            if self.places.len() <= thread {
+                self.places.resize(thread + 1, None);
+            }
+            self.places[thread] = self.places[thread].or(place);
+        }
+        for (thread, spin) in other.spins.into_iter().enumerate() {
+            if self.spins.len() <= thread {
+                self.spins.resize(thread + 1, None);
+            }
+            let known = &mut self.spins[thread];
+            *known = known.iter().copied().chain(spin).min();
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Proven waits against a simulation of their enforcement that looks at every state.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+
+use selvedge_core::irs::{
+    self, Demand, Demands, Impossible, Outcome, Place, Reason, Verified, Watcher,
+};
+use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
+use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
+
+const PROGRAMS: u64 = 150;
+const LIMIT: usize = 1_500;
+
+/// Keeps everything that is published.
+#[derive(Default)]
+struct Published(Vec<Verified>);
+
+impl Watcher<ScriptMachine> for Published {
+    fn proven(&mut self, verified: &Verified) -> ControlFlow<()> {
+        self.0.push(verified.clone());
+        ControlFlow::Continue(())
+    }
+}
+
+/// What enforcement knows.
+struct Enforced<'a> {
+    demands: &'a Demands,
+    counted: &'a dyn Fn(Site) -> bool,
+    places: Vec<Option<Place>>,
+}
+
+#[derive(Clone)]
+struct State {
+    machine: ScriptMachine,
+    memory: HashMap<Location, Value>,
+    counters: Vec<u32>,
+    children: Vec<u32>,
+}
+
+/// What tells states apart.
+#[derive(PartialEq, Eq, Hash, Clone)]
+struct Key {
+    threads: Vec<(u64, [Value; 4], String)>,
+    memory: Vec<(u32, Value)>,
+    counters: Vec<u32>,
+    children: Vec<u32>,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    /// Some thread can fail.
+    fails: bool,
+    /// A state can be reached from which there is no end.
+    stuck: bool,
+    /// All threads can come to their end.
+    ends: bool,
+}
+
+impl Enforced<'_> {
+    /// Whether `thread` will perform nothing any more.
+    fn over(&self, state: &State, thread: ThreadId) -> bool {
+        match state.machine.pending(thread) {
+            Pending::Stopped(stop) => stop == Stop::Finished,
+            Pending::Op(_) => false,
+            Pending::Absent => match self.places.get(thread.index()).copied().flatten() {
+                Some((parent, _)) => self.over(state, parent),
+                None => true,
+            },
+        }
+    }
+
+    fn allows(&self, state: &State, thread: ThreadId) -> bool {
+        if !(self.counted)(state.machine.site(thread)) {
+            return true;
+        }
+        let number = state.counters[thread.index()];
+        let mut waits = self.demands.iter();
+        waits.all(|wait| {
+            let here = wait.thread == thread && wait.event == number;
+            let source = wait.source;
+            !here || state.counters[source.index()] >= wait.count || self.over(state, source)
+        })
+    }
+
+    /// The steps that can be taken, each with its alternatives.
+    fn steps(&self, state: &State) -> Vec<(ThreadId, u32)> {
+        let machine = &state.machine;
+        let all = (0..machine.threads() as u32).map(ThreadId);
+        let ended = |thread: ThreadId| {
+            matches!(
+                machine.pending(thread),
+                Pending::Absent | Pending::Stopped(Stop::Finished | Stop::Failed)
+            )
+        };
+        let alternatives = |thread: ThreadId| match machine.pending(thread) {
+            Pending::Op(op) => match op {
+                Op::Join { child } => u32::from(ended(child)),
+                Op::Choose { alternatives } => alternatives,
+                Op::Update { at, function, .. } => match function.apply(state.value(at)) {
+                    Effect::Block => 0,
+                    Effect::Choose(n) => n,
+                    _ => 1,
+                },
+                _ => 1,
+            },
+            _ => 0,
+        };
+        all.flat_map(|thread| (0..alternatives(thread)).map(move |choice| (thread, choice)))
+            .filter(|&(thread, _)| self.allows(state, thread))
+            .collect()
+    }
+
+    /// Visits every state.
+    fn explore(&self, program: &Program) -> Seen {
+        let machine = ScriptMachine::without_parking(program.clone());
+        let threads = machine.threads();
+        let first = State {
+            machine,
+            memory: HashMap::new(),
+            counters: vec![0; threads],
+            children: vec![0; threads],
+        };
+        let mut seen = Seen::default();
+        let mut numbers: HashMap<Key, usize> = HashMap::new();
+        let mut before: Vec<Vec<usize>> = Vec::new();
+        let mut good: Vec<usize> = Vec::new();
+        let mut open = vec![(first.key(self.demands), first, None)];
+        while let Some((key, state, from)) = open.pop() {
+            if let Some(&known) = numbers.get(&key) {
+                before[known].extend(from);
+                continue;
+            }
+            let number = before.len();
+            numbers.insert(key, number);
+            before.push(from.into_iter().collect());
+            let stopped = |stop| {
+                let mut all = (0..threads as u32).map(ThreadId);
+                all.any(|thread| state.machine.pending(thread) == Pending::Stopped(stop))
+            };
+            if stopped(Stop::Failed) || stopped(Stop::Assumed) {
+                seen.fails |= stopped(Stop::Failed);
+                good.push(number);
+                continue;
+            }
+            let steps = self.steps(&state);
+            if steps.is_empty() {
+                let mut all = (0..threads as u32).map(ThreadId);
+                let waits = all.any(|t| matches!(state.machine.pending(t), Pending::Op(_)));
+                seen.ends |= !waits;
+                if !waits {
+                    good.push(number);
+                }
+            }
+            for (thread, choice) in steps {
+                let mut next = state.clone();
+                next.step(thread, choice, self.counted);
+                open.push((next.key(self.demands), next, Some(number)));
+            }
+        }
+        // Every state must lead to an end.
+        let mut ends = vec![false; before.len()];
+        while let Some(number) = good.pop() {
+            if !std::mem::replace(&mut ends[number], true) {
+                good.extend(&before[number]);
+            }
+        }
+        seen.stuck = !ends.iter().all(|&ends| ends);
+        seen
+    }
+}
+
+impl State {
+    fn value(&self, at: Location) -> Value {
+        let held = self.memory.get(&at).copied();
+        held.unwrap_or_else(|| self.machine.initial(at))
+    }
+
+    fn step(&mut self, thread: ThreadId, choice: u32, counted: &dyn Fn(Site) -> bool) {
+        let Pending::Op(op) = self.machine.pending(thread) else {
+            panic!("no step to take");
+        };
+        let site = self.machine.site(thread);
+        let mut outcome = selvedge_core::Outcome::default();
+        match op {
+            Op::Load { at, .. } => outcome.read = self.value(at),
+            Op::Store { at, value, .. } => drop(self.memory.insert(at, value)),
+            Op::Update { at, function, .. } => {
+                outcome.read = self.value(at);
+                outcome.wrote = match function.apply(outcome.read) {
+                    Effect::Write(value) => Some(value),
+                    Effect::Choose(_) => Some(function.choose(outcome.read, choice)),
+                    _ => None,
+                };
+                if let Some(value) = outcome.wrote {
+                    self.memory.insert(at, value);
+                }
+            }
+            Op::Choose { .. } => outcome.read = choice.into(),
+            Op::Create { .. } => self.children[thread.index()] += 1,
+            _ => {}
+        }
+        self.machine.resume(thread, outcome, &[]);
+        self.counters[thread.index()] += u32::from(counted(site));
+    }
+
+    fn key(&self, demands: &Demands) -> Key {
+        let all = (0..self.machine.threads() as u32).map(ThreadId);
+        let threads = all.clone().map(|thread| {
+            let pending = self.machine.pending(thread);
+            let site = self.machine.site(thread).0;
+            (site, self.machine.registers(thread), format!("{pending:?}"))
+        });
+        let mut memory: Vec<_> = self
+            .memory
+            .iter()
+            .map(|(at, &value)| (at.0, value))
+            .collect();
+        memory.sort_unstable();
+        // Past what matters nobody counts.
+        let counters = all.map(|thread| self.counters[thread.index()].min(demands.limit(thread)));
+        Key {
+            threads: threads.collect(),
+            memory,
+            counters: counters.collect(),
+            children: self.children.clone(),
+        }
+    }
+}
+
+fn simulate(program: &Program, verified: &Verified, demands: &Demands) -> Seen {
+    let counted = |site: Site| verified.counted.contains(&site);
+    let enforced = Enforced {
+        demands,
+        counted: &counted,
+        places: verified.inputs[0].places(),
+    };
+    enforced.explore(program)
+}
+
+fn check(program: &Program) -> Option<usize> {
+    let mut machine = ScriptMachine::new(program.clone());
+    let all = brute_force(&mut machine, LIMIT)?;
+    let correct = !all.fails && all.stuck.is_empty();
+    let mut published = Published::default();
+    let result = irs::verify(&mut machine, &mut published);
+    let (verified, outcome) = match result {
+        Ok(result) => result,
+        Err(Impossible::NoTrace(_)) => {
+            assert!(!correct || all.complete.is_empty(), "{program:?}");
+            return None;
+        }
+        Err(other) => panic!("{other:?}\n{program:?}"),
+    };
+    assert_eq!(outcome, Outcome::Done, "{program:?}");
+    let mut earlier: Option<&Verified> = None;
+    let mut looked_at = HashSet::new();
+    for verified in &published.0 {
+        let demands = &verified.inputs[0].demands;
+        let what = || format!("{demands:?}\n{program:?}");
+        if let Some(earlier) = earlier {
+            let before = &earlier.inputs[0].demands;
+            assert!(
+                demands.iter().all(|d| before.implies(d)),
+                "{before:?} {}",
+                what()
+            );
+            assert_eq!(earlier.counted, verified.counted);
+        }
+        earlier = Some(verified);
+        if looked_at.insert(format!("{demands:?}")) {
+            let seen = simulate(program, verified, demands);
+            let expected = Seen {
+                fails: false,
+                stuck: false,
+                ends: true,
+            };
+            assert_eq!(seen, expected, "{}", what());
+        }
+    }
+    let relaxed = &verified.inputs[0];
+    if correct {
+        assert!(
+            relaxed.demands.is_empty(),
+            "{:?}\n{program:?}",
+            relaxed.demands
+        );
+        assert_eq!(relaxed.traces, all.complete.len() as u64, "{program:?}");
+    } else {
+        assert!(!relaxed.demands.is_empty(), "{program:?}");
+        for kept in &relaxed.kept {
+            if let Reason::Bug(_) = kept.reason
+                && relaxed.demands.implies(&kept.demand)
+            {
+                let others = relaxed.demands.replaced(&kept.demand, []);
+                let seen = simulate(program, &verified, &others);
+                assert!(
+                    seen.fails || seen.stuck,
+                    "{:?} is not needed\n{program:?}",
+                    kept.demand
+                );
+            }
+        }
+    }
+    Some(published.0.len())
+}
+
+#[test]
+fn whatever_is_published_for_random_programs_is_safe_and_ends() {
+    for flavour in Flavour::ALL {
+        let mut checked = 0;
+        for seed in 0..PROGRAMS {
+            let program = random_program(seed, flavour);
+            let result = std::panic::catch_unwind(|| check(&program));
+            match result {
+                Ok(published) => checked += usize::from(published.is_some()),
+                Err(_) => panic!("{flavour:?} {seed}"),
+            }
+        }
+        assert!(
+            checked > PROGRAMS as usize / 3,
+            "{flavour:?}: only {checked}"
+        );
+    }
+}
+
+/// Two threads that add one without holding anything; main finds out.
+fn lost_update() -> Program {
+    use Instruction::{AssertNot, Load, StoreRegister};
+    let worker = |_| {
+        vec![
+            Load(0, 0),
+            Instruction::JumpIf(0, 1, 4),
+            Instruction::Store(0, 1),
+            Instruction::JumpIf(1, 0, 5),
+            Instruction::Store(0, 2),
+        ]
+    };
+    let mut program = Program::of_workers((0..2).map(worker).collect());
+    program.threads[0].extend([Load(0, 0), AssertNot(0, 1)]);
+    let _ = StoreRegister(0, 0);
+    program
+}
+
+#[test]
+fn a_lost_update_is_kept_away_by_one_wait() {
+    let program = lost_update();
+    check(&program);
+    let mut machine = ScriptMachine::new(program);
+    let (verified, _) = irs::verify(&mut machine, &mut Published::default()).unwrap();
+    let relaxed = &verified.inputs[0];
+    let wait = Demand {
+        thread: ThreadId(2),
+        source: ThreadId(1),
+        event: 0,
+        count: 2,
+    };
+    assert_eq!(relaxed.demands, Demands::new([wait]));
+    assert_eq!(relaxed.kept[0].reason, Reason::Bug(0));
+    let bug = &verified.bugs[0];
+    assert_eq!(bug.failure.thread, ThreadId::MAIN);
+}
