@@ -9,7 +9,7 @@ use selvedge_core::irs::{
 use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
 use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
 
-const PROGRAMS: u64 = 150;
+const PROGRAMS: u64 = 100;
 const LIMIT: usize = 1_500;
 
 /// Keeps everything that is published.
@@ -243,7 +243,7 @@ fn check(program: &Program) -> Option<usize> {
     let all = brute_force(&mut machine, LIMIT)?;
     let correct = !all.fails && all.stuck.is_empty();
     let mut published = Published::default();
-    let result = irs::verify(&mut machine, &mut published);
+    let result = irs::verify(&mut machine, None, &mut published);
     let (verified, outcome) = match result {
         Ok(result) => result,
         Err(Impossible::NoTrace(_)) => {
@@ -253,6 +253,7 @@ fn check(program: &Program) -> Option<usize> {
         Err(other) => panic!("{other:?}\n{program:?}"),
     };
     assert_eq!(outcome, Outcome::Done, "{program:?}");
+    check_resumed(program, &published.0, &verified);
     let mut earlier: Option<&Verified> = None;
     let mut looked_at = HashSet::new();
     for verified in &published.0 {
@@ -305,6 +306,20 @@ fn check(program: &Program) -> Option<usize> {
     Some(published.0.len())
 }
 
+/// Whoever takes up what was proven half-way comes to the same end.
+fn check_resumed(program: &Program, published: &[Verified], whole: &Verified) {
+    let saved = published[published.len() / 2].save();
+    let mut machine = ScriptMachine::new(program.clone());
+    let watcher = &mut Published::default();
+    let (again, outcome) = irs::verify(&mut machine, Some(saved), watcher).unwrap();
+    assert_eq!(outcome, Outcome::Done);
+    let ends = |verified: &Verified| {
+        let input = &verified.inputs[0];
+        (input.demands.clone(), input.traces, input.kept.clone())
+    };
+    assert_eq!(ends(&again), ends(whole), "{program:?}");
+}
+
 #[test]
 fn whatever_is_published_for_random_programs_is_safe_and_ends() {
     for flavour in Flavour::ALL {
@@ -326,7 +341,7 @@ fn whatever_is_published_for_random_programs_is_safe_and_ends() {
 
 /// Two threads that add one without holding anything; main finds out.
 fn lost_update() -> Program {
-    use Instruction::{AssertNot, Load, StoreRegister};
+    use Instruction::{AssertNot, Load};
     let worker = |_| {
         vec![
             Load(0, 0),
@@ -338,8 +353,37 @@ fn lost_update() -> Program {
     };
     let mut program = Program::of_workers((0..2).map(worker).collect());
     program.threads[0].extend([Load(0, 0), AssertNot(0, 1)]);
-    let _ = StoreRegister(0, 0);
     program
+}
+
+/// Main picks what the workers add; only adding two and two goes wrong.
+#[test]
+fn each_input_has_waits_of_its_own() {
+    use Instruction::{AssertNot, Choose, Create, JumpIf, Load};
+    let mut program = lost_update();
+    let main = &mut program.threads[0];
+    // With input 0 main waits for the first worker before it creates the second.
+    main[0] = Choose(2, 2);
+    main.truncate(1);
+    main.extend([
+        Create(1),
+        JumpIf(2, 1, 4),
+        Instruction::Join(1),
+        Create(2),
+        Instruction::Join(1),
+        Instruction::Join(2),
+        Load(0, 0),
+        AssertNot(0, 1),
+    ]);
+    let mut machine = ScriptMachine::new(program);
+    let (verified, outcome) = irs::verify(&mut machine, None, &mut Published::default()).unwrap();
+    assert_eq!(outcome, Outcome::Done);
+    let waits: Vec<_> = verified
+        .inputs
+        .iter()
+        .map(|i| (i.inputs.clone(), i.demands.len()))
+        .collect();
+    assert_eq!(waits, [(vec![0], 0), (vec![1], 1)]);
 }
 
 #[test]
@@ -347,7 +391,7 @@ fn a_lost_update_is_kept_away_by_one_wait() {
     let program = lost_update();
     check(&program);
     let mut machine = ScriptMachine::new(program);
-    let (verified, _) = irs::verify(&mut machine, &mut Published::default()).unwrap();
+    let (verified, _) = irs::verify(&mut machine, None, &mut Published::default()).unwrap();
     let relaxed = &verified.inputs[0];
     let wait = Demand {
         thread: ThreadId(2),

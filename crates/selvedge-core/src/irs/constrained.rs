@@ -6,8 +6,10 @@
 //! and the await can read nothing else, so the flags add no executions.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::demands::{Demand, Demands};
+use super::doing::Doing;
 use super::reversal::{FLAG, Pair};
 use crate::failure::Failure;
 use crate::ids::{Location, Site, ThreadId};
@@ -55,10 +57,10 @@ impl Reversed {
 }
 
 /// What was met on the way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Log {
     /// What was done at each site.
-    pub(super) sites: FxHashMap<Site, SiteUse>,
+    pub(super) sites: FxHashMap<Site, Doing>,
     /// Of each thread, for each counted event, its site, `None` if there were several.
     pub(super) events: Vec<Vec<Option<Site>>>,
     /// Places of the threads met.
@@ -66,15 +68,6 @@ pub(super) struct Log {
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
-}
-
-/// What a site was seen to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SiteUse {
-    /// An operation performed there.
-    pub op: Op,
-    /// Whether operations of other sorts were performed there too.
-    pub mixed: bool,
 }
 
 /// The flags and who sets and awaits them.
@@ -246,9 +239,9 @@ impl<'a, M: Machine> Constrained<'a, M> {
 
     /// An event of the program was performed.
     fn performed(&mut self, thread: ThreadId, op: Op, site: Site) {
-        let sites = self.log.sites.entry(site);
-        let known = sites.or_insert(SiteUse { op, mixed: false });
-        known.mixed |= std::mem::discriminant(&known.op) != std::mem::discriminant(&op);
+        let doing = Doing::from(op);
+        let known = self.log.sites.entry(site).or_insert(doing);
+        *known = known.or(doing);
         if let Op::Create { child } = op {
             let number = self.threads[thread.index()].children;
             self.threads[thread.index()].children += 1;

@@ -17,18 +17,22 @@
 
 mod constrained;
 mod demands;
+mod doing;
 mod initial;
 mod relax;
 mod reversal;
+mod saved;
 mod strip;
 
 use std::ops::ControlFlow;
 
 use rustc_hash::FxHashSet;
 
-pub use constrained::{Place, SiteUse};
+pub use constrained::Place;
 pub use demands::{Demand, Demands};
+pub use doing::Doing;
 pub use relax::{Kept, Reason, Relaxed, Watcher};
+pub use saved::Saved;
 
 use crate::ids::{Site, ThreadId};
 use crate::machine::Machine;
@@ -57,6 +61,8 @@ pub enum Impossible {
     NoTrace(Vec<u32>),
     /// There are more inputs than can be dealt with.
     TooManyInputs(u64),
+    /// What was saved does not belong to this program.
+    Changed,
     /// The search of the initial traces ended like this.
     Ended(Ending),
 }
@@ -110,8 +116,8 @@ impl Relaxed {
     }
 
     /// What was done at each site.
-    pub fn sites(&self) -> impl Iterator<Item = (Site, SiteUse)> + '_ {
-        self.log.sites.iter().map(|(&site, &used)| (site, used))
+    pub fn sites(&self) -> impl Iterator<Item = (Site, Doing)> + '_ {
+        self.log.sites.iter().map(|(&site, &doing)| (site, doing))
     }
 
     /// The schedule of the initial trace.
@@ -126,12 +132,16 @@ impl Relaxed {
     }
 }
 
-/// Proves as much as `watcher` allows for.
+/// Proves as much as `watcher` allows for, from the beginning or on top of what is `saved`.
 pub fn verify<M: Machine, W: Watcher<M>>(
     machine: &mut M,
+    saved: Option<Saved>,
     watcher: &mut W,
 ) -> Result<(Verified, Outcome), Impossible> {
-    let mut verified = begin(machine, watcher)?;
+    let mut verified = match saved {
+        Some(saved) => saved.restore(machine)?,
+        None => begin(machine, watcher)?,
+    };
     let outcome = relax(machine, &mut verified, watcher);
     Ok((verified, outcome))
 }

@@ -303,10 +303,9 @@ impl Relaxed {
 
 impl Log {
     pub(super) fn merge(&mut self, other: Log) {
-        for (site, used) in other.sites {
-            let known = self.sites.entry(site).or_insert(used);
-            known.mixed |=
-                used.mixed || std::mem::discriminant(&known.op) != std::mem::discriminant(&used.op);
+        for (site, doing) in other.sites {
+            let known = self.sites.entry(site).or_insert(doing);
+            *known = known.or(doing);
         }
         for (thread, events) in other.events.into_iter().enumerate() {
             if self.events.len() <= thread {
