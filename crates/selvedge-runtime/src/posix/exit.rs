@@ -37,7 +37,7 @@ pub(crate) fn unwinding() -> Vec<EntryPoint> {
 }
 
 /// Memory for the exception that unwinds the stack of a thread that calls `pthread_exit`.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[repr(C, align(16))]
 pub(crate) struct ForcedUnwind([u64; 8]);
 

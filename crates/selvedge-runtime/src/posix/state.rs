@@ -195,6 +195,25 @@ impl Process {
 static NEW: Local = Local::NEW;
 
 impl Local {
+    /// Whether nothing is to be known, as is nearly always the case.
+    fn is_new(&self) -> bool {
+        let lists = self.held.len()
+            + self.specific.len()
+            + self.destructors.len()
+            + self.initialising.len()
+            + self.cleanups.len()
+            + self.called.len()
+            + self.shared_exceptions.len();
+        let numbers = self.errno as usize | self.keys as usize | self.result;
+        (lists | numbers) == 0
+            && self.nanoseconds == 0
+            && self.random == Generator::NEW
+            && self.claim.is_none()
+            && self.second_claim.is_none()
+            && !self.woke_spuriously
+            && self.unwinding == ForcedUnwind::NEW
+    }
+
     /// Becomes as `other`, without giving memory back.
     fn restore(&mut self, other: &Local) {
         self.errno = other.errno;
@@ -285,6 +304,9 @@ pub(crate) fn encode(value: &impl Serialize, into: &mut Vec<u8>) {
 /// Tells what is known about the process as a whole.
 pub(crate) fn identify_shared(into: &mut Vec<u8>) {
     process(|process| {
+        if process.keys.is_empty() && process.handlers.is_empty() && !process.contended {
+            return;
+        }
         encode(&process.keys, into);
         encode(&process.handlers, into);
         encode(&(process.registered, process.contended), into);
@@ -316,7 +338,11 @@ pub(crate) fn identify_thread(thread: usize, runs: bool, into: &mut Vec<u8>) {
     process(|process| {
         let local = process.thread(ThreadId(thread as u32));
         match runs {
-            true => encode(local, into),
+            true if local.is_new() => into.push(0),
+            true => {
+                into.push(1);
+                encode(local, into);
+            }
             false => encode(&(local.claim, local.second_claim), into),
         }
     });

@@ -102,12 +102,11 @@ impl Runtime {
             push(into, usize::from(entry.width) << 8 | entry.kind as usize);
         }
         let without = match op {
-            Op::Load { order, .. } => Op::Load { at: NOWHERE, order },
-            Op::Store { value, order, .. } => Op::Store {
-                at: NOWHERE,
-                value,
-                order,
-            },
+            Op::Load { order, .. } => return push(into, order as usize),
+            Op::Store { value, order, .. } => {
+                push(into, 1 << 8 | order as usize);
+                return into.extend_from_slice(&value.to_le_bytes());
+            }
             Op::Update {
                 function,
                 order,
@@ -121,6 +120,7 @@ impl Runtime {
             },
             other => other,
         };
+        push(into, 1 << 9);
         state::encode(&without, into);
     }
 
