@@ -25,6 +25,7 @@ mod locations;
 mod machine;
 mod memory;
 mod names;
+pub mod peers;
 mod posix;
 mod problem;
 pub mod process;

@@ -157,6 +157,15 @@ impl NativeMachine {
         with(|runtime| runtime.run = number);
     }
 
+    /// Starts the watchdog's timer, which a copy of the process does not inherit.
+    pub(crate) fn restart_watchdog(&mut self) -> std::io::Result<()> {
+        let limit = with(|runtime| runtime.settings.watchdog);
+        match &mut self.handlers {
+            Some(handlers) => handlers.restart(limit),
+            None => Ok(()),
+        }
+    }
+
     /// The address the program was loaded at: sites minus this are addresses in its file.
     pub fn load_base(&self) -> u64 {
         with(|runtime| runtime.image.base as u64)

@@ -77,6 +77,14 @@ pub(crate) fn install(limit: Duration) -> io::Result<Handlers> {
     })
 }
 
+impl Handlers {
+    /// Starts the timer again in a process that has none.
+    pub(crate) fn restart(&mut self, limit: Duration) -> io::Result<()> {
+        self.timer = start_timer(limit)?;
+        Ok(())
+    }
+}
+
 impl Drop for Handlers {
     fn drop(&mut self) {
         // SAFETY: the timer was created and the actions were saved by `install`.

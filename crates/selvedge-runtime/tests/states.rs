@@ -8,6 +8,7 @@ use common::driver::threads;
 use common::ends::{End, end, ends, plain_sc};
 use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::{Effect, Machine, Op, Outcome, Pending, StateMachine, Stop, ThreadId};
+use selvedge_runtime::peers::Team;
 use selvedge_runtime::{NativeMachine, Settings};
 
 const BUILDS: [Build; 4] = [GCC, CLANG, GCC_O2, CLANG_O2];
@@ -395,6 +396,39 @@ fn cpp_threads() {
             assert_eq!(found.ends, BTreeSet::from([End::Complete]));
             assert_eq!(found.ends, expected.ends);
             assert!(found.finals == expected.finals);
+        }
+    });
+}
+
+/// Copies of the process stand in the same state and tell each other what they see.
+#[test]
+fn copies_of_the_process_see_the_same() {
+    isolated("copies_of_the_process_see_the_same", || {
+        let source = "#include <pthread.h>
+             int x;
+             void *add(void *p) { x++; return 0; }
+             int main(void) { pthread_t a; pthread_create(&a, 0, add, 0); x++; return 0; }";
+        let program = Program::build(GCC, source);
+        let mut machine = program.load(stateful());
+        let mut team = Team::fork(&mut machine, 3).expect("three processes");
+        let found = space(&mut machine);
+        let mut own: Vec<u8> = found.finals.iter().flatten().flatten().copied().collect();
+        own.push(team.rank() as u8);
+        for size in [1, 3_000_000] {
+            let long: Vec<u8> = own.iter().copied().cycle().take(own.len() * size).collect();
+            let all = team.exchange(&vec![long; 3]).expect("everybody is there");
+            for (rank, message) in all.iter().enumerate() {
+                assert_eq!(message.len(), own.len() * size);
+                let (last, rest) = message.split_last().expect("a message");
+                assert_eq!(usize::from(*last), rank);
+                assert_eq!(rest[..own.len() - 1], own[..own.len() - 1]);
+            }
+            own.truncate(1);
+            own[0] = team.rank() as u8;
+        }
+        if team.rank() != 0 {
+            // SAFETY: ends the process without running anything.
+            unsafe { libc::_exit(0) };
         }
     });
 }
