@@ -27,22 +27,21 @@ const PREFIX: usize = 8;
 
 impl Team {
     /// Makes `count` processes of this one, which has loaded the program of `machine`. Returns in each of them; the
-    /// calling one has rank 0, and the others die with it.
+    /// calling one has rank 0, and the others die with it. Other threads of the process exist in rank 0 only.
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
         let mut pairs: Vec<Vec<Option<UnixStream>>> = Vec::new();
         pairs.resize_with(count, || (0..count).map(|_| None).collect());
-        for one in 0..count {
-            for other in one + 1..count {
-                let (here, there) = UnixStream::pair()?;
-                here.set_nonblocking(true)?;
-                there.set_nonblocking(true)?;
-                pairs[one][other] = Some(here);
-                pairs[other][one] = Some(there);
-            }
+        let couples = (0..count).flat_map(|one| (0..one).map(move |other| (one, other)));
+        for (one, other) in couples {
+            let (here, there) = UnixStream::pair()?;
+            here.set_nonblocking(true)?;
+            there.set_nonblocking(true)?;
+            pairs[one][other] = Some(here);
+            pairs[other][one] = Some(there);
         }
         let mut rank = 0;
         for child in 1..count {
-            // SAFETY: this process has one thread; the child goes on where the parent is.
+            // SAFETY: the child goes on where the parent is, and needs none of its other threads.
             match unsafe { libc::fork() } {
                 -1 => return Err(io::Error::last_os_error()),
                 0 => {
