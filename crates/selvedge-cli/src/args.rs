@@ -148,6 +148,7 @@ impl Verify {
             files: self.files.clone(),
             flags: self.flags.clone(),
             compiler: self.cc.clone(),
+            expressions: Vec::new(),
         }
     }
 }

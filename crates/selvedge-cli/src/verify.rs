@@ -338,6 +338,7 @@ fn before_main(failure: Failure) -> FoundBug {
         steps: Vec::new(),
         preemptions: 0,
         switches: 0,
+        cycle: None,
     };
     let message = format!("before main: {}", failure.message);
     let raw = RawBug {
@@ -368,6 +369,7 @@ fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug 
         blocks: Vec::new(),
         stacks: Vec::new(),
         advice: None,
+        cycle: None,
         schedule: words::line(trace.iter().map(|step| (step.thread, step.switch))),
         trace,
     }
@@ -418,6 +420,7 @@ impl Death {
             steps,
             preemptions: 0,
             switches,
+            cycle: None,
         };
         let raw = RawBug {
             failure,

@@ -44,9 +44,23 @@ pub enum FailureKind {
     Signal,
     /// An allocation beyond the memory the check may use.
     OutOfMemory,
+    /// An execution that never ends does not satisfy a formula of temporal logic.
+    LtlViolation,
+    /// From some point on, nobody passes a progress mark any more.
+    NonProgress,
+    /// From some point on, a thread that has not ended does not get on any more.
+    Starvation,
 }
 
 impl FailureKind {
+    /// Whether it is a matter of executions that never end: its witness has a cycle.
+    pub fn is_endless(self) -> bool {
+        matches!(
+            self,
+            FailureKind::LtlViolation | FailureKind::NonProgress | FailureKind::Starvation
+        )
+    }
+
     /// Whether nothing that the program does afterwards has a meaning. Which of two conflicting
     /// accesses is blamed may then depend on the order in which unordered steps were run.
     pub fn is_undefined_behaviour(self) -> bool {

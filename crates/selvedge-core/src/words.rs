@@ -266,9 +266,26 @@ pub fn line(steps: impl IntoIterator<Item = (u32, Switch)>) -> String {
     line
 }
 
+/// The same for a schedule whose steps from `cycle` on repeat for ever: `S0--S1-(P2-P1-)*`.
+pub fn lasso(steps: &[(u32, Switch)], cycle: usize) -> String {
+    let whole = line(steps.iter().copied());
+    let before = line(steps[..cycle].iter().copied()).len();
+    format!("{}({})*", &whole[..before], &whole[before..])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cycle_stands_in_parentheses() {
+        use Switch::{Free, Preemption, Same};
+        let steps = [(0, Same), (0, Same), (1, Free), (1, Same), (2, Preemption)];
+        assert_eq!(lasso(&steps, 3), "S0--S1-(-P2-)*");
+        assert_eq!(lasso(&steps, 2), "S0--(S1--P2-)*");
+        assert_eq!(lasso(&steps, 0), "(S0--S1--P2-)*");
+        assert_eq!(lasso(&steps, 5), "S0--S1--P2-()*");
+    }
 
     #[test]
     fn switches_and_steps_make_one_line() {

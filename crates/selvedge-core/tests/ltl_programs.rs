@@ -2,11 +2,13 @@
 
 use std::ops::ControlFlow;
 
-use selvedge_core::ThreadId;
 use selvedge_core::ltl::{
-    Atom, Automaton, Find, Formula, Halt, Lasso, Move, Program, Who, find, parse,
+    Atom, Automaton, Find, Formula, Halt, Lasso, Move, Program, Property, Settings, Who, find,
+    parse, search,
 };
 use selvedge_core::random::Random;
+use selvedge_core::report::{Ending, Report, Silent, StateCounts};
+use selvedge_core::{FailureKind, ThreadId};
 use selvedge_testkit::ltl::MARK;
 use selvedge_testkit::script::Instruction;
 use selvedge_testkit::{
@@ -21,27 +23,35 @@ enum Answer {
     Bug,
 }
 
+fn settings(property: Property, fair: bool) -> Settings {
+    Settings {
+        property,
+        fair,
+        switches: None,
+        races: true,
+        keep_going: false,
+    }
+}
+
 fn check(machine: &StateScript, formula: &Formula, how: Find) -> Answer {
     let automaton = Automaton::new(formula, false).unwrap();
-    let of_states =
-        |atom: &&Atom| !matches!(atom, Atom::Moves(_) | Atom::Progress(_) | Atom::Enabled(_));
-    let labels: Vec<Atom> = automaton
-        .atoms()
-        .iter()
-        .filter(of_states)
-        .cloned()
-        .collect();
+    let atoms = automaton.atoms().iter();
+    let labels: Vec<Atom> = atoms.filter(|atom| atom.is_of_state()).cloned().collect();
+    let settings = settings(Property::Formula(formula.clone()), how.fair);
     let mut machine = machine.clone();
-    let mut watch = |_| ControlFlow::Continue(());
-    let mut program = Program::new(&mut machine, &labels, &mut watch).unwrap();
+    let mut watch = |_: &StateCounts| ControlFlow::Continue(());
+    let mut program = Program::new(&mut machine, &settings, &mut watch).unwrap();
     let found = match find(&mut program, &automaton, &labels, how) {
         Ok(None) => program.explore().map(|()| None),
         found => found,
     };
     match found {
         Ok(None) => Answer::Holds,
-        Ok(Some(lasso)) => Answer::Violated(lasso),
-        Err(Halt::Bug(_)) => Answer::Bug,
+        Ok(Some(lasso)) => {
+            program.confirm(&lasso).unwrap();
+            Answer::Violated(lasso)
+        }
+        Err(Halt::Bug) => Answer::Bug,
         Err(halt) => panic!("{halt:?}"),
     }
 }
@@ -232,4 +242,141 @@ fn a_test_and_set_lock_starves_somebody_even_so() {
     // But somebody always gets in.
     let somebody = parse("G F (in1 || in2)").unwrap();
     assert_eq!(check(&machine, &somebody, fair(true)), Answer::Holds);
+}
+
+fn run(machine: &StateScript, property: Property, fair: bool) -> Report {
+    search(&mut machine.clone(), &settings(property, fair), &mut Silent)
+}
+
+fn kinds(report: &Report) -> Vec<FailureKind> {
+    report.bugs.iter().map(|bug| bug.failure.kind).collect()
+}
+
+#[test]
+fn a_violated_formula_is_reported_with_its_cycle() {
+    let machine = peterson();
+    let formula = parse("G (wants1 -> F in1)").unwrap();
+    let report = run(&machine, Property::Formula(formula.clone()), false);
+    assert_eq!(report.ending, Ending::FirstBug);
+    assert_eq!(kinds(&report), [FailureKind::LtlViolation]);
+    let bug = &report.bugs[0];
+    assert_eq!(
+        bug.failure.message,
+        "G (wants1 -> F in1) does not hold: then the cycle repeats for ever"
+    );
+    let cycle = bug.witness.cycle.unwrap() as usize;
+    // T1 wants in; then T2 alone goes round.
+    let who = |step: &selvedge_core::witness::Step| step.thread;
+    assert!(
+        bug.witness.steps[cycle..]
+            .iter()
+            .all(|step| who(step) == ThreadId(2))
+    );
+    let report = run(&machine, Property::Formula(formula), true);
+    assert_eq!((report.ending, report.bugs.len()), (Ending::Complete, 0));
+}
+
+/// Two threads that take a lock for ever and mark progress while they have it.
+fn marked(lock: &[Instruction], unlock: &[Instruction]) -> StateScript {
+    let side = || {
+        let mut code = lock.to_vec();
+        code.push(Instruction::Store(MARK, 0));
+        code.extend_from_slice(unlock);
+        code.push(Instruction::JumpIf(1, 0, 0));
+        code
+    };
+    let program = selvedge_testkit::Program::of_workers(vec![side(), side()]);
+    StateScript::new(program).with_progress(MARK)
+}
+
+#[test]
+fn spinning_for_a_lock_makes_progress_but_may_starve() {
+    let take = [
+        Instruction::compare_exchange(0, 2, 0, 1),
+        Instruction::JumpIf(0, 1, 0),
+    ];
+    let machine = marked(&take, &[Instruction::Store(2, 0)]);
+    let starvation = Property::NoStarvation { marks: true };
+    assert_eq!(kinds(&run(&machine, Property::Progress, true)), []);
+    // An unfair scheduler may let the waiting thread spin alone.
+    let spins = kinds(&run(&machine, Property::Progress, false));
+    assert_eq!(spins, [FailureKind::NonProgress]);
+    for fair in [false, true] {
+        let report = run(&machine, starvation.clone(), fair);
+        assert_eq!(kinds(&report), [FailureKind::Starvation]);
+    }
+    // Whoever only has to take steps is served by a fair scheduler.
+    let steps = Property::NoStarvation { marks: false };
+    assert_eq!(kinds(&run(&machine, steps.clone(), true)), []);
+    assert_eq!(
+        kinds(&run(&machine, steps, false)),
+        [FailureKind::Starvation]
+    );
+}
+
+#[test]
+fn a_program_that_ends_neither_starves_nor_stops_making_progress() {
+    let worker = || vec![Instruction::fetch_add(0, 0, 1)];
+    let program = selvedge_testkit::Program::of_workers(vec![worker(), worker()]);
+    let machine = StateScript::new(program).with_proposition("both", 0, 2);
+    for property in [
+        Property::Progress,
+        Property::NoStarvation { marks: false },
+        Property::Formula(parse("F G both").unwrap()),
+        Property::Formula(parse("F !any.moves").unwrap()),
+    ] {
+        let report = run(&machine, property, false);
+        assert_eq!((report.ending, report.bugs.len()), (Ending::Complete, 0));
+    }
+    let report = run(
+        &machine,
+        Property::Formula(parse("G !both").unwrap()),
+        false,
+    );
+    let witness = &report.bugs[0].witness;
+    // The cycle is empty: the program has ended.
+    assert_eq!(witness.cycle, Some(witness.steps.len() as u32));
+    assert!(
+        report.bugs[0]
+            .failure
+            .message
+            .ends_with("then nothing changes any more")
+    );
+}
+
+#[test]
+fn bugs_on_the_way_are_reported_as_everywhere() {
+    let worker = vec![
+        Instruction::Load(0, 0),
+        Instruction::AssertNot(0, 1),
+        Instruction::JumpIf(1, 0, 0),
+    ];
+    let other = vec![Instruction::Store(0, 1), Instruction::Store(0, 0)];
+    let program = selvedge_testkit::Program::of_workers(vec![worker, other]);
+    let machine = StateScript::new(program).with_proposition("p", 0, 1);
+    let formula = || Property::Formula(parse("G !p").unwrap());
+    // Nothing satisfies the negation of this, and yet every state is looked at.
+    let report = run(&machine, Property::Formula(Formula::Constant(true)), false);
+    assert_eq!(kinds(&report), [FailureKind::Assertion]);
+    assert_eq!(report.bugs[0].witness.cycle, None);
+    assert_eq!(report.bugs[0].witness.switches, 2);
+    let all = Settings {
+        keep_going: true,
+        ..settings(formula(), false)
+    };
+    let report = search(&mut machine.clone(), &all, &mut Silent);
+    let found = [FailureKind::Assertion, FailureKind::LtlViolation];
+    assert_eq!(
+        (report.ending.clone(), kinds(&report)),
+        (Ending::Complete, found.to_vec())
+    );
+}
+
+#[test]
+fn propositions_that_nobody_knows_are_refused() {
+    let formula = Property::Formula(parse("F nonsense").unwrap());
+    let Ending::Refused(what) = run(&peterson(), formula, false).ending else {
+        panic!("there is no such proposition")
+    };
+    assert!(what.contains("nonsense"), "{what}");
 }

@@ -41,6 +41,8 @@ pub(crate) const SHIM_SYMBOLS: &str = "\
     _longjmp _setjmp asprintf bsearch call_once dprintf err errx fprintf longjmp printf \
     pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf sprintf sscanf strtok \
     syscall thrd_exit warn warnx";
+/// What the names of functions begin with that tell the value of an expression; a number follows.
+pub const EXPRESSION: &str = "selvedge_expression_";
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
 

@@ -4,6 +4,7 @@ pub(crate) mod announce;
 pub(crate) mod assembly;
 mod cache;
 mod compiler;
+mod expressions;
 mod fingerprint;
 mod flags;
 mod support;
@@ -36,6 +37,9 @@ pub(crate) struct Program {
     pub(crate) flags: Vec<String>,
     /// The compiler the user asked for.
     pub(crate) compiler: Option<String>,
+    /// Expressions over its variables that a formula asks about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) expressions: Vec<String>,
 }
 
 impl Program {
@@ -84,6 +88,7 @@ pub(crate) fn build(program: &Program) -> Result<Build, Problem> {
 /// Compiles and inspects `program`.
 pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
     let flags = flags::accepted(&program.flags)?;
+    expressions::check(program)?;
     let mut sources = Vec::with_capacity(program.files.len());
     for path in &program.files {
         sources.push(Source::open(program, path)?);
@@ -96,6 +101,9 @@ pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
             Problem::internal(format!("cannot create a temporary directory: {error}"))
                 .help("set TMPDIR to a directory that can be written")
         })?;
+    if !program.expressions.is_empty() {
+        sources[0].wrap(program, directory.path())?;
+    }
     let support = toolchain.support(directory.path())?;
     let objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
     for (object, silences) in objects.iter().zip(scan::objects(&objects)?) {
@@ -158,6 +166,8 @@ pub(crate) struct Object {
 struct Source {
     path: PathBuf,
     language: Language,
+    /// What is given to the compiler in its place.
+    compiled: Option<PathBuf>,
 }
 
 impl Source {
@@ -198,9 +208,26 @@ impl Source {
             Ok(_) => Ok(Source {
                 path: path.to_owned(),
                 language,
+                compiled: None,
             }),
             Err(error) => Err(Problem::request(format!("{name}: {}", plainly(&error)))),
         }
+    }
+}
+
+impl Source {
+    /// Has the expressions of `program` compiled with it.
+    fn wrap(&mut self, program: &Program, directory: &Path) -> Result<(), Problem> {
+        let name = match self.language {
+            Language::C => "expressions.c",
+            Language::Cxx => "expressions.cc",
+        };
+        let path = directory.join(name);
+        fs::write(&path, expressions::wrapper(program, self)).map_err(|error| {
+            Problem::internal(format!("cannot write {}: {error}", path.display()))
+        })?;
+        self.compiled = Some(path);
+        Ok(())
     }
 }
 

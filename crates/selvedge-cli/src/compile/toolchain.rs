@@ -236,9 +236,10 @@ impl Toolchain {
         command.args(flags::required(compiler, source.language));
         command.arg("-I").arg(support.include());
         // A file named like a flag is still a file.
-        let path = match source.path.to_string_lossy().starts_with('-') {
-            true => Path::new(".").join(&source.path),
-            false => source.path.clone(),
+        let path = source.compiled.as_ref().unwrap_or(&source.path);
+        let path = match path.to_string_lossy().starts_with('-') {
+            true => Path::new(".").join(path),
+            false => path.clone(),
         };
         command.arg("-S").arg("-o").arg(to).arg(path);
         command

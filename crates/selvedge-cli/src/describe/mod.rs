@@ -80,9 +80,20 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
             .map(|thread| describer.stack(ThreadId(thread)))
             .collect(),
         advice: None,
-        schedule: words::line(steps.iter().map(|step| (step.thread.0, step.switch))),
+        cycle: bug.witness.cycle.map(|first| first + 1),
+        schedule: schedule(&bug.witness),
         trace,
         blocks: names.blocks(),
+    }
+}
+
+/// The schedule in one line.
+fn schedule(witness: &witness::Witness) -> String {
+    let steps = witness.steps.iter();
+    let steps: Vec<_> = steps.map(|step| (step.thread.0, step.switch)).collect();
+    match witness.cycle {
+        Some(cycle) => words::lasso(&steps, cycle as usize),
+        None => words::line(steps),
     }
 }
 
@@ -139,6 +150,9 @@ pub(crate) fn title(kind: FailureKind) -> &'static str {
         FailureKind::Leak => "memory leak",
         FailureKind::Signal => "fatal signal",
         FailureKind::OutOfMemory => "out of memory",
+        FailureKind::LtlViolation => "violated formula",
+        FailureKind::NonProgress => "no progress",
+        FailureKind::Starvation => "starvation",
     }
 }
 

@@ -168,6 +168,7 @@ fn evidence(bug: &Bug) -> String {
         FailureKind::Deadlock => format!("{} waits here", thread_name(bug.thread)),
         FailureKind::Livelock => format!("{} spins here", thread_name(bug.thread)),
         FailureKind::DataRace => format!("{} is here", thread_name(bug.thread)),
+        kind if kind.is_endless() => format!("{} is here in the end", thread_name(bug.thread)),
         _ => format!("in {}", thread_name(bug.thread)),
     };
     let mut remarks = vec![Remark {
@@ -199,10 +200,15 @@ fn evidence(bug: &Bug) -> String {
         let _ = writeln!(
             text,
             "\n{BOLD}schedule:{BOLD:#} {}\n{DIM}          {}, {}; S: a switch because the thread before \
-             ended or had to wait, P: a preemption, -: a step{DIM:#}\n",
+             ended or had to wait, P: a preemption, -: a step{}{DIM:#}\n",
             bug.schedule,
             counted(u64::from(bug.preemptions), "preemption"),
             counted(u64::from(bug.context_switches), "context switch"),
+            if bug.cycle.is_some() {
+                ", (…)*: for ever"
+            } else {
+                ""
+            },
         );
         text.push_str(&table::render(bug, title(bug.kind)));
     }

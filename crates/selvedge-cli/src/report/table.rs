@@ -14,15 +14,26 @@ const HEADINGS: [&str; 6] = ["", "step", "thread", "where", "what", "reads from"
 pub(super) fn render(bug: &Bug, failure: &str) -> String {
     let hidden = bug.trace.len().saturating_sub(SHOWN);
     let mut rows = vec![HEADINGS.map(str::to_owned)];
-    rows.extend(bug.trace[hidden..].iter().map(|step| row(step, &bug.trace)));
-    rows.push([
-        String::new(),
-        String::new(),
-        thread_name(bug.thread),
-        bug.place.to_string(),
-        failure.to_owned(),
-        String::new(),
-    ]);
+    for step in &bug.trace[hidden..] {
+        if bug.cycle == Some(step.step) {
+            rows.push(remark("from here on for ever:".to_owned()));
+        }
+        rows.push(row(step, &bug.trace));
+    }
+    rows.push(match bug.cycle {
+        Some(first) if first as usize > bug.trace.len() => {
+            remark("the program has ended; nothing changes any more".to_owned())
+        }
+        Some(first) => remark(format!("everything is as it was before step {first}")),
+        None => [
+            String::new(),
+            String::new(),
+            thread_name(bug.thread),
+            bug.place.to_string(),
+            failure.to_owned(),
+            String::new(),
+        ],
+    });
     let mut widths = [0; HEADINGS.len()];
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -48,6 +59,13 @@ pub(super) fn render(bug: &Bug, failure: &str) -> String {
         ));
     }
     text
+}
+
+/// A row that is no step.
+fn remark(what: String) -> [String; 6] {
+    let mut row = [const { String::new() }; 6];
+    row[4] = what;
+    row
 }
 
 fn row(step: &Step, trace: &[Step]) -> [String; 6] {

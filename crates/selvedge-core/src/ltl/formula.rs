@@ -25,6 +25,16 @@ pub enum Atom {
     Joins(ThreadId),
 }
 
+impl Atom {
+    /// Whether it says something about the state alone.
+    pub fn is_of_state(&self) -> bool {
+        match self {
+            Atom::Named(_) | Atom::Expression(_) | Atom::Ended(_) | Atom::Joins(_) => true,
+            Atom::Moves(_) | Atom::Progress(_) | Atom::Enabled(_) => false,
+        }
+    }
+}
+
 /// Whose step it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Who {

@@ -11,11 +11,11 @@
 //! before it (document 001, §3.3).
 
 mod automaton;
+mod check;
 mod components;
 mod directed;
 mod formula;
 mod graph;
-mod judge;
 mod normal;
 mod parse;
 mod product;
@@ -23,10 +23,11 @@ mod program;
 mod shortest;
 
 pub use automaton::{Automaton, Edge, TooLarge};
+pub use check::{Property, Settings, search};
 pub use formula::{Atom, Binary, Formula, Unary, Who};
 pub use graph::{Graph, Lasso, Move};
 pub use parse::{ParseError, parse};
-pub use program::{Halt, MOST_THREADS, Program, Seen};
+pub use program::{Halt, MOST_THREADS, Program};
 
 use components::components;
 use product::Product;

@@ -3,16 +3,20 @@
 //! What is kept of a state is its label and its moves, so the searches over the product never touch the machine
 //! again: the second pass, the counterexample and every further formula work on what is here.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
 
+use super::check::Settings;
 use super::formula::Atom;
-use super::graph::{Graph, Move};
-use super::judge::{Judgement, judge};
+use super::graph::{Graph, Lasso, Move};
+use super::shortest;
+use crate::failure::Failure;
 use crate::ids::ThreadId;
-use crate::machine::Pending;
+use crate::machine::{Pending, Stop};
 use crate::op::Op;
+use crate::report::{Ending, StateCounts, same_bug};
 use crate::saved::StateMachine;
-use crate::states::{StateId, States, Step};
+use crate::states::{Look, StateId, States, Step, look};
 
 /// The threads that formulas and fairness can speak of.
 pub const MOST_THREADS: usize = 64;
@@ -25,27 +29,41 @@ pub struct Program<'m, M> {
     rows: Vec<Row>,
     moves: Vec<Packed>,
     steps: Vec<Step>,
-    watch: &'m mut dyn FnMut(Seen) -> ControlFlow<()>,
+    races: bool,
+    keep_going: bool,
+    /// What is known to be wrong, and where.
+    known: Vec<Failure>,
+    wrong: Vec<StateId>,
+    unrolled: bool,
+    expanded: u64,
+    watch: &'m mut dyn FnMut(&StateCounts) -> ControlFlow<()>,
 }
 
-/// How far a search has come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// States of the program.
-    pub states: u64,
-    /// Moves between them.
-    pub moves: u64,
-}
+/// How many states are run between two words to whoever watches.
+const BREATH: u64 = 1 << 10;
 
 /// Why the program cannot be run any further.
 #[derive(Clone, Debug)]
 pub enum Halt {
-    /// Something is wrong in this state.
-    Bug(StateId),
+    /// Something is wrong in a state, and that is enough.
+    Bug,
+    /// The program did something else when it was run again.
+    Differs(String),
     /// The program does something that is not modelled.
     Refused(String),
     /// Whoever watches the search said so.
     Stopped,
+}
+
+impl From<Halt> for Ending {
+    fn from(halt: Halt) -> Ending {
+        match halt {
+            Halt::Bug => Ending::FirstBug,
+            Halt::Differs(what) => Ending::Nondeterministic(what),
+            Halt::Refused(what) => Ending::Refused(what),
+            Halt::Stopped => Ending::Stopped,
+        }
+    }
 }
 
 /// Where a bit of a label comes from.
@@ -111,16 +129,15 @@ impl Packed {
 }
 
 impl<'m, M: StateMachine> Program<'m, M> {
-    /// Resets the machine. `labels` are the atoms that the bits of labels stand for. Fails if one of them is not a
-    /// proposition of the machine.
+    /// Resets the machine. Fails if the property asks for a proposition that the machine does not know.
     pub fn new(
         machine: &'m mut M,
-        labels: &[Atom],
-        watch: &'m mut dyn FnMut(Seen) -> ControlFlow<()>,
+        settings: &Settings,
+        watch: &'m mut dyn FnMut(&StateCounts) -> ControlFlow<()>,
     ) -> Result<Program<'m, M>, String> {
         let known = machine.propositions();
         let mut questions = Vec::new();
-        for atom in labels {
+        for atom in &settings.property.labels() {
             questions.push(match atom {
                 Atom::Ended(thread) => Question::Ended(*thread),
                 Atom::Joins(thread) => Question::Joins(*thread),
@@ -142,6 +159,12 @@ impl<'m, M: StateMachine> Program<'m, M> {
             rows: Vec::new(),
             moves: Vec::new(),
             steps: Vec::new(),
+            races: settings.races,
+            keep_going: settings.keep_going,
+            known: Vec::new(),
+            wrong: Vec::new(),
+            unrolled: false,
+            expanded: 0,
             watch,
         };
         program.arrived();
@@ -162,16 +185,81 @@ impl<'m, M: StateMachine> Program<'m, M> {
     }
 
     /// How much was seen so far.
-    pub fn seen(&self) -> Seen {
-        Seen {
+    pub fn counts(&self) -> StateCounts {
+        let labels = self.labels.capacity() * size_of::<u64>();
+        let moves = self.moves.capacity() * size_of::<Packed>();
+        let rows = self.rows.capacity() * size_of::<Row>();
+        StateCounts {
             states: self.states.len() as u64,
-            moves: self.moves.len() as u64,
+            transitions: self.moves.len() as u64,
+            layer: 0,
+            queue: self.states.len() as u64 - self.expanded,
+            bytes: (self.states.bytes() + labels + moves + rows) as u64,
+        }
+    }
+
+    /// The states in which something is wrong, one for each bug.
+    pub fn wrong(&self) -> &[StateId] {
+        &self.wrong
+    }
+
+    /// Whether a loop was cut.
+    pub fn unrolled(&self) -> bool {
+        self.unrolled
+    }
+
+    /// The steps to a state that has been met, with few context switches.
+    pub fn way_to(&mut self, state: StateId) -> Vec<Step> {
+        let step = |by: Move| Step {
+            thread: by
+                .thread
+                .expect("programs that have ended stay where they are"),
+            choice: by.choice,
+        };
+        let Ok(way) = shortest::to_state(&mut Met(self), state.0);
+        way.into_iter().map(step).collect()
+    }
+
+    /// Runs a lasso once, to be sure.
+    pub fn confirm(&mut self, lasso: &Lasso) -> Result<(), Halt> {
+        self.states.go(StateId::FIRST);
+        let mut home = StateId::FIRST;
+        for (n, by) in lasso.prefix.iter().chain(&lasso.cycle).enumerate() {
+            if n == lasso.prefix.len() {
+                home = self.states.here();
+            }
+            let Some(thread) = by.thread else {
+                continue;
+            };
+            let step = Step {
+                thread,
+                choice: by.choice,
+            };
+            let mut steps = Vec::new();
+            self.states.steps(&mut steps);
+            if !steps.contains(&step) || self.states.take(step).state.0 != by.to {
+                let what = format!("{thread} took another way when it was run again");
+                return Err(Halt::Differs(what));
+            }
+        }
+        match self.states.here() == home {
+            true => Ok(()),
+            false => Err(Halt::Differs("a cycle did not come back".to_owned())),
         }
     }
 
     /// The states themselves.
     pub fn states(&mut self) -> &mut States<'m, M> {
         &mut self.states
+    }
+
+    fn known_moves(&self, state: u32, into: &mut Vec<Move>) {
+        into.clear();
+        let row = self.rows[state as usize];
+        if !row.is_unknown() {
+            let packed = &self.moves[row.start as usize..row.end as usize];
+            into.extend(packed.iter().map(|packed| packed.unpack()));
+        }
     }
 
     /// Labels the state that the machine has come to, if it is new.
@@ -205,17 +293,32 @@ impl<'m, M: StateMachine> Program<'m, M> {
     fn expand(&mut self, state: StateId) -> Result<(), Halt> {
         self.states.go(state);
         let start = self.moves.len() as u32;
-        match judge(self.states.machine()) {
-            Judgement::GoesOn => {}
-            Judgement::Ended => self.moves.push(Packed::stays(state)),
-            Judgement::Uninteresting => {}
-            Judgement::Bug => return Err(Halt::Bug(state)),
-            Judgement::Refused(what) => return Err(Halt::Refused(what)),
-        }
         let mut steps = std::mem::take(&mut self.steps);
-        steps.clear();
-        if self.moves.len() as u32 == start {
-            self.states.steps(&mut steps);
+        let machine = self.states.machine();
+        let stopped = |stop: Stop| {
+            let mut threads = (0..machine.threads() as u32).map(ThreadId);
+            threads.any(|thread| machine.pending(thread) == Pending::Stopped(stop))
+        };
+        match look(machine, self.races, &mut steps, &mut self.unrolled) {
+            Look::Refused(what) => return Err(Halt::Refused(what)),
+            Look::Wrong(wrong) => {
+                steps.clear();
+                if !self.known.iter().any(|known| same_bug(known, &wrong.0)) {
+                    self.known.push(wrong.0);
+                    self.wrong.push(state);
+                }
+                if !self.keep_going {
+                    return Err(Halt::Bug);
+                }
+            }
+            // What comes after a failed assumption is of no interest, whoever else could go on.
+            _ if stopped(Stop::Assumed) || stopped(Stop::Unrolled) => steps.clear(),
+            Look::Complete => self.moves.push(Packed::stays(state)),
+            Look::Open if stopped(Stop::Exited) => {
+                steps.clear();
+                self.moves.push(Packed::stays(state));
+            }
+            Look::Open | Look::Blocked => {}
         }
         for &step in &steps {
             if step.thread.index() >= MOST_THREADS || step.choice >= 1 << (32 - CHOICE) {
@@ -231,11 +334,30 @@ impl<'m, M: StateMachine> Program<'m, M> {
         self.steps = steps;
         let end = self.moves.len() as u32;
         self.rows[state.index()] = Row { start, end };
-        let seen = self.seen();
-        match (self.watch)(seen) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Halt::Stopped),
+        self.expanded += 1;
+        if self.expanded.is_multiple_of(BREATH) {
+            let counts = self.counts();
+            if (self.watch)(&counts).is_break() {
+                return Err(Halt::Stopped);
+            }
         }
+        Ok(())
+    }
+}
+
+/// The part of a program that has been run.
+struct Met<'a, 'm, M>(&'a Program<'m, M>);
+
+impl<M: StateMachine> Graph for Met<'_, '_, M> {
+    type Stop = Infallible;
+
+    fn moves(&mut self, state: u32, into: &mut Vec<Move>) -> Result<(), Infallible> {
+        self.0.known_moves(state, into);
+        Ok(())
+    }
+
+    fn label(&self, _: u32) -> u64 {
+        0
     }
 }
 
@@ -246,10 +368,7 @@ impl<M: StateMachine> Graph for Program<'_, M> {
         if self.rows[state as usize].is_unknown() {
             self.expand(StateId(state))?;
         }
-        let Row { start, end } = self.rows[state as usize];
-        into.clear();
-        let packed = &self.moves[start as usize..end as usize];
-        into.extend(packed.iter().map(|packed| packed.unpack()));
+        self.known_moves(state, into);
         Ok(())
     }
 

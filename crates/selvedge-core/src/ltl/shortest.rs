@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
+use super::automaton::Automaton;
 use super::components::Components;
+use super::formula::Formula;
 use super::graph::{Graph, Lasso, Move};
 use super::product::{Product, Successor};
 use crate::ids::ThreadId;
@@ -56,6 +58,18 @@ pub(super) fn lasso<G: Graph>(
             missing = passed;
         }
     }
+}
+
+/// The way to `state` with the fewest context switches, and among those the fewest steps. It must have been met.
+pub(super) fn to_state<G: Graph>(graph: &mut G, state: u32) -> Result<Vec<Move>, G::Stop> {
+    let mut moves = Vec::new();
+    if state != 0 {
+        let anything = Automaton::new(&Formula::Constant(true), true).expect("it is small");
+        let mut product = Product::new(graph, &anything, &[], false);
+        let way = way(&mut product, (0, None), |_| true, |arc| arc.by.to == state)?;
+        follow((0, None), &way, &mut moves);
+    }
+    Ok(moves)
 }
 
 /// What is left of `missing` after a way.

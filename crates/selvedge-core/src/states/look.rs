@@ -12,7 +12,7 @@ use crate::report::{self, End, Obstacle, Waiting};
 use crate::saved::{PendingAccess, StateMachine};
 
 /// What a state is.
-pub(super) enum Look {
+pub(crate) enum Look {
     /// The search goes on from here.
     Open,
     /// Every thread has ended.
@@ -27,7 +27,7 @@ pub(super) enum Look {
 
 /// Looks at the state that `machine` is in. The steps that lead out of it are put into `steps`; `unrolled` is set if a
 /// loop was cut here.
-pub(super) fn look<M: StateMachine>(
+pub(crate) fn look<M: StateMachine>(
     machine: &M,
     races: bool,
     steps: &mut Vec<Step>,
