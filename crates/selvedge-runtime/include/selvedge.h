@@ -26,6 +26,15 @@ __attribute__((noreturn))
 #endif
 void selvedge_assert_fail(const char *expression);
 
+/*
+ * From now on the proposition `name` holds, or does not if `condition` is zero. Formulas (--ltl) can speak of it.
+ * At first no proposition holds.
+ */
+void selvedge_prop(const char *name, int condition);
+
+/* A progress mark: who passes it gets on (--property non-progress, --property starvation). */
+void selvedge_progress(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,9 @@ typedef struct stream stream;
 /* C++'s standard library takes shortcuts while there is one thread; here there never is only one. */
 API char __libc_single_threaded = 0;
 
+/* What the program says about itself, see posix/temporal.rs: a progress mark and up to 64 propositions. */
+API char selvedge_told[65];
+
 /* ---- output ---------------------------------------------------------------------------------- */
 
 int selvedge_vprintf(const char *format, va_list arguments, uintptr_t site);

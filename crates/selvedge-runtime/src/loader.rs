@@ -14,7 +14,7 @@ use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
 use selvedge_core::Failure;
 
 use crate::arena::{PAGE, round_up};
-use crate::support::{STUBS, STUBS_END};
+use crate::support::{EXPRESSION, STUBS, STUBS_END};
 
 /// Why a program could not be loaded.
 #[derive(Debug)]
@@ -103,6 +103,9 @@ pub(crate) struct Function {
     pub(crate) name: String,
 }
 
+/// The name of what the shim has for it.
+const TOLD: &[u8] = b"selvedge_told";
+
 /// What the file says; addresses are relative to the load base until [`Image::place`] has made them real.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
@@ -117,6 +120,10 @@ pub(crate) struct Image {
     pub(crate) has_library: bool,
     /// The functions by address, which stays relative to the load base.
     pub(crate) functions: Vec<Function>,
+    /// The bytes for what the program tells about itself.
+    pub(crate) told: Range,
+    /// The functions that tell the values of expressions, by their numbers.
+    pub(crate) expressions: Vec<usize>,
 }
 
 impl Image {
@@ -197,11 +204,18 @@ impl Image {
             .functions
             .iter()
             .any(|function| function.name == "__cxa_throw" || function.name == "_ZSt9terminatev");
+        let told = file.symbols().find(|s| s.name_bytes() == Ok(TOLD));
+        image.told = told.map_or(Range::default(), |told| Range {
+            start: told.address() as usize,
+            end: (told.address() + told.size()) as usize,
+        });
         let begin = |name: &str| {
             let mut functions = image.functions.iter();
             let function = functions.find(|function| function.name == name);
             function.map_or(0, |function| function.start)
         };
+        let expressions = (0..).map(|n| begin(&format!("{EXPRESSION}{n}")));
+        image.expressions = expressions.take_while(|&start| start != 0).collect();
         image.stubs = Range {
             start: begin(STUBS),
             end: begin(STUBS_END),
@@ -225,10 +239,13 @@ impl Image {
         self.base = base;
         self.main += base;
         self.thread_locals.start += base;
-        for range in self
-            .writable
-            .iter_mut()
-            .chain([&mut self.whole, &mut self.stubs])
+        for function in &mut self.expressions {
+            *function += base;
+        }
+        for range in
+            self.writable
+                .iter_mut()
+                .chain([&mut self.whole, &mut self.stubs, &mut self.told])
         {
             range.start += base;
             range.end += base;

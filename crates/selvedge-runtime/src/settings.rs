@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use selvedge_core::ltl::Atom;
+
 /// What plain (non-atomic) accesses are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plain {
@@ -39,6 +41,10 @@ pub struct Settings {
     /// access to memory that others can reach is then a visible operation, no races are looked for, freed
     /// memory is used again, and sleeping takes no time.
     pub stateful: bool,
+    /// The propositions that are asked about: named ones, and expressions that were compiled into the program.
+    pub propositions: Vec<Atom>,
+    /// Whether progress marks are visible.
+    pub progress: bool,
 }
 
 impl Default for Settings {
@@ -55,6 +61,8 @@ impl Default for Settings {
             show_output: false,
             check_leaks: false,
             stateful: false,
+            propositions: Vec::new(),
+            progress: false,
         }
     }
 }

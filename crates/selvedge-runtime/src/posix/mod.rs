@@ -54,6 +54,7 @@ mod spin;
 pub(crate) mod state;
 mod strings;
 mod system;
+pub(crate) mod temporal;
 mod thread;
 mod verifier;
 mod wide;
@@ -90,6 +91,7 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         spin::entries(),
         strings::entries(),
         system::entries(),
+        temporal::entries(),
         thread::entries(),
         verifier::entries(),
         wide::entries(),
