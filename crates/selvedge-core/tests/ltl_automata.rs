@@ -48,7 +48,7 @@ impl Word {
             ..Find::default()
         };
         let Ok(lasso) = find(self, automaton, atoms, how);
-        if let Some(Lasso { prefix, cycle }) = &lasso {
+        if let Some(Lasso { prefix, cycle, .. }) = &lasso {
             assert!(prefix.len() + cycle.len() >= self.letters.len());
             assert!(!cycle.is_empty());
         }

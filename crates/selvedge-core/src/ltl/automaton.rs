@@ -100,6 +100,17 @@ impl Automaton {
         &self.states[state as usize]
     }
 
+    /// Whether it accepts everything from this state on.
+    pub fn accepts_all(&self, state: u32) -> bool {
+        let all = Edge {
+            positive: 0,
+            negative: 0,
+            missing: 0,
+            to: state,
+        };
+        self.edges(state).contains(&all)
+    }
+
     fn reduce(&mut self) {
         loop {
             let before = self.states.len();

@@ -57,11 +57,20 @@ impl Property {
         super::parse(&text).expect("it is a formula")
     }
 
-    /// What is wrong with an execution that violates it, in which nothing happens in the end if it `ends`.
-    fn violated(&self, starving: ThreadId, ends: bool) -> String {
-        let how = match ends {
-            true => "then nothing changes any more",
-            false => "then the cycle repeats for ever",
+    /// Whether it is a matter of the states alone: what holds in a state is known as soon as it is reached.
+    fn is_of_states(&self) -> bool {
+        match self {
+            Property::Formula(formula) => formula.atoms().iter().all(Atom::is_of_state),
+            Property::Progress | Property::NoStarvation { .. } => false,
+        }
+    }
+
+    /// What is wrong with an execution that violates it.
+    fn violated(&self, starving: ThreadId, end: End) -> String {
+        let how = match end {
+            End::Decided => "whatever comes next",
+            End::Rest => "then nothing changes any more",
+            End::Cycle => "then the cycle repeats for ever",
         };
         match self {
             Property::Formula(formula) => format!("{formula} does not hold: {how}"),
@@ -77,6 +86,17 @@ impl Property {
             Property::NoStarvation { .. } => FailureKind::Starvation,
         }
     }
+}
+
+/// How an execution goes on that violates a property.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// In any way: it is violated already.
+    Decided,
+    /// It stays where it is.
+    Rest,
+    /// In a cycle.
+    Cycle,
 }
 
 /// The labels of a state have room for two bits for each of so many threads.
@@ -233,11 +253,18 @@ fn violation<M: StateMachine>(
     lasso: &Lasso,
     starving: ThreadId,
 ) -> Result<Bug, String> {
-    let prefix = steps(&lasso.prefix);
-    let cycle = steps(&lasso.cycle);
-    let all: Vec<Step> = prefix.iter().chain(&cycle).copied().collect();
+    let mut all = steps(lasso.moves());
+    let before = steps(lasso.prefix.iter()).len();
+    let end = match lasso.decided {
+        Some(moves) => {
+            all.truncate(moves.saturating_sub(settings.property.is_of_states().into()));
+            End::Decided
+        }
+        None if before == all.len() => End::Rest,
+        None => End::Cycle,
+    };
     let mut witness = retell(machine, &all)?;
-    witness.cycle = Some(prefix.len() as u32);
+    witness.cycle = (end != End::Decided).then_some(before as u32);
     let thread = match settings.property {
         Property::NoStarvation { .. } => starving,
         _ => all.last().map_or(ThreadId::MAIN, |step| step.thread),
@@ -245,7 +272,7 @@ fn violation<M: StateMachine>(
     Ok(Bug {
         failure: Failure {
             kind: settings.property.failure(),
-            message: settings.property.violated(starving, cycle.is_empty()),
+            message: settings.property.violated(starving, end),
             thread,
             site: machine.site(thread),
             other: None,
@@ -256,12 +283,12 @@ fn violation<M: StateMachine>(
 }
 
 /// The moves that threads make.
-fn steps(moves: &[Move]) -> Vec<Step> {
+fn steps<'m>(moves: impl Iterator<Item = &'m Move>) -> Vec<Step> {
     let step = |by: &Move| {
         by.thread.map(|thread| Step {
             thread,
             choice: by.choice,
         })
     };
-    moves.iter().filter_map(step).collect()
+    moves.filter_map(step).collect()
 }

@@ -106,7 +106,8 @@ impl<G: Graph> Pass<'_, '_, G> {
                 match self.found[to as usize] {
                     Some(seen) if seen.turn != NONE => {
                         if self.closes(node, successor.arc) {
-                            return Ok(Some(self.lasso(node, to, successor.by)));
+                            let (prefix, cycle) = self.ways(node, to, successor.by);
+                            return Ok(Some(self.product.lasso(prefix, cycle)?));
                         }
                     }
                     met => {
@@ -163,13 +164,11 @@ impl<G: Graph> Pass<'_, '_, G> {
         missing == 0
     }
 
-    fn lasso(&self, last: u32, first: u32, by: Move) -> Lasso {
+    /// To the node where the cycle begins, and round it.
+    fn ways(&self, last: u32, first: u32, by: Move) -> (Vec<Move>, Vec<Move>) {
         let mut cycle = self.way(first, last);
         cycle.push(by);
-        Lasso {
-            prefix: self.way(0, first),
-            cycle,
-        }
+        (self.way(0, first), cycle)
     }
 
     /// The moves from a node to one that was found on a way from it.

@@ -34,4 +34,13 @@ pub struct Lasso {
     pub prefix: Vec<Move>,
     /// From there back to there; at least one move.
     pub cycle: Vec<Move>,
+    /// After so many moves nothing that follows can change the answer, if there is such a point.
+    pub decided: Option<usize>,
+}
+
+impl Lasso {
+    /// The whole of it, the cycle once.
+    pub fn moves(&self) -> impl Iterator<Item = &Move> {
+        self.prefix.iter().chain(&self.cycle)
+    }
 }

@@ -1,12 +1,12 @@
 //! The graph and the automaton side by side.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::automaton::Automaton;
 use super::components::{Arc, Digraph};
 use super::formula::{Atom, Who};
-use super::graph::{Graph, Move};
+use super::graph::{Graph, Lasso, Move};
 use crate::random::mix;
 
 /// The threads have bits above those of the automaton.
@@ -153,6 +153,44 @@ impl<'p, G: Graph> Product<'p, G> {
         self.successors = successors;
         told?;
         Ok(&self.successors)
+    }
+
+    /// Whether the automaton does not care any more what follows `node`.
+    pub(super) fn is_decided(&self, node: u32) -> bool {
+        self.automaton.accepts_all(self.pairs[node as usize].reader)
+    }
+
+    /// The lasso of these moves, with the point at which the automaton stops to care.
+    pub(super) fn lasso(&mut self, prefix: Vec<Move>, cycle: Vec<Move>) -> Result<Lasso, G::Stop> {
+        let mut lasso = Lasso {
+            prefix,
+            cycle,
+            decided: None,
+        };
+        lasso.decided = self.decided(&lasso)?;
+        Ok(lasso)
+    }
+
+    fn decided(&mut self, lasso: &Lasso) -> Result<Option<usize>, G::Stop> {
+        let (mut state, mut readers) = (0, BTreeSet::from([0]));
+        let mut moves = Vec::new();
+        for (n, by) in lasso.moves().enumerate() {
+            if readers
+                .iter()
+                .any(|&reader| self.automaton.accepts_all(reader))
+            {
+                return Ok(Some(n));
+            }
+            self.graph.moves(state, &mut moves)?;
+            let letter = self.letter(self.graph.label(state), by, &moves);
+            let edges = readers
+                .iter()
+                .flat_map(|&reader| self.automaton.edges(reader));
+            let taken = edges.filter(|edge| edge.allows(letter));
+            readers = taken.map(|edge| edge.to).collect();
+            state = by.to;
+        }
+        Ok(None)
     }
 
     fn letter(&self, label: u64, by: &Move, moves: &[Move]) -> u64 {

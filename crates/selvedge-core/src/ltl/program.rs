@@ -224,7 +224,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
     pub fn confirm(&mut self, lasso: &Lasso) -> Result<(), Halt> {
         self.states.go(StateId::FIRST);
         let mut home = StateId::FIRST;
-        for (n, by) in lasso.prefix.iter().chain(&lasso.cycle).enumerate() {
+        for (n, by) in lasso.moves().enumerate() {
             if n == lasso.prefix.len() {
                 home = self.states.here();
             }

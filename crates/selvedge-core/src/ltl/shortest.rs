@@ -13,6 +13,8 @@ use crate::ids::ThreadId;
 /// A node, and who moved last.
 type Place = (u32, Option<ThreadId>);
 
+const CONNECTED: &str = "the component is strongly connected";
+
 /// A lasso whose prefix has the fewest context switches, and among those the fewest steps; its cycle is put together
 /// from shortest ways between the acceptance sets.
 pub(super) fn lasso<G: Graph>(
@@ -26,19 +28,41 @@ pub(super) fn lasso<G: Graph>(
     let mut place = (0, None);
     let mut prefix = Vec::new();
     if !accepting(0) {
-        let way = way(product, place, |_| true, |arc| accepting(arc.arc.to))?;
-        place = follow(place, &way, &mut prefix);
+        let cycles = |arc: &Successor| accepting(arc.arc.to);
+        // The sooner nothing can be mended any more, the better; some execution must go on from there, though.
+        let decided = decided(product, place)?;
+        let onward = match &decided {
+            Some(way) => {
+                let there = follow(place, way, &mut Vec::new());
+                self::way(product, there, |_| true, cycles)?
+            }
+            None => None,
+        };
+        match (decided, onward) {
+            (Some(first), _) if accepting(first.last().map_or(0, |arc| arc.arc.to)) => {
+                place = follow(place, &first, &mut prefix);
+            }
+            (Some(first), Some(then)) => {
+                place = follow(place, &first, &mut prefix);
+                place = follow(place, &then, &mut prefix);
+            }
+            _ => {
+                let way = way(product, place, |_| true, cycles)?;
+                let way = way.expect("there is an accepting component");
+                place = follow(place, &way, &mut prefix);
+            }
+        }
     }
     let home = place.0;
     let component = found.component[home as usize];
     let inside = |arc: &Successor| found.component[arc.arc.to as usize] == component;
     let start = place;
-    let direct = way(product, start, inside, |arc| arc.arc.to == home)?;
+    let direct = way(product, start, inside, |arc| arc.arc.to == home)?.expect(CONNECTED);
     let mut missing = left(u128::MAX, &direct);
     let mut cycle = Vec::new();
     if missing == 0 {
         follow(start, &direct, &mut cycle);
-        return Ok(Some(Lasso { prefix, cycle }));
+        return product.lasso(prefix, cycle).map(Some);
     }
     // The way back home passes through some sets anyway: first to those that it does not.
     let mut passed = u128::MAX;
@@ -47,17 +71,30 @@ pub(super) fn lasso<G: Graph>(
             0 => arc.arc.to == home,
             _ => missing & !arc.arc.missing != 0,
         };
-        let way = way(product, place, inside, goal)?;
+        let way = way(product, place, inside, goal)?.expect(CONNECTED);
         missing = left(missing, &way);
         passed = left(passed, &way);
         place = follow(place, &way, &mut cycle);
         if missing == 0 && place.0 == home {
             if passed == 0 {
-                return Ok(Some(Lasso { prefix, cycle }));
+                return product.lasso(prefix, cycle).map(Some);
             }
             missing = passed;
         }
     }
+}
+
+/// The cheapest way to where the automaton does not care any more what follows.
+fn decided<G: Graph>(
+    product: &mut Product<'_, G>,
+    from: Place,
+) -> Result<Option<Vec<Successor>>, G::Stop> {
+    let nodes = product.len() as u32;
+    let settled: Vec<bool> = (0..nodes).map(|node| product.is_decided(node)).collect();
+    if !settled.contains(&true) {
+        return Ok(None);
+    }
+    way(product, from, |_| true, |arc| settled[arc.arc.to as usize])
 }
 
 /// The way to `state` with the fewest context switches, and among those the fewest steps. It must have been met.
@@ -67,6 +104,7 @@ pub(super) fn to_state<G: Graph>(graph: &mut G, state: u32) -> Result<Vec<Move>,
         let anything = Automaton::new(&Formula::Constant(true), true).expect("it is small");
         let mut product = Product::new(graph, &anything, &[], false);
         let way = way(&mut product, (0, None), |_| true, |arc| arc.by.to == state)?;
+        let way = way.expect("the state has been met");
         follow((0, None), &way, &mut moves);
     }
     Ok(moves)
@@ -86,14 +124,13 @@ fn follow(mut place: Place, way: &[Successor], into: &mut Vec<Move>) -> Place {
     place
 }
 
-/// The cheapest way from `from` over arcs that are `allowed`; its last arc is the first one that is a `goal`. There
-/// must be one.
+/// The cheapest way from `from` over arcs that are `allowed`; its last arc is the first one that is a `goal`.
 fn way<G: Graph>(
     product: &mut Product<'_, G>,
     from: Place,
     allowed: impl Fn(&Successor) -> bool,
     goal: impl Fn(&Successor) -> bool,
-) -> Result<Vec<Successor>, G::Stop> {
+) -> Result<Option<Vec<Successor>>, G::Stop> {
     /// How a place was reached, in the cheapest way that is known.
     struct Reached {
         cost: (u32, u32),
@@ -144,12 +181,14 @@ fn way<G: Graph>(
             }
         }
     }
-    let (_, mut at, last) = best.expect("the components say that there is a way");
+    let Some((_, mut at, last)) = best else {
+        return Ok(None);
+    };
     let mut way = vec![last];
     while let Some((before, arc)) = reached[at].over {
         way.push(arc);
         at = before;
     }
     way.reverse();
-    Ok(way)
+    Ok(Some(way))
 }

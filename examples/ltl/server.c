@@ -1,0 +1,50 @@
+/*
+ * A server that grants what clients ask for, one after the other.
+ *
+ *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair     verified
+ *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair -- -DFORGETS
+ *                                                                                                     a bug
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+static atomic_int request, granted;
+
+static void *client(void *argument)
+{
+    for (int own = argument ? 2 : 1;;) {
+        int none = 0;
+        if (!atomic_compare_exchange_strong(&request, &none, own))
+            continue;
+        while (granted != own) {
+        }
+        granted = 0;
+    }
+    return 0;
+}
+
+static void serve(void)
+{
+    for (;;) {
+        int asked = request;
+        if (asked == 0 || granted != 0)
+            continue;
+#ifdef FORGETS
+        /* What was asked for meanwhile is lost. */
+        request = 0;
+        asked = asked == 2 ? 2 : 0;
+#endif
+        granted = asked;
+#ifndef FORGETS
+        request = 0;
+#endif
+    }
+}
+
+int main(void)
+{
+    pthread_t clients[2];
+    pthread_create(&clients[0], 0, client, 0);
+    pthread_create(&clients[1], 0, client, clients);
+    serve();
+}
