@@ -68,6 +68,17 @@ fn confirm(program: &Explicit, formula: &Formula, lasso: &Lasso, fair: bool) {
         !holds_on_word(formula, all.len(), back, &value),
         "{formula}"
     );
+    // Where it is said to be decided, no other way to go on is better.
+    if let Some(decided) = lasso.decided.filter(|&decided| decided > 0) {
+        for pattern in 0..4 {
+            let other = |atom: &Atom, at: usize| match at < decided {
+                true => value(atom, at),
+                false => pattern >> (at - decided) & 1 == 1,
+            };
+            let holds = holds_on_word(formula, decided + 2, decided, &other);
+            assert!(!holds, "{formula}");
+        }
+    }
     if fair {
         for thread in (0..4).map(ThreadId) {
             let treated = (back..all.len()).any(|at| {
@@ -328,11 +339,13 @@ fn a_program_that_ends_neither_starves_nor_stops_making_progress() {
         let report = run(&machine, property, false);
         assert_eq!((report.ending, report.bugs.len()), (Ending::Complete, 0));
     }
-    let report = run(
-        &machine,
-        Property::Formula(parse("G !both").unwrap()),
-        false,
-    );
+    let violate = |text: &str| run(&machine, Property::Formula(parse(text).unwrap()), false);
+    // No cycle is needed: it is violated as soon as both have counted.
+    let bug = &violate("G !both").bugs[0];
+    assert_eq!((bug.witness.steps.len(), bug.witness.cycle), (4, None));
+    let message = "G !both does not hold: whatever comes next";
+    assert_eq!(bug.failure.message, message);
+    let report = violate("G F !both");
     let witness = &report.bugs[0].witness;
     // The cycle is empty: the program has ended.
     assert_eq!(witness.cycle, Some(witness.steps.len() as u32));

@@ -11,6 +11,7 @@ use selvedge_core::{MemoryOrder, Op, Value, Width};
 use super::program::text;
 use crate::arena::pointer;
 use crate::current;
+use crate::machine::NativeMachine;
 use crate::memory;
 use crate::runtime::{Runtime, with};
 
@@ -97,5 +98,12 @@ pub(crate) fn holds(place: usize) -> bool {
             function() != 0
         }
         Answer::Nowhere => false,
+    }
+}
+
+impl NativeMachine {
+    /// The proposition whose value lies at `address`, or `progress` where the marks lie.
+    pub fn told_at(&self, address: u64) -> Option<String> {
+        with(|runtime| runtime.told_at(address as usize))
     }
 }
