@@ -5,8 +5,9 @@
  *     selvedge verify examples/ltl/after_you.c --property non-progress --fair              a bug
  */
 #include <pthread.h>
-#include <selvedge.h>
 #include <stdatomic.h>
+
+#include "selvedge.h"
 
 static atomic_int wants[2];
 

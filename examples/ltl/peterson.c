@@ -10,8 +10,9 @@
  * G. L. Peterson, Myths about the mutual exclusion problem, 1981.
  */
 #include <pthread.h>
-#include <selvedge.h>
 #include <stdatomic.h>
+
+#include "selvedge.h"
 
 static atomic_int flag[2], turn;
 static atomic_int count;

@@ -6,8 +6,9 @@
  *     selvedge verify examples/ltl/test_and_set.c --property starvation --fair             a bug
  */
 #include <pthread.h>
-#include <selvedge.h>
 #include <stdatomic.h>
+
+#include "selvedge.h"
 
 static atomic_int lock;
 

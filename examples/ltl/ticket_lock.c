@@ -6,8 +6,9 @@
  *     selvedge verify examples/ltl/ticket_lock.c --property starvation                     a bug
  */
 #include <pthread.h>
-#include <selvedge.h>
 #include <stdatomic.h>
+
+#include "selvedge.h"
 
 #ifndef THREADS
 #define THREADS 2

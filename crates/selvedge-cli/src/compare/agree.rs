@@ -142,6 +142,7 @@ mod tests {
             blocks: Vec::new(),
             stacks: Vec::new(),
             advice: None,
+            cycle: None,
             schedule: String::new(),
             trace: Vec::new(),
         });

@@ -81,10 +81,11 @@ fn effect(expression: &str) -> Option<String> {
             }
             ";" | "{" | "}" | "#" => return Some("is no expression".to_owned()),
             "asm" | "__asm__" => return Some("contains assembly".to_owned()),
-            name if is_name(name) && tokens.get(n + 1).is_some_and(|next| next == "(") => {
-                if !HARMLESS.contains(&name) {
-                    return Some(format!("calls {name}"));
-                }
+            name if is_name(name)
+                && tokens.get(n + 1).is_some_and(|next| next == "(")
+                && !HARMLESS.contains(&name) =>
+            {
+                return Some(format!("calls {name}"));
             }
             _ => {}
         }

@@ -69,6 +69,10 @@ impl<'a> Names<'a> {
         if let Some(thread) = self.machine.stack_owner(address) {
             return unknown(format!("stack of {thread}"));
         }
+        if let Some(name) = self.machine.told_at(address) {
+            let encoding = Encoding::Boolean;
+            return Some(Found { name, encoding });
+        }
         let offset = address.checked_sub(self.machine.load_base())?;
         self.binary.variable(offset, width)
     }

@@ -177,15 +177,9 @@ impl Follower<'_, '_> {
                 }
             }
         }
-        let Witness {
-            preemptions,
-            switches,
-            ..
-        } = bug.witness;
         let witness = Witness {
             steps: self.steps.clone(),
-            preemptions,
-            switches,
+            ..bug.witness
         };
         Some(RawBug {
             failure,

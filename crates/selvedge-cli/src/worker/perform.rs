@@ -79,6 +79,8 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         show_output,
         check_leaks: machine.leaks,
         stateful: false,
+        propositions: Vec::new(),
+        progress: false,
     }
 }
 

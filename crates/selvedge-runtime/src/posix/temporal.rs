@@ -15,7 +15,7 @@ use crate::machine::NativeMachine;
 use crate::memory;
 use crate::runtime::{Runtime, with};
 
-entry_points![selvedge_prop, selvedge_progress];
+entry_points![selvedge_prop(2), selvedge_progress(0)];
 
 /// The byte of the progress marks; those of propositions follow in the order in which they are asked about.
 const MARK: usize = 0;

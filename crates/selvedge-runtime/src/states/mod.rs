@@ -18,8 +18,8 @@ mod threads;
 
 use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::{
-    Effect, Location, MemoryOrder, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId,
-    Value, Width,
+    Effect, Location, Machine as _, MemoryOrder, Op, Outcome, Pending, PendingAccess, StateMachine,
+    ThreadId, Value, Width,
 };
 
 use crate::abi;
@@ -29,6 +29,7 @@ use crate::current;
 use crate::gate::{self, Registers, gate};
 use crate::locations::Kind as LocationKind;
 use crate::machine::NativeMachine;
+use crate::posix::temporal;
 use crate::problem::report;
 use crate::runtime::{Phase, Runtime, with};
 use crate::shadow::Kind;
@@ -372,12 +373,22 @@ impl StateMachine for NativeMachine {
         with(|runtime| runtime.pending_access(thread.index()))
     }
 
-    fn propositions(&self) -> Vec<String> {
-        Vec::new()
+    fn marks_progress(&self, thread: ThreadId) -> bool {
+        match self.pending(thread) {
+            Pending::Op(op) => with(|runtime| runtime.is_progress_mark(op)),
+            _ => false,
+        }
     }
 
-    fn holds(&mut self, _: usize) -> bool {
-        false
+    fn propositions(&self) -> Vec<String> {
+        with(|runtime| {
+            let asked = runtime.settings.propositions.iter();
+            asked.map(ToString::to_string).collect()
+        })
+    }
+
+    fn holds(&mut self, proposition: usize) -> bool {
+        temporal::holds(proposition)
     }
 }
 
