@@ -26,6 +26,7 @@ pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
         files: request.files.clone(),
         flags: request.flags.clone(),
         compiler: request.cc.clone(),
+        expressions: Vec::new(),
     };
     let compiled = compile::compile(&program)?;
     let prefix = match &request.prefix {

@@ -91,12 +91,5 @@ fn strip_witness(witness: &Witness, flags: u32) -> Witness {
         running = step.thread;
         switch = Switch::Same;
     }
-    let count = |wanted| steps.iter().filter(|step| step.switch == wanted).count() as u32;
-    let preemptions = count(Switch::Preemption);
-    let switches = preemptions + count(Switch::Free);
-    Witness {
-        steps,
-        preemptions,
-        switches,
-    }
+    Witness::of(steps)
 }
