@@ -40,6 +40,21 @@ Exit status:
   3  no bug was found, and no algorithm that leaves nothing out came to its end
   4  an internal error; also if the algorithms contradict each other";
 
+const IRS_VERIFY_EXAMPLES: &str = "\
+Examples:
+  selvedge irs verify queue.c                     prove all schedules, or as many as there is time for
+  selvedge irs verify queue.c --timeout 60        stop after a minute; the same command again goes on from there
+  selvedge irs verify old.c --plain sc            order plain accesses too
+  selvedge irs stat queue.irs --svg queue.svg     what is left, and a picture of it
+  selvedge irs build queue.c -o queue             an executable that keeps to it
+
+Exit status:
+  0  every schedule is proven: nothing has to be enforced
+  1  some schedules fail: what is left keeps to those that do not
+  2  the request was wrong, or no schedule was found that does not fail
+  3  incomplete: a limit was reached; what is left keeps to schedules that are proven
+  4  an internal error";
+
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay bug.json                             the failing run, with the program's output
@@ -264,8 +279,88 @@ pub(crate) struct Machine {
 /// Iteratively relaxed scheduling.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Irs {
+    /// Prove schedules of a program, and write down what it takes to have no others
+    #[command(after_help = IRS_VERIFY_EXAMPLES)]
+    Verify(Box<IrsVerify>),
+    /// Tell what a prefix file asks for and what is proven
+    Stat(IrsStat),
     /// Build an executable that keeps to the schedules of a prefix file
     Build(IrsBuild),
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IrsVerify {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
+    #[arg(value_name = "COMPILER-FLAGS", last = true)]
+    pub(crate) flags: Vec<String>,
+
+    /// The prefix file [default: the first FILE with .irs in place of its ending]
+    #[arg(short, long, value_name = "PREFIX")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Begin anew, even if the prefix file holds part of the proof
+    #[arg(long)]
+    pub(crate) anew: bool,
+
+    /// Stop after N executions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_executions: Option<u64>,
+
+    /// Stop after so many seconds
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<Duration>,
+
+    #[command(flatten, next_help_heading = "Program under test")]
+    pub(crate) machine: Machine,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
+    pub(crate) cc: Option<String>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
+    pub(crate) format: Format,
+}
+
+impl IrsVerify {
+    /// The program that is asked about.
+    pub(crate) fn program(&self) -> Program {
+        Program {
+            directory: None,
+            files: self.files.clone(),
+            flags: self.flags.clone(),
+            compiler: self.cc.clone(),
+        }
+    }
+
+    /// Where the prefix goes.
+    pub(crate) fn prefix(&self) -> PathBuf {
+        let first = || self.files[0].with_extension("irs");
+        self.output.clone().unwrap_or_else(first)
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IrsStat {
+    /// A prefix file written by `selvedge irs verify`
+    #[arg(value_name = "PREFIX")]
+    pub(crate) prefix: PathBuf,
+
+    /// Draw the events of each thread and what they wait for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+
+    /// Which input to draw, as SELVEDGE_INPUT would have it [default: the first one]
+    #[arg(long, value_name = "VALUES", value_delimiter = ',')]
+    pub(crate) input: Vec<u64>,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -27,7 +27,7 @@ impl Watcher<ScriptMachine> for Published {
 struct Enforced<'a> {
     demands: &'a Demands,
     counted: &'a dyn Fn(Site) -> bool,
-    places: Vec<Option<Place>>,
+    places: HashMap<ThreadId, Option<Place>>,
 }
 
 #[derive(Clone)]
@@ -63,7 +63,7 @@ impl Enforced<'_> {
         match state.machine.pending(thread) {
             Pending::Stopped(stop) => stop == Stop::Finished,
             Pending::Op(_) => false,
-            Pending::Absent => match self.places.get(thread.index()).copied().flatten() {
+            Pending::Absent => match self.places.get(&thread).copied().flatten() {
                 Some((parent, _)) => self.over(state, parent),
                 None => true,
             },
@@ -233,7 +233,7 @@ fn simulate(program: &Program, verified: &Verified, demands: &Demands) -> Seen {
     let enforced = Enforced {
         demands,
         counted: &counted,
-        places: verified.inputs[0].places(),
+        places: verified.inputs[0].threads().into_iter().collect(),
     };
     enforced.explore(program)
 }

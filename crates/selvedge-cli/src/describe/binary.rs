@@ -148,6 +148,21 @@ impl Binary {
         })
     }
 
+    /// The symbol of the function that the call before `address` is in, which of the functions of that name it is,
+    /// and how far into it the call returns.
+    pub(crate) fn call_site(&self, address: u64) -> Option<(&str, u32, u32)> {
+        let symbol = self.symbol(address - 1, true)?;
+        let mut earlier: Vec<u64> = self
+            .symbols
+            .iter()
+            .filter(|other| other.code && other.name == symbol.name && other.start < symbol.start)
+            .map(|other| other.start)
+            .collect();
+        earlier.dedup();
+        let offset = u32::try_from(address - symbol.start).ok()?;
+        Some((&symbol.name, earlier.len() as u32, offset))
+    }
+
     /// The function that starts at `address`.
     pub(super) fn function(&self, address: u64) -> Option<String> {
         let symbol = self

@@ -52,14 +52,14 @@ impl Next {
     }
 }
 
-fn command(arguments: impl Iterator<Item = String>, more: &[&str]) -> String {
+pub(crate) fn command(arguments: impl Iterator<Item = String>, more: &[&str]) -> String {
     let mut words: Vec<String> = arguments.skip(1).map(|word| quoted(&word)).collect();
     words.insert(0, "selvedge".to_owned());
     words.extend(more.iter().map(|&word| word.to_owned()));
     words.join(" ")
 }
 
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -162,7 +162,7 @@ fn bugs(report: &Report, next: &Next) -> String {
 }
 
 /// Everything there is to say of one bug.
-fn evidence(bug: &Bug) -> String {
+pub(crate) fn evidence(bug: &Bug) -> String {
     let heading = heading(bug);
     let here = match bug.kind {
         FailureKind::Deadlock => format!("{} waits here", thread_name(bug.thread)),

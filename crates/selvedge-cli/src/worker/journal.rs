@@ -135,6 +135,10 @@ impl Machine for Watched<'_> {
         self.machine.watch(failure);
     }
 
+    fn pointless(&self, thread: ThreadId) -> bool {
+        self.machine.pointless(thread)
+    }
+
     fn failure(&self) -> Option<Failure> {
         self.machine.failure()
     }

@@ -11,6 +11,7 @@ mod measure;
 mod perform;
 pub(crate) mod progress;
 pub(crate) mod protocol;
+mod prove;
 pub(crate) mod supervise;
 
 pub(crate) use perform::perform;

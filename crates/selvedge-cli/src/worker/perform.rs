@@ -8,6 +8,7 @@ use super::follow;
 use super::journal::Watched;
 use super::measure;
 use super::protocol::{Counters, Reply, Request, Task, Unloadable};
+use super::prove::Prover;
 use crate::args;
 use crate::describe::Binary;
 
@@ -15,7 +16,7 @@ use crate::describe::Binary;
 pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Reply)) {
     let fences = match &request.task {
         Task::Search(search) => search.explorer.model() != args::Model::Ra,
-        Task::Advise(..) | Task::Replay(_) | Task::Measure(_) => true,
+        Task::Advise(..) | Task::Replay(_) | Task::Measure(_) | Task::Relax(_) => true,
     };
     let settings = Settings {
         fences,
@@ -49,6 +50,16 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
         }
         Task::Measure(explorer) => {
             reply(Reply::Measured(measure::measure(&mut machine, explorer)));
+        }
+        Task::Relax(relax) => {
+            let prover = Prover {
+                request: relax,
+                binary: &binary,
+                counters,
+                reply,
+            };
+            let relaxed = prover.run(&mut machine, request.machine.plain);
+            reply(Reply::Relaxed(Box::new(relaxed)));
         }
         Task::Replay(bugs) => {
             for bug in bugs {

@@ -45,6 +45,21 @@ pub(crate) enum Task {
     Advise(Model, Box<RawBug>),
     /// Explore every execution and see what that costs.
     Measure(Explorer),
+    /// Prove schedules, and write down what it takes to have no others.
+    Relax(Relax),
+}
+
+/// What to prove and where to write it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Relax {
+    /// The prefix file.
+    pub(crate) output: PathBuf,
+    /// The program.
+    pub(crate) fingerprint: [u8; 16],
+    /// Whether what the file holds is taken up.
+    pub(crate) resume: bool,
+    /// No more executions than that.
+    pub(crate) max_executions: Option<u64>,
 }
 
 /// A search.
@@ -94,6 +109,8 @@ pub(crate) enum Reply {
     Advised(report::Advice),
     /// The costs.
     Measured(Measured),
+    /// What is proven.
+    Relaxed(Box<Relaxed>),
     /// There is nothing more to say.
     Done,
 }
@@ -158,6 +175,64 @@ pub(crate) struct Measured {
     pub(crate) resident_at_start: u64,
     /// The largest number of them up to its end.
     pub(crate) resident_at_most: u64,
+}
+
+/// What became of a proof.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Relaxed {
+    /// It came to this.
+    Proven {
+        /// What is left.
+        summary: Summary,
+        /// Why it ended, if not because there is nothing left to prove.
+        ending: Option<Ending>,
+        /// Whether the limit on executions ended it.
+        limited: bool,
+    },
+    /// There is nothing to enforce, because of this.
+    Impossible(String),
+    /// The file holds part of a proof that cannot be taken up.
+    Changed,
+    /// The file could not be written.
+    Unwritten(String),
+}
+
+/// What a prefix file asks for.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Summary {
+    /// Waits of the first file.
+    pub(crate) initial: u64,
+    /// Traces proven.
+    pub(crate) traces: u64,
+    /// A guess of how many there are.
+    pub(crate) estimate: u64,
+    /// How many inputs the program has.
+    pub(crate) inputs: u64,
+    /// What is left.
+    pub(crate) constraints: Vec<Constraint>,
+}
+
+/// An event that waits for another.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Constraint {
+    /// For which input.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub(crate) input: Vec<u32>,
+    /// Who waits.
+    pub(crate) thread: u32,
+    /// Before which of its counted events.
+    pub(crate) event: u32,
+    /// Where that is.
+    pub(crate) place: report::Place,
+    /// For whom.
+    pub(crate) source: u32,
+    /// For how many of its counted events.
+    pub(crate) count: u32,
+    /// Where the last of them is.
+    pub(crate) source_place: report::Place,
+    /// The bug it keeps away, as an index.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bug: Option<usize>,
 }
 
 /// How a replay ended.

@@ -63,8 +63,8 @@ pub(super) struct Log {
     pub(super) sites: FxHashMap<Site, Doing>,
     /// Of each thread, for each counted event, its site, `None` if there were several.
     pub(super) events: Vec<Vec<Option<Site>>>,
-    /// Places of the threads met.
-    pub(super) places: Vec<Option<Place>>,
+    /// The threads met, in that order, with their places.
+    pub(super) threads: Vec<(ThreadId, Place)>,
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
@@ -245,7 +245,9 @@ impl<'a, M: Machine> Constrained<'a, M> {
         if let Op::Create { child } = op {
             let number = self.threads[thread.index()].children;
             self.threads[thread.index()].children += 1;
-            *at(&mut self.log.places, child) = Some((thread, number));
+            if !self.log.threads.iter().any(|&(known, _)| known == child) {
+                self.log.threads.push((child, (thread, number)));
+            }
         }
         if !self.plan.counted.contains(&site) {
             return;

@@ -24,12 +24,16 @@ pub(super) struct Step {
 }
 
 impl Step {
+    /// Whether it matters which of the two, of different threads, comes first.
+    fn conflicts_with(&self, other: &Step) -> bool {
+        let same = self.op.location().is_some() && self.op.location() == other.op.location();
+        same && self.thread != other.thread && (self.writes || other.writes)
+    }
+
     /// Whether this step, taken after `earlier`, could as well have been taken instead of it and it would
     /// have mattered.
     fn races_with(&self, earlier: &Step) -> bool {
-        let same = self.op.location().is_some() && self.op.location() == earlier.op.location();
-        same && self.thread != earlier.thread
-            && (self.writes || earlier.writes)
+        self.conflicts_with(earlier)
             && match self.op {
                 Op::Update { function, .. } => function.apply(earlier.before) != Effect::Block,
                 _ => true,
@@ -281,6 +285,13 @@ impl Trace {
                     event: self.numbers[later],
                     count: self.numbers[earlier] + 1,
                 });
+            }
+            // Before these it could only have waited: a lock comes after the unlock by itself once it comes
+            // after the other lock.
+            for earlier in 0..later {
+                if self.steps[later].conflicts_with(&self.steps[earlier]) {
+                    merge(&mut clock, &clocks[earlier]);
+                }
             }
             clocks.push(clock);
         }

@@ -97,14 +97,22 @@ impl Verified {
 }
 
 impl Relaxed {
-    /// The places of the threads that were met, by number; main has none.
-    pub fn places(&self) -> Vec<Option<Place>> {
-        let (known, met) = (&self.trace.places, &self.log.places);
-        let place = |thread: usize| {
-            let of = |places: &[Option<Place>]| places.get(thread).copied().flatten();
-            of(known).or_else(|| of(met))
-        };
-        (0..known.len().max(met.len()).max(1)).map(place).collect()
+    /// The threads that were met, main first, parents before children, and their places. Later ones come behind
+    /// those that were known before.
+    pub fn threads(&self) -> Vec<(ThreadId, Option<Place>)> {
+        let places = self.trace.places.iter().enumerate();
+        let known = places.filter_map(|(thread, place)| Some((ThreadId(thread as u32), (*place)?)));
+        let mut threads: Vec<(ThreadId, Place)> = known.collect();
+        for &(thread, place) in &self.log.threads {
+            if !threads.iter().any(|&(other, _)| other == thread) {
+                threads.push((thread, place));
+            }
+        }
+        let main = (ThreadId::MAIN, None);
+        let others = threads
+            .into_iter()
+            .map(|(thread, place)| (thread, Some(place)));
+        std::iter::once(main).chain(others).collect()
     }
 
     /// The site of each counted event of `thread`, `None` where it varies.

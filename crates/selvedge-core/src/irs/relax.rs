@@ -100,6 +100,7 @@ struct Listener<'a, W> {
     reversed: Option<Reversed>,
     pair: &'a Pair,
     places: &'a [Option<Place>],
+    inputs: &'a [u32],
     traces: u64,
     bugs: &'a mut Vec<Bug>,
     found: Option<Reason>,
@@ -123,7 +124,7 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
             self.found = Some(Reason::Stuck);
             return;
         }
-        let bug = strip(bug, flags);
+        let bug = strip(bug, flags, self.inputs);
         let known = |other: &Bug| crate::report::same_bug(&other.failure, &bug.failure);
         let index = match self.bugs.iter().position(known) {
             Some(index) => index,
@@ -174,6 +175,7 @@ impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
             reversed,
             pair: &pair,
             places: &of.trace.places,
+            inputs: &of.inputs,
             traces: 0,
             bugs: self.bugs,
             found: None,
@@ -229,6 +231,23 @@ impl Relaxed {
         let stays = |demand: &Demand| self.kept.iter().any(|kept| kept.demand == *demand);
         let open = self.demands.iter().filter(|demand| !stays(demand));
         open.max_by_key(|demand| self.trace.ends(demand)).copied()
+    }
+
+    /// A guess of how many traces there are: as if each step back from the initial demands multiplied their number by
+    /// the same factor, as it does where pairs of events are independent of each other.
+    pub fn estimate(&self) -> u64 {
+        let steps = |demands: &Demands| -> u32 {
+            let chain = |&demand: &Demand| {
+                std::iter::successors(Some(demand), |demand| self.trace.lowered(demand)).count()
+            };
+            demands.iter().map(|demand| chain(demand) as u32).sum()
+        };
+        let (all, left) = (steps(&self.trace.demands()), steps(&self.demands));
+        if left == 0 || all <= left {
+            return self.traces;
+        }
+        let exponent = f64::from(all) / f64::from(all - left);
+        (self.traces as f64).powf(exponent).min(1e18) as u64
     }
 
     /// Tries to weaken `demand`. `Break` if the search did not come to an end.
@@ -320,11 +339,10 @@ impl Log {
                 }
             }
         }
-        for (thread, place) in other.places.into_iter().enumerate() {
-            if self.places.len() <= thread {
-                self.places.resize(thread + 1, None);
+        for thread in other.threads {
+            if !self.threads.contains(&thread) {
+                self.threads.push(thread);
             }
-            self.places[thread] = self.places[thread].or(place);
         }
         for (thread, spin) in other.spins.into_iter().enumerate() {
             if self.spins.len() <= thread {

@@ -1,13 +1,15 @@
 //! A failing schedule of a constrained program as one of the program itself.
 
 use crate::ids::{Location, ThreadId};
+use crate::op::Op;
 use crate::report::{Bug, Waiting};
 use crate::witness::{Origin, Step, Switch, Witness};
 
 use super::constrained::moved;
 
-/// Takes what sets and awaits the `flags` first locations out of `bug`.
-pub(super) fn strip(bug: &Bug, flags: u32) -> Bug {
+/// Takes what sets and awaits the `flags` first locations out of `bug`, and puts the `inputs` in that main was
+/// given in place of choices.
+pub(super) fn strip(bug: &Bug, flags: u32, inputs: &[u32]) -> Bug {
     let own = |location: Option<Location>| location.is_none_or(|location| location.0 >= flags);
     let waiting = bug.waiting.iter().map(|waiting| Waiting {
         op: waiting
@@ -16,14 +18,23 @@ pub(super) fn strip(bug: &Bug, flags: u32) -> Bug {
             .map(|op| unshift(op, flags)),
         ..waiting.clone()
     });
+    let mut witness = strip_witness(&bug.witness, flags);
+    let choices = witness
+        .steps
+        .iter_mut()
+        .filter(|step| step.thread == ThreadId::MAIN && matches!(step.op, Op::Choose { .. }));
+    for (step, &input) in choices.zip(inputs) {
+        step.read = Some(input.into());
+        step.choice = input;
+    }
     Bug {
         failure: bug.failure.clone(),
-        witness: strip_witness(&bug.witness, flags),
+        witness,
         waiting: waiting.collect(),
     }
 }
 
-fn unshift(op: crate::op::Op, flags: u32) -> crate::op::Op {
+fn unshift(op: Op, flags: u32) -> Op {
     moved(op, |location| Location(location.0 - flags))
 }
 

@@ -1,0 +1,394 @@
+//! `selvedge irs verify`: proves schedules and writes down what it takes to have no others.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use anstyle::{AnsiColor, Style};
+use indicatif::HumanCount;
+use selvedge_core::report::Ending;
+use selvedge_irs_format::View;
+use serde::Serialize;
+
+use crate::args::{Format, IrsVerify};
+use crate::compile::{self, Build};
+use crate::output;
+use crate::problem::{Problem, Status, warn};
+use crate::report::{Bug, SCHEMA, human, thread_name};
+use crate::worker::progress::Limits;
+use crate::worker::protocol::{
+    Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task, Unloadable,
+};
+use crate::worker::supervise::{self, Cause, End, Output, Watch};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GREEN: Style = BOLD.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+const YELLOW: Style = BOLD.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+/// How many constraints are listed.
+const LISTED: usize = 10;
+
+/// Proves what can be proven and tells how that went.
+pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
+    let build = compile::build(&verify.program())?;
+    let fingerprint = build.compiled.fingerprint()?;
+    let proof = Proof {
+        verify,
+        build: &build,
+        output: verify.prefix(),
+    };
+    let resume = !verify.anew && proof.has_begun(fingerprint)?;
+    let (bugs, relaxed, watch) = proof.run(Relax {
+        output: proof.output.clone(),
+        fingerprint,
+        resume,
+        max_executions: verify.max_executions,
+    })?;
+    let relaxed = match relaxed {
+        Some(relaxed) => relaxed,
+        None => return Err(proof.unfinished(&watch)),
+    };
+    let (summary, ending, limited) = match relaxed {
+        Relaxed::Proven {
+            summary,
+            ending,
+            limited,
+        } => (summary, ending, limited),
+        Relaxed::Impossible(why) => return Err(proof.impossible(&why, &bugs)),
+        Relaxed::Changed => {
+            return Err(Problem::request(format!(
+                "the proof in {} cannot be taken up again",
+                proof.output.display()
+            ))
+            .help("begin anew: --anew"));
+        }
+        Relaxed::Unwritten(why) => {
+            return Err(Problem::request(format!(
+                "{}: {why}",
+                proof.output.display()
+            )));
+        }
+    };
+    let result = Told {
+        schema: SCHEMA,
+        verdict: verdict(&summary, ending.is_none()),
+        file: proof.output.display().to_string(),
+        resumed: resume,
+        reason: ending.map(|ending| reason(&ending, limited, &watch, verify)),
+        seconds: watch.elapsed.as_secs_f64(),
+        summary,
+        bugs: bugs.into_iter().map(|bug| bug.described).collect(),
+    };
+    match verify.format {
+        Format::Human => output::print(&result.in_words(verify)),
+        Format::Json => {
+            let text = serde_json::to_string(&result)
+                .map_err(|error| Problem::internal(error.to_string()))?;
+            println!("{text}");
+        }
+    }
+    Ok(result.verdict.status())
+}
+
+struct Proof<'a> {
+    verify: &'a IrsVerify,
+    build: &'a Build,
+    output: std::path::PathBuf,
+}
+
+impl Proof<'_> {
+    /// Whether the file holds part of this proof. What is not a prefix file is not overwritten.
+    fn has_begun(&self, fingerprint: [u8; 16]) -> Result<bool, Problem> {
+        let name = self.output.display();
+        let Ok(bytes) = fs::read(&self.output) else {
+            return Ok(false);
+        };
+        match View::new(&bytes) {
+            Ok(view) if view.fingerprint() == fingerprint => Ok(true),
+            Ok(_) => {
+                warn(&format!(
+                    "{name} was for another program; it is written anew"
+                ));
+                Ok(false)
+            }
+            Err(damage) => Err(Problem::request(format!("{name}: {damage}"))
+                .help("name another file with -o, or write over it with --anew")),
+        }
+    }
+
+    /// Has a worker do it. Bugs come in the order in which constraints name them.
+    fn run(&self, relax: Relax) -> Result<(Vec<FoundBug>, Option<Relaxed>, Watch), Problem> {
+        let (mut bugs, mut relaxed, mut unloadable) = (Vec::new(), None, None);
+        let watch = self.worker(Task::Relax(relax), |reply| match reply {
+            Reply::Bug(bug) => bugs.push(*bug),
+            Reply::Relaxed(end) => relaxed = Some(*end),
+            Reply::Unloadable(why) => unloadable = Some(why),
+            _ => {}
+        })?;
+        match unloadable {
+            Some(Unloadable::Fails(failure)) => {
+                return Err(Problem::request(format!(
+                    "the program fails before main: {}",
+                    failure.message
+                )));
+            }
+            Some(Unloadable::Refused(why)) => {
+                return Err(Problem::request(format!(
+                    "cannot check this program: {why}"
+                )));
+            }
+            Some(Unloadable::System(why)) => return Err(Problem::internal(why)),
+            None => {}
+        }
+        self.retell(&mut bugs)?;
+        Ok((bugs, relaxed, watch))
+    }
+
+    fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
+        let request = Request {
+            library: self.build.library.clone(),
+            counters: self.build.scratch().join("counters"),
+            machine: self.verify.machine.clone(),
+            show_output: false,
+            task,
+        };
+        let limits = Limits {
+            timeout: self.verify.timeout,
+            executions: self.verify.max_executions,
+            label: None,
+        };
+        supervise::run(&request, limits, Output::Diverted, listen)
+    }
+
+    /// Runs every bug's schedule once more, without any constraint, in a fresh process.
+    fn retell(&self, bugs: &mut [FoundBug]) -> Result<(), Problem> {
+        if bugs.is_empty() {
+            return Ok(());
+        }
+        let schedules = bugs.iter().map(|bug| bug.raw.clone()).collect();
+        let mut replayed = Vec::new();
+        self.worker(Task::Replay(schedules), |reply| {
+            if let Reply::Replayed(how) = reply {
+                replayed.push(how);
+            }
+        })?;
+        for (bug, again) in bugs.iter_mut().zip(replayed) {
+            if let Replayed::Failed(again) = again {
+                *bug = *again;
+            }
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self, watch: &Watch) -> Problem {
+        let why = match &watch.end {
+            End::Stopped(cause) => stopped(Some(cause), self.verify),
+            End::Died(status) => format!("the program ended the worker ({status})"),
+            End::Finished => "the worker had nothing to say".to_owned(),
+        };
+        let problem = Problem::interrupted(why);
+        if Path::new(&self.output).exists() {
+            problem.note(format!(
+                "{} holds what was proven by then",
+                self.output.display()
+            ))
+        } else {
+            problem
+        }
+    }
+
+    fn impossible(&self, why: &str, bugs: &[FoundBug]) -> Problem {
+        let mut problem = Problem::request(format!("there is nothing to enforce: {why}"));
+        if let Some(bug) = bugs.first() {
+            problem = problem.words(human::evidence(&bug.described));
+            if bug.described.kind == selvedge_core::FailureKind::DataRace {
+                problem = problem
+                    .note("no constraint orders accesses that are not events")
+                    .help("have plain accesses ordered too: --plain sc");
+            }
+        }
+        problem
+    }
+}
+
+/// What a proof came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Verdict {
+    /// Nothing has to be enforced.
+    Verified,
+    /// What is left has to stay.
+    Bug,
+    /// Not everything was explored.
+    Incomplete,
+}
+
+impl Verdict {
+    fn status(self) -> Status {
+        match self {
+            Verdict::Verified => Status::Verified,
+            Verdict::Bug => Status::Bug,
+            Verdict::Incomplete => Status::Incomplete,
+        }
+    }
+}
+
+fn verdict(summary: &Summary, done: bool) -> Verdict {
+    match (summary.constraints.is_empty(), done) {
+        (_, false) => Verdict::Incomplete,
+        (true, true) => Verdict::Verified,
+        (false, true) => Verdict::Bug,
+    }
+}
+
+fn reason(ending: &Ending, limited: bool, watch: &Watch, verify: &IrsVerify) -> String {
+    match ending {
+        Ending::Stopped if limited && watch.cause.is_none() => format!(
+            "stopped after {} executions (--max-executions)",
+            verify.max_executions.unwrap_or_default()
+        ),
+        Ending::Stopped => stopped(watch.cause.as_ref(), verify),
+        Ending::Refused(what) => what.clone(),
+        Ending::Nondeterministic(what) => {
+            format!("the program did not behave the same under the same schedule: {what}")
+        }
+        other => format!("the search ended: {other:?}"),
+    }
+}
+
+fn stopped(cause: Option<&Cause>, verify: &IrsVerify) -> String {
+    let seconds = verify.timeout.unwrap_or_default().as_secs_f64();
+    match cause {
+        Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
+        Some(Cause::Memory(limit)) => {
+            let limit = limit >> 20;
+            format!("stopped because the program took more than {limit} MiB of memory")
+        }
+        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
+        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
+    }
+}
+
+/// What is printed.
+#[derive(Debug, Serialize)]
+struct Told {
+    schema: u32,
+    verdict: Verdict,
+    file: String,
+    /// Whether an earlier proof was taken up.
+    resumed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    seconds: f64,
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    bugs: Vec<Bug>,
+}
+
+impl Told {
+    fn in_words(&self, verify: &IrsVerify) -> String {
+        let Summary {
+            initial, traces, ..
+        } = &self.summary;
+        let left = self.summary.constraints.len() as u64;
+        let traces = format!("{} proven", counted(*traces, "trace"));
+        let of = match initial {
+            0 => String::new(),
+            initial => format!(" (of {initial} at first)"),
+        };
+        let mut text = String::new();
+        match self.verdict {
+            Verdict::Verified => {
+                let _ = writeln!(
+                    text,
+                    "{GREEN}verified{GREEN:#}: safe under any schedule, no constraint is left{of}; {traces}"
+                );
+            }
+            Verdict::Bug => {
+                for bug in &self.bugs {
+                    text.push_str(&human::evidence(bug));
+                    text.push('\n');
+                }
+                let _ = writeln!(
+                    text,
+                    "{YELLOW}safe{YELLOW:#} under {} that must stay{of}; {traces}",
+                    counted(left, "constraint"),
+                );
+            }
+            Verdict::Incomplete => {
+                let estimate = match self.summary.estimate {
+                    guess if guess > self.summary.traces => {
+                        format!(", of {} at a guess", HumanCount(guess))
+                    }
+                    _ => String::new(),
+                };
+                let reason = self.reason.as_deref().unwrap_or_default();
+                let _ = writeln!(
+                    text,
+                    "{YELLOW}safe{YELLOW:#} under {}{of}; {traces}{estimate}\n{reason}",
+                    counted(left, "constraint"),
+                );
+            }
+        }
+        for constraint in self.summary.constraints.iter().take(LISTED) {
+            let _ = writeln!(text, "  {}", constraint.in_words());
+        }
+        if self.summary.constraints.len() > LISTED {
+            let more = self.summary.constraints.len() - LISTED;
+            let _ = writeln!(text, "  {DIM}and {more} more: selvedge irs stat{DIM:#}");
+        }
+        let program = Path::new(&self.file).with_extension("");
+        let files: Vec<String> = verify
+            .files
+            .iter()
+            .map(|file| human::quoted(&file.to_string_lossy()))
+            .collect();
+        let flags: Vec<String> = verify
+            .flags
+            .iter()
+            .map(|flag| human::quoted(flag))
+            .collect();
+        let flags = match flags.is_empty() {
+            true => String::new(),
+            false => format!(" -- {}", flags.join(" ")),
+        };
+        let _ = writeln!(
+            text,
+            "\n{BOLD}next:{BOLD:#} selvedge irs build {} -o {}{flags}",
+            files.join(" "),
+            human::quoted(&program.to_string_lossy()),
+        );
+        if self.verdict == Verdict::Incomplete {
+            let again = std::env::args().filter(|argument| argument != "--anew");
+            let again = human::command(again, &[]);
+            let _ = writeln!(text, "      {again}  {DIM}(goes on from here){DIM:#}");
+        }
+        text
+    }
+}
+
+impl Constraint {
+    fn in_words(&self) -> String {
+        let mut text = format!(
+            "{} waits at {} until {} has passed {}",
+            thread_name(self.thread),
+            self.place,
+            thread_name(self.source),
+            self.source_place,
+        );
+        if !self.input.is_empty() {
+            let values: Vec<String> = self.input.iter().map(u32::to_string).collect();
+            let _ = write!(text, ", for input {}", values.join(","));
+        }
+        if let Some(bug) = self.bug {
+            let _ = write!(text, ": without that, bug {} can happen", bug + 1);
+        }
+        text
+    }
+}
+
+fn counted(number: u64, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", HumanCount(number))
+}
