@@ -334,6 +334,7 @@ impl IrsVerify {
             files: self.files.clone(),
             flags: self.flags.clone(),
             compiler: self.cc.clone(),
+            expressions: Vec::new(),
         }
     }
 

@@ -288,9 +288,9 @@ impl Trace {
             }
             // Before these it could only have waited: a lock comes after the unlock by itself once it comes
             // after the other lock.
-            for earlier in 0..later {
-                if self.steps[later].conflicts_with(&self.steps[earlier]) {
-                    merge(&mut clock, &clocks[earlier]);
+            for (earlier, before) in self.steps.iter().zip(&clocks) {
+                if self.steps[later].conflicts_with(earlier) {
+                    merge(&mut clock, before);
                 }
             }
             clocks.push(clock);
