@@ -23,6 +23,7 @@ Examples:
   selvedge verify queue.cpp --cc clang++       with another compiler
   selvedge verify old.c --plain sc             plain variables as if they were atomic
   selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
+  selvedge verify server.c --algorithm csdr    every state of a program that never ends
   selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
   selvedge replay bug.json                     and run it again";
 
@@ -87,6 +88,7 @@ pub(crate) enum Command {
         mut_arg("no_advice", |arg| arg.hide(true)),
         mut_arg("delays", |arg| arg.hide(true)),
         mut_arg("switches", |arg| arg.hide(true)),
+        mut_arg("lossless", |arg| arg.hide(true)),
         mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
         mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
         mut_arg("preemptions", |arg| {
@@ -196,9 +198,12 @@ pub(crate) struct Search {
     pub(crate) delays: Option<u32>,
 
     /// Only executions with at most K context switches of any sort
-    #[arg(long, value_name = "K",
-          conflicts_with_all = ["preemptions", "iterative", "algorithm", "delays"])]
+    #[arg(long, value_name = "K", conflicts_with_all = ["preemptions", "iterative", "delays"])]
     pub(crate) switches: Option<u32>,
+
+    /// Tell states apart by comparing all of them, not by fingerprints (csdr, csdr-exact, bfs, dfs)
+    #[arg(long)]
+    pub(crate) lossless: bool,
 
     /// Runs of a random search (--algorithm random, pct or pos) [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

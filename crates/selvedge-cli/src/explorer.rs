@@ -1,6 +1,7 @@
 //! Which explorer serves a request.
 
 use selvedge_core::dpor::{Engine, Measure, Sample, Strategy};
+use selvedge_core::states::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
@@ -19,6 +20,19 @@ pub(crate) enum Explorer {
     Priced(Measure),
     /// The same, some at random.
     Random(Sample),
+    /// States that are kept, sequentially consistent.
+    States(OverStates),
+}
+
+/// A search over states.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OverStates {
+    /// In which order.
+    pub(crate) algorithm: Algorithm,
+    /// Whether states are compared in full.
+    pub(crate) lossless: bool,
+    /// Whether data races are looked for.
+    pub(crate) races: bool,
 }
 
 impl Explorer {
@@ -44,7 +58,10 @@ impl Explorer {
     }
 
     fn under(model: Model, search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
-        let explorer = Explorer::named(model, search)?;
+        let mut explorer = Explorer::named(model, search)?;
+        if let Explorer::States(states) = &mut explorer {
+            states.races = machine.plain == Plain::Race;
+        }
         if machine.plain == Plain::Sc && model != Model::Sc {
             return Err(Problem::request(format!(
                 "--plain sc does not go with --model {}",
@@ -67,6 +84,7 @@ impl Explorer {
         match self {
             Explorer::Trust(_) => true,
             Explorer::Tracer(_) | Explorer::Priced(_) | Explorer::Random(_) => false,
+            Explorer::States(_) => false,
             Explorer::Interleaving(engine) => engine.bounded(),
         }
     }
@@ -77,6 +95,7 @@ impl Explorer {
             Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.complete(),
             Explorer::Random(_) => false,
+            Explorer::States(_) => true,
         }
     }
 
@@ -85,7 +104,7 @@ impl Explorer {
         match self {
             Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.visits_once(),
-            Explorer::Random(_) => false,
+            Explorer::Random(_) | Explorer::States(_) => false,
         }
     }
 
@@ -151,6 +170,17 @@ impl Explorer {
             }
             Ok(())
         };
+        if let Ok(algorithm) = name.parse::<Algorithm>() {
+            Explorer::refuse_random(search)?;
+            fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
+            return Explorer::over_states(algorithm, search);
+        }
+        if search.lossless {
+            return Err(
+                Problem::request("--lossless goes with searches over states only")
+                    .help("add --algorithm csdr, csdr-exact, bfs or dfs"),
+            );
+        }
         let measure = match (search.delays, search.switches) {
             (Some(_), _) => Some(Measure::Delays),
             (None, Some(_)) => Some(Measure::Switches),
@@ -205,7 +235,8 @@ impl Explorer {
                     Ok(Explorer::Interleaving(engine))
                 }
                 Err(_) => {
-                    let all: Vec<&str> = Explorer::names().chain(RANDOM).collect();
+                    let states = Algorithm::ALL.into_iter().map(Algorithm::name);
+                    let all: Vec<&str> = Explorer::names().chain(states).chain(RANDOM).collect();
                     Err(
                         Problem::request(format!("there is no algorithm named {name}"))
                             .help(format!("available now: {}", all.join(", "))),
@@ -220,6 +251,7 @@ impl Explorer {
         match *self {
             Explorer::Trust(model) | Explorer::Tracer(model) => model,
             Explorer::Interleaving(_) | Explorer::Priced(_) | Explorer::Random(_) => Model::Sc,
+            Explorer::States(_) => Model::Sc,
         }
     }
 
@@ -227,9 +259,35 @@ impl Explorer {
     pub(crate) fn bounds(&self) -> &'static str {
         match self {
             Explorer::Priced(Measure::Delays) => "delay",
-            Explorer::Priced(Measure::Switches) => "context switch",
+            Explorer::Priced(Measure::Switches) | Explorer::States(_) => "context switch",
             _ => "preemption",
         }
+    }
+
+    /// A search over states, if what it is asked for makes sense there.
+    fn over_states(algorithm: Algorithm, search: &Search) -> Result<Explorer, Problem> {
+        if search.switches.is_some() && !algorithm.counts_switches() {
+            return Err(Problem::request(format!(
+                "--algorithm {algorithm} does not count context switches"
+            ))
+            .help("add --algorithm csdr-exact"));
+        }
+        if search.max_executions.is_some() || search.delays.is_some() {
+            return Err(Problem::request(format!(
+                "--algorithm {algorithm} knows states, not executions"
+            ))
+            .help("leave --max-executions and --delays out; --timeout works"));
+        }
+        Ok(Explorer::States(OverStates {
+            algorithm,
+            lossless: search.lossless,
+            races: true,
+        }))
+    }
+
+    /// Whether the program is run as one whose states are kept.
+    pub(crate) fn keeps_states(&self) -> bool {
+        matches!(self, Explorer::States(_))
     }
 
     /// Options of random searches make no sense elsewhere.
@@ -261,6 +319,7 @@ impl Explorer {
                 Strategy::Pct { .. } => "pct",
                 Strategy::Pos => "pos",
             },
+            Explorer::States(states) => states.algorithm.name(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         counters: build.scratch().join("counters"),
         machine: verify.machine.clone(),
         show_output: false,
+        stateful: explorer.keeps_states(),
         task: Task::Measure(explorer),
     };
     let mut measured = None;

@@ -65,6 +65,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         counters: build.scratch().join("counters"),
         machine: trace.machine.clone(),
         show_output: true,
+        stateful: trace.stateful,
         task: Task::Replay(vec![trace.decisions.clone()]),
     };
     let last = RefCell::new(None);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{self, Model};
 use crate::compile::Program;
+use crate::explorer::Explorer;
 use crate::problem::Problem;
 use crate::report;
 use crate::worker::protocol::FoundBug;
@@ -29,6 +30,9 @@ pub(crate) struct Trace {
     pub(crate) machine: args::Machine,
     /// The memory model.
     pub(crate) model: Model,
+    /// Whether the program was run as one whose states are kept: its steps are others then.
+    #[serde(default)]
+    pub(crate) stateful: bool,
     /// The bug as it was reported.
     pub(crate) bug: report::Bug,
     /// The decisions that lead to it.
@@ -46,7 +50,7 @@ impl Trace {
     pub(crate) fn new(
         program: &Program,
         verify: &args::Verify,
-        model: Model,
+        explorer: &Explorer,
         bug: &FoundBug,
     ) -> Result<Trace, Problem> {
         let directory = std::env::current_dir().map_err(|error| {
@@ -70,7 +74,8 @@ impl Trace {
             program,
             contents,
             machine: verify.machine.clone(),
-            model,
+            model: explorer.model(),
+            stateful: explorer.keeps_states(),
             bug: bug.described.clone(),
             decisions: bug.raw.clone(),
         })

@@ -32,7 +32,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let mut report = found.report(&explorer, &verify.search, &verify.machine);
     report.warnings.extend(note);
     if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
-        Trace::new(&program, verify, explorer.model(), bug)?.write(path)?;
+        Trace::new(&program, verify, &explorer, bug)?.write(path)?;
     }
     for warning in &report.warnings {
         warn(warning);
@@ -85,6 +85,14 @@ impl Search<'_> {
         }
         if let End::Died(status) = watch.end {
             let death = Death::of(status)?;
+            if self.explorer.keeps_states() {
+                // Steps are taken in the order of the search, which is no schedule.
+                return Err(Problem::internal(format!(
+                    "the program destroyed the process that ran it ({})",
+                    death.0
+                ))
+                .help("without --algorithm, the check tells how that came about"));
+            }
             bugs.push(self.last_steps(&watch, death)?);
         }
         if let End::Stopped(Cause::Hung) = watch.end {
@@ -165,6 +173,7 @@ impl Search<'_> {
             counters: self.build.scratch().join("counters"),
             machine: self.verify.machine.clone(),
             show_output: false,
+            stateful: self.explorer.keeps_states(),
             task,
         };
         let limits = Limits {
@@ -221,7 +230,7 @@ impl Found {
             .map_or(self.watch.counts, |end| end.counts);
         let unrolled = self.searched.as_ref().is_some_and(|end| end.unrolled);
         let beyond = self.searched.as_ref().and_then(|end| end.bound);
-        let reason = self.reason(search);
+        let reason = self.reason(explorer, search);
         let verdict = match (&self.bugs[..], &reason) {
             ([_, ..], _) => Verdict::Bug,
             ([], None) => Verdict::Verified,
@@ -236,6 +245,10 @@ impl Found {
             over_bound: counts.over_bound,
             blocked: counts.blocked,
             bound_blocked: counts.bound_blocked,
+            states: match &self.searched {
+                Some(end) => end.states,
+                None => self.watch.states,
+            },
             bound: search.bound().or(beyond),
             bounds: explorer.bounds(),
             complete: beyond.is_none(),
@@ -249,7 +262,7 @@ impl Found {
     }
 
     /// Why not every execution was explored. A first bug is reason enough to stop.
-    fn reason(&self, search: &args::Search) -> Option<String> {
+    fn reason(&self, explorer: &Explorer, search: &args::Search) -> Option<String> {
         let seconds = search.timeout.unwrap_or_default().as_secs_f64();
         match (&self.searched, &self.watch.cause) {
             (
@@ -266,6 +279,9 @@ impl Found {
                     "stopped after {} executions (--max-executions)",
                     search.max_executions.unwrap_or_default()
                 )),
+                Ending::Lossy if explorer.keeps_states() => Some(
+                    "with a bound, csdr may leave out states that csdr-exact does not".to_owned(),
+                ),
                 Ending::Lossy => Some(
                     "this algorithm may leave executions out, so that finding no bug proves \
                      nothing"

@@ -102,6 +102,7 @@ mod tests {
             over_bound: 0,
             blocked: 0,
             bound_blocked: 0,
+            states: None,
             bound: None,
             bounds: "preemption",
             complete: true,

@@ -150,6 +150,7 @@ impl Proof<'_> {
             counters: self.build.scratch().join("counters"),
             machine: self.verify.machine.clone(),
             show_output: false,
+            stateful: false,
             task,
         };
         let limits = Limits {

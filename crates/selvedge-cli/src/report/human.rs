@@ -105,7 +105,7 @@ fn verified(report: &Report) -> String {
     let _ = write!(
         text,
         ": no execution fails ({} under {})\n{}",
-        executions(report.executions),
+        seen(report),
         name_of(report.model),
         statistics(report)
     );
@@ -116,7 +116,7 @@ fn incomplete(report: &Report, next: &Next) -> String {
     let reason = report.reason.as_deref().unwrap_or("the search did not end");
     let mut text = format!(
         "{YELLOW}incomplete{YELLOW:#}: {reason}; no bug so far ({} under {})\n{}",
-        executions(report.executions),
+        seen(report),
         name_of(report.model),
         statistics(report)
     );
@@ -320,7 +320,26 @@ fn frames(text: &mut String, frames: &[Place]) {
     }
 }
 
+/// How much was seen.
+fn seen(report: &Report) -> String {
+    match &report.states {
+        Some(states) => counted(states.states, "state"),
+        None => executions(report.executions),
+    }
+}
+
 fn statistics(report: &Report) -> String {
+    if let Some(states) = &report.states {
+        let rate = states.states as f64 / report.seconds.max(1e-6);
+        return format!(
+            "{DIM}{}, {}, {:.2} s, {} states per second, {} bytes per state{DIM:#}\n",
+            seen(report),
+            counted(states.transitions, "transition"),
+            report.seconds,
+            HumanCount(rate as u64),
+            HumanCount(states.bytes / states.states.max(1)),
+        );
+    }
     let rate = (report.executions + report.blocked) as f64 / report.seconds.max(1e-6);
     format!(
         "{DIM}{}, {} blocked, {:.2} s, {} per second{DIM:#}\n",

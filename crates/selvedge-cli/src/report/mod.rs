@@ -13,6 +13,7 @@ use std::fmt;
 pub(crate) use self::advice::{Advice, Means, Remedy};
 
 use selvedge_core::FailureKind;
+use selvedge_core::report::StateCounts;
 use selvedge_core::witness::Switch;
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +63,11 @@ pub(crate) struct Report {
     pub(crate) over_bound: u64,
     /// Executions that ended blocked.
     pub(crate) blocked: u64,
-    /// Those of them that the bound blocked.
+    /// Those of them that the bound blocked; of a search over states, the states beyond it.
     pub(crate) bound_blocked: u64,
+    /// What a search over states saw, which counts no executions.
+    #[serde(flatten)]
+    pub(crate) states: Option<StateCounts>,
     /// The bound, if there was one.
     pub(crate) bound: Option<u32>,
     /// What it counts.

@@ -36,7 +36,7 @@ impl Advisor<'_> {
         bug: &RawBug,
     ) -> Option<Advice> {
         // Threads and locations have other numbers in this process.
-        let Replayed::Failed(found) = follow::schedule(machine, bug, self.binary) else {
+        let Replayed::Failed(found) = follow::schedule(machine, bug, self.binary, false) else {
             return None;
         };
         let accesses = Accesses::new(self.binary);
@@ -62,7 +62,7 @@ impl Advisor<'_> {
             return None;
         }
         // Names are given in the failing state.
-        follow::schedule(machine, bug, self.binary);
+        follow::schedule(machine, bug, self.binary, false);
         Some(describe::advice(
             self.binary,
             machine.inner(),

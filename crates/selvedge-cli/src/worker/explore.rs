@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::dpor;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report};
+use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, StateCounts};
+use selvedge_core::states::{self, Identity};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
 use selvedge_core::witness;
@@ -106,6 +107,7 @@ impl<'a> Exploration<'a> {
         Searched {
             ending: report.ending,
             counts,
+            states: report.states,
             bound: bound.filter(|_| beyond(&counts)),
             unrolled: report.unrolled,
             limited,
@@ -145,6 +147,19 @@ pub(super) fn search<'a>(
             dpor::search_within(machine, *measure, bound, keep_going, observer)
         }
         Explorer::Random(sample) => dpor::sample(machine, *sample, keep_going, observer),
+        Explorer::States(over) => {
+            let settings = states::Settings {
+                algorithm: over.algorithm,
+                identity: match over.lossless {
+                    true => Identity::Exact,
+                    false => Identity::Fingerprint,
+                },
+                switches: settings.preemptions,
+                races: over.races,
+                keep_going,
+            };
+            states::search(machine, settings, observer)
+        }
     }
 }
 
@@ -197,6 +212,15 @@ impl Observer<Watched<'_>> for Watcher<'_> {
 
     fn restart(&mut self) {
         self.before = self.ended.get();
+    }
+
+    fn states(&mut self, counts: &StateCounts) -> ControlFlow<()> {
+        let counters = self.exploration.counters;
+        counters.tell_states(counts);
+        match counters.stop().load(Ordering::Relaxed) {
+            0 => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        }
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {

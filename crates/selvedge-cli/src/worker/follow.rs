@@ -8,9 +8,11 @@ use std::collections::HashMap;
 use std::mem::discriminant;
 
 use selvedge_core::report::{Bug as RawBug, Waiting};
+use selvedge_core::states;
 use selvedge_core::witness::{self, Origin, Witness};
 use selvedge_core::{
-    Effect, FailureKind, Function, Location, Machine as _, Op, Outcome, Pending, ThreadId, Value,
+    Effect, Failure, FailureKind, Function, Location, Machine as _, Op, Outcome, Pending, ThreadId,
+    Value,
 };
 
 use super::journal::Watched;
@@ -18,12 +20,19 @@ use super::protocol::{FoundBug, Replayed};
 use crate::describe::{self, Binary, Calls};
 
 /// Runs the schedule of `bug`, step by step, and looks how it ends.
-pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary) -> Replayed {
+/// It is one of states where `stateful` is set.
+pub(super) fn schedule(
+    machine: &mut Watched<'_>,
+    bug: &RawBug,
+    binary: &Binary,
+    stateful: bool,
+) -> Replayed {
     machine.watch(&bug.failure);
     machine.reset();
     let mut follower = Follower {
         machine,
         binary,
+        stateful,
         threads: HashMap::from([(ThreadId::MAIN, ThreadId::MAIN)]),
         locations: HashMap::new(),
         steps: Vec::new(),
@@ -46,6 +55,8 @@ pub(super) fn schedule(machine: &mut Watched<'_>, bug: &RawBug, binary: &Binary)
 struct Follower<'a, 'm> {
     machine: &'a mut Watched<'m>,
     binary: &'a Binary,
+    /// Whether the program is run as one whose states are kept.
+    stateful: bool,
     /// From recorded numbers to those of this process.
     threads: HashMap<ThreadId, ThreadId>,
     locations: HashMap<Location, Location>,
@@ -158,6 +169,12 @@ impl Follower<'_, '_> {
     fn ending(&self, bug: &RawBug) -> Option<RawBug> {
         let machine = &*self.machine;
         let mut failure = bug.failure.clone();
+        if self.stateful {
+            // A race is a state there, and so is a deadlock.
+            let races = failure.kind == FailureKind::DataRace;
+            let (failure, waiting) = states::wrong(machine, races)?;
+            return Some(self.told(bug, failure, waiting));
+        }
         let mut waiting = Vec::new();
         match machine.failure().or_else(|| machine.leftover()) {
             Some(found) => failure = found,
@@ -177,15 +194,20 @@ impl Follower<'_, '_> {
                 }
             }
         }
+        Some(self.told(bug, failure, waiting))
+    }
+
+    /// The bug with the steps that were taken now.
+    fn told(&self, bug: &RawBug, failure: Failure, waiting: Vec<Waiting>) -> RawBug {
         let witness = Witness {
             steps: self.steps.clone(),
             ..bug.witness
         };
-        Some(RawBug {
+        RawBug {
             failure,
             witness,
             waiting,
-        })
+        }
     }
 
     fn waiting(&self, recorded: &Waiting) -> Option<Waiting> {

@@ -3,7 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
-use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_core::{
+    Failure, Location, Machine, Op, Outcome, Pending, PendingAccess, Site, StateMachine, ThreadId,
+    Value,
+};
 use selvedge_runtime::NativeMachine;
 
 use super::protocol::Counters;
@@ -149,5 +152,47 @@ impl Machine for Watched<'_> {
 
     fn refusal(&self) -> Option<String> {
         self.machine.refusal()
+    }
+}
+
+impl StateMachine for Watched<'_> {
+    fn parts(&self) -> usize {
+        self.machine.parts()
+    }
+
+    fn identify(&mut self, part: usize, into: &mut Vec<u8>) {
+        self.machine.identify(part, into);
+    }
+
+    fn save(&mut self, part: usize, into: &mut Vec<u8>) {
+        self.machine.save(part, into);
+    }
+
+    fn restore(&mut self, part: usize, from: &[u8]) {
+        self.machine.restore(part, from);
+    }
+
+    fn changed(&mut self, into: &mut Vec<u32>) {
+        self.machine.changed(into);
+    }
+
+    fn value(&self, location: Location) -> Value {
+        self.machine.value(location)
+    }
+
+    fn access(&self, thread: ThreadId) -> Option<PendingAccess> {
+        self.machine.access(thread)
+    }
+
+    fn marks_progress(&self, thread: ThreadId) -> bool {
+        self.machine.marks_progress(thread)
+    }
+
+    fn propositions(&self) -> Vec<String> {
+        self.machine.propositions()
+    }
+
+    fn holds(&mut self, proposition: usize) -> bool {
+        self.machine.holds(proposition)
     }
 }

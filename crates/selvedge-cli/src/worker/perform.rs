@@ -20,6 +20,7 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
     };
     let settings = Settings {
         fences,
+        stateful: request.stateful,
         ..settings(&request.machine, request.show_output)
     };
     let machine = match NativeMachine::load(&request.library, settings) {
@@ -67,6 +68,7 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
                     &mut machine,
                     bug,
                     &binary,
+                    request.stateful,
                 )));
             }
         }

@@ -3,8 +3,8 @@
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use selvedge_core::report::Counts;
+use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use selvedge_core::report::{Counts, StateCounts};
 
 /// A check that is done by then needs no progress shown.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,7 +42,17 @@ impl Progress {
     /// Shows `counts`.
     pub(crate) fn update(&mut self, counts: Counts) {
         let elapsed = self.start.elapsed();
-        if !self.enabled || elapsed < PATIENCE {
+        self.show(|limits| line(counts, elapsed, limits));
+    }
+
+    /// Shows how far a search over states has come, which has so much `memory` of what it may have.
+    pub(crate) fn update_states(&mut self, counts: StateCounts, memory: u64, most: u64) {
+        let elapsed = self.start.elapsed();
+        self.show(|limits| states_line(counts, elapsed, limits, (memory, most)));
+    }
+
+    fn show(&mut self, line: impl FnOnce(Limits) -> String) {
+        if !self.enabled || self.start.elapsed() < PATIENCE {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -52,7 +62,7 @@ impl Progress {
             }
             bar
         });
-        bar.set_message(line(counts, elapsed, self.limits));
+        bar.set_message(line(self.limits));
         bar.tick();
     }
 
@@ -98,6 +108,42 @@ fn line(counts: Counts, elapsed: Duration, limits: Limits) -> String {
     line
 }
 
+fn states_line(
+    counts: StateCounts,
+    elapsed: Duration,
+    limits: Limits,
+    (memory, most): (u64, u64),
+) -> String {
+    let seconds = elapsed.as_secs_f64();
+    let label = limits.label.map(|label| format!("{label}: "));
+    let mut line = format!(
+        "{}{} states, {} per second, layer {}, {} to go, {}, {}",
+        label.unwrap_or_default(),
+        HumanCount(counts.states),
+        HumanCount((counts.states as f64 / seconds) as u64),
+        counts.layer,
+        HumanCount(counts.queue),
+        HumanBytes(memory),
+        clock(elapsed),
+    );
+    // Memory grows with the states.
+    let growth = memory as f64 / seconds;
+    let until = |limit: u64| limit.saturating_sub(memory) as f64 / growth.max(1.0);
+    let by_memory = (most < u64::MAX).then(|| (until(most), HumanBytes(most).to_string()));
+    let by_time = limits
+        .timeout
+        .map(|limit| (limit.as_secs_f64() - seconds, clock(limit)));
+    let first = by_memory
+        .into_iter()
+        .chain(by_time)
+        .min_by(|a, b| a.0.total_cmp(&b.0));
+    if let Some((_, limit)) = first {
+        line.push_str(", stops at ");
+        line.push_str(&limit);
+    }
+    line
+}
+
 fn clock(duration: Duration) -> String {
     let seconds = duration.as_secs();
     match seconds / 3600 {
@@ -124,6 +170,29 @@ mod tests {
             label: None,
         };
         line(COUNTS, Duration::from_secs(10), limits)
+    }
+
+    #[test]
+    fn a_search_over_states_tells_which_limit_comes_first() {
+        let counts = StateCounts {
+            states: 4_000_000,
+            transitions: 20_000_000,
+            layer: 7,
+            queue: 120_000,
+            bytes: 0,
+        };
+        let line = |timeout: Option<u64>| {
+            let limits = Limits {
+                timeout: timeout.map(Duration::from_secs),
+                ..Limits::default()
+            };
+            let memory = (1 << 30, 2 << 30);
+            states_line(counts, Duration::from_secs(10), limits, memory)
+        };
+        let plain = "4,000,000 states, 400,000 per second, layer 7, 120,000 to go, 1.00 GiB, 0:10";
+        assert_eq!(line(None), format!("{plain}, stops at 2.00 GiB"));
+        assert_eq!(line(Some(15)), format!("{plain}, stops at 0:15"));
+        assert_eq!(line(Some(60)), format!("{plain}, stops at 2.00 GiB"));
     }
 
     #[test]

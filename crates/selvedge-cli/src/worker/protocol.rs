@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use selvedge_core::report::{Bug as RawBug, Counts, Ending};
+use selvedge_core::report::{Bug as RawBug, Counts, Ending, StateCounts};
 use selvedge_core::witness;
 use selvedge_runtime::process::SharedCounters;
 use serde::de::DeserializeOwned;
@@ -30,6 +30,8 @@ pub(crate) struct Request {
     pub(crate) machine: args::Machine,
     /// Whether the program's output is shown.
     pub(crate) show_output: bool,
+    /// Whether the program is run as one whose states are kept.
+    pub(crate) stateful: bool,
     /// The work.
     pub(crate) task: Task,
 }
@@ -142,6 +144,8 @@ pub(crate) struct Searched {
     pub(crate) ending: Ending,
     /// What it counted.
     pub(crate) counts: Counts,
+    /// The states it saw, if it is about states.
+    pub(crate) states: Option<StateCounts>,
     /// The bound, if anything lies beyond it.
     pub(crate) bound: Option<u32>,
     /// Whether a loop was cut.
@@ -306,6 +310,33 @@ impl Counters {
     /// Set by the command when the worker is to stop.
     pub(crate) fn stop(&self) -> &AtomicU64 {
         self.slot(4)
+    }
+
+    /// How far a search over states has come.
+    pub(crate) fn tell_states(&self, counts: &StateCounts) {
+        let all = [
+            counts.states,
+            counts.transitions,
+            counts.layer.into(),
+            counts.queue,
+            counts.bytes,
+        ];
+        for (slot, count) in (5..).zip(all) {
+            self.slot(slot).store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// The same for the reader; `None` if the search is about something else.
+    pub(crate) fn states(&self) -> Option<StateCounts> {
+        let slot = |index| self.slot(index).load(Ordering::Relaxed);
+        let counts = StateCounts {
+            states: slot(5),
+            transitions: slot(6),
+            layer: slot(7) as u32,
+            queue: slot(8),
+            bytes: slot(9),
+        };
+        (counts.states > 0).then_some(counts)
     }
 
     /// Executions so far.

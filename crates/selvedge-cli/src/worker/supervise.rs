@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use selvedge_core::report::Counts;
+use selvedge_core::report::{Counts, StateCounts};
 use selvedge_runtime::process::SharedCounters;
 
 use super::child::OURSELVES;
@@ -61,6 +61,8 @@ pub(crate) struct Watch {
     pub(crate) cause: Option<Cause>,
     /// The executions it counted.
     pub(crate) counts: Counts,
+    /// The states it counted, if it is about states.
+    pub(crate) states: Option<StateCounts>,
     /// How often it had started the program.
     pub(crate) runs: u64,
     /// How long it took.
@@ -106,7 +108,10 @@ pub(crate) fn run(
                     break true;
                 }
             }
-            Err(RecvTimeoutError::Timeout) => progress.update(counters.counts()),
+            Err(RecvTimeoutError::Timeout) => match counters.states() {
+                Some(states) => progress.update_states(states, guard.largest, guard.memory),
+                None => progress.update(counters.counts()),
+            },
             Err(RecvTimeoutError::Disconnected) => break false,
         }
         if guard.look(&counters) == Verdict::Kill {
@@ -126,6 +131,7 @@ pub(crate) fn run(
         end,
         cause: guard.cause,
         counts: counters.counts(),
+        states: counters.states(),
         runs,
         elapsed,
         memory: guard.largest,

@@ -71,6 +71,14 @@ pub(crate) fn look<M: StateMachine>(
     }
 }
 
+/// What is wrong with the state that `machine` is in, if something is. Data races count if `races` is set.
+pub fn wrong<M: StateMachine>(machine: &M, races: bool) -> Option<(Failure, Vec<Waiting>)> {
+    match look(machine, races, &mut Vec::new(), &mut false) {
+        Look::Wrong(wrong) => Some(*wrong),
+        Look::Open | Look::Complete | Look::Blocked | Look::Refused(_) => None,
+    }
+}
+
 /// Nobody can take a step.
 fn end<M: StateMachine>(machine: &M) -> Look {
     let spins = |_, _| unreachable!("no thread of such a machine spins");

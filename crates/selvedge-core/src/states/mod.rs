@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 use crate::report::{Observer, Report};
 use crate::saved::StateMachine;
 pub use kept::{Reached, StateId, States};
+pub use look::wrong;
 pub(crate) use look::{Look, look};
 pub use retell::retell;
 pub use space::{Identity, Step};

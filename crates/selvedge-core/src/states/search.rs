@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::Settings;
-use super::look::{Look, look};
+use super::look::{Look, look, wrong};
 use super::queue::{Node, Nodes};
 use super::retell::retell;
 use super::space::{Space, Step};
@@ -117,11 +117,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
     }
 
     fn wrong(&mut self) -> Result<(Failure, Vec<Waiting>), String> {
-        let (machine, races) = (self.space.machine(), self.settings.races);
-        match look(machine, races, &mut self.steps, &mut self.unrolled) {
-            Look::Wrong(wrong) => Ok(*wrong),
-            _ => Err("a failure was not seen again when its schedule was repeated".to_owned()),
-        }
+        wrong(self.space.machine(), self.settings.races)
+            .ok_or_else(|| "a failure was not seen again when its schedule was repeated".to_owned())
     }
 
     /// Lets the observer know, now and then. `queue` states wait, and take so many bytes.
