@@ -356,6 +356,25 @@ fn lost_update() -> Program {
     program
 }
 
+/// What main does before it creates a thread needs no wait, and so none is left behind when a wait is taken back.
+#[test]
+fn what_comes_before_by_nature_is_no_weaker_wait() {
+    use Instruction::{AssertNot, Create, Join, Load, Store};
+    let worker = vec![Load(0, 0), Instruction::compare_exchange(1, 0, 1, 2)];
+    let main = vec![
+        Store(0, 1),
+        Create(1),
+        Load(1, 0),
+        Store(0, 3),
+        Join(1),
+        Load(0, 0),
+        AssertNot(0, 2),
+    ];
+    let threads = vec![main, worker];
+    let initial = Vec::new();
+    check(&Program { threads, initial });
+}
+
 /// Main picks what the workers add; only adding two and two goes wrong.
 #[test]
 fn each_input_has_waits_of_its_own() {

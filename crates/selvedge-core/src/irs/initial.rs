@@ -53,6 +53,8 @@ pub(super) struct Trace {
     natural: Vec<Vec<u32>>,
     /// Of each step, those right before it in that order.
     causes: Vec<Vec<usize>>,
+    /// Of each location, the steps that touch it.
+    accesses: FxHashMap<Location, Vec<usize>>,
     /// The last step of each thread, and the one that created it.
     last: FxHashMap<ThreadId, usize>,
     creations: FxHashMap<ThreadId, usize>,
@@ -89,6 +91,9 @@ pub(super) fn run<M: Machine>(
     let mut created = 0;
     let mut choices = 0;
     loop {
+        if trace.steps.len() > LONGEST {
+            return Ended::Dull;
+        }
         let threads = run.machine().threads();
         taken.resize(threads.max(taken.len()), 0);
         for thread in (0..threads as u32).map(ThreadId) {
@@ -207,6 +212,9 @@ impl Trace {
         if let Op::Create { child } = step.op {
             self.creations.insert(child, place);
         }
+        if let Some(at) = step.op.location() {
+            self.accesses.entry(at).or_default().push(place);
+        }
         self.last.insert(step.thread, place);
         self.causes.push(causes);
         self.natural.push(clock);
@@ -231,10 +239,18 @@ impl Trace {
         }
     }
 
+    /// The earlier steps at the location of the step at `later`.
+    fn earlier(&self, later: usize) -> impl Iterator<Item = usize> + '_ {
+        let at = self.steps[later].op.location();
+        let all = at.and_then(|at| self.accesses.get(&at));
+        let all = all.map_or(&[][..], Vec::as_slice).iter().copied();
+        all.take_while(move |&earlier| earlier < later)
+    }
+
     /// The earlier steps that the step at `later` races with.
     fn racing(&self, later: usize) -> impl Iterator<Item = usize> + '_ {
         let step = &self.steps[later];
-        (0..later).filter(move |&earlier| {
+        self.earlier(later).filter(move |&earlier| {
             step.races_with(&self.steps[earlier]) && !self.knows(&self.natural[later], earlier)
         })
     }
@@ -288,9 +304,9 @@ impl Trace {
             }
             // Before these it could only have waited: a lock comes after the unlock by itself once it comes
             // after the other lock.
-            for (earlier, before) in self.steps.iter().zip(&clocks) {
-                if self.steps[later].conflicts_with(earlier) {
-                    merge(&mut clock, before);
+            for earlier in self.earlier(later) {
+                if self.steps[later].conflicts_with(&self.steps[earlier]) {
+                    merge(&mut clock, &clocks[earlier]);
                 }
             }
             clocks.push(clock);
@@ -312,10 +328,9 @@ impl Trace {
     /// The demand that is next weaker in what is waited for, if any is left.
     pub(super) fn lowered(&self, demand: &Demand) -> Option<Demand> {
         let (later, source) = self.ends(demand);
-        let earlier = (0..source).rev().find(|&earlier| {
-            let step = &self.steps[earlier];
-            step.thread == demand.source && self.steps[later].races_with(step)
-        })?;
+        let mut racing: Vec<usize> = self.racing(later).collect();
+        racing.retain(|&at| at < source && self.steps[at].thread == demand.source);
+        let &earlier = racing.last()?;
         Some(Demand {
             count: self.numbers[earlier] + 1,
             ..*demand
@@ -364,6 +379,8 @@ struct Policy {
     yields: FxHashMap<(ThreadId, u32), u32>,
 }
 
+/// A run that takes more steps has lost its way: a thread goes round in a loop that only others can end.
+const LONGEST: usize = 20_000;
 /// How often a run may be tried again because some thread spun.
 const ATTEMPTS: usize = 400;
 /// How many schedules are tried at random.
@@ -455,7 +472,7 @@ pub(super) fn repeat<M: Machine>(
 pub(super) fn choices<M: Machine>(machine: &mut M, inputs: &[u32]) -> Result<Vec<u32>, String> {
     let mut found = Vec::new();
     let mut run = Run::new(machine);
-    loop {
+    for _ in 0..LONGEST {
         match run.machine().pending(ThreadId::MAIN) {
             Pending::Op(Op::Choose { alternatives }) => {
                 let choice = inputs.get(found.len()).copied().unwrap_or(0);
@@ -472,4 +489,5 @@ pub(super) fn choices<M: Machine>(machine: &mut M, inputs: &[u32]) -> Result<Vec
             _ => return Ok(found),
         }
     }
+    Ok(found)
 }

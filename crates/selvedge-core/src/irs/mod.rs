@@ -18,6 +18,7 @@
 mod constrained;
 mod demands;
 mod doing;
+mod found;
 mod initial;
 mod relax;
 mod reversal;
@@ -183,6 +184,9 @@ fn begin<M: Machine, W: Watcher<M>>(
     let mut candidates = Vec::new();
     for inputs in all_inputs(machine)? {
         let mut found = initial::candidates(machine, &inputs).map_err(Impossible::Refused)?;
+        if found.is_empty() {
+            found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
+        }
         // Under the best of them the fewest threads wait, and seldom. It comes last.
         found.sort_by_cached_key(|trace| {
             let mut trace = trace.clone();

@@ -64,14 +64,14 @@ fn comes_before(graph: &Graph, from: Slot, to: Slot) -> bool {
             return true;
         }
         if !std::mem::replace(&mut seen[slot as usize], true) {
-            causes(graph, slot, &mut open);
+            causes(graph, slot, Some(FLAG), &mut open);
         }
     }
     false
 }
 
-/// What comes right before `slot`.
-fn causes(graph: &Graph, slot: Slot, into: &mut Vec<Slot>) {
+/// What comes right before `slot`, not counting what happens at the location `without`.
+pub(super) fn causes(graph: &Graph, slot: Slot, without: Option<Location>, into: &mut Vec<Slot>) {
     let event = graph.event(slot);
     into.extend(graph.predecessor(event.id));
     match event.op {
@@ -85,7 +85,7 @@ fn causes(graph: &Graph, slot: Slot, into: &mut Vec<Slot>) {
         }
         _ => {}
     }
-    let Some(location) = event.op.location().filter(|&location| location != FLAG) else {
+    let Some(location) = event.op.location().filter(|&at| Some(at) != without) else {
         return;
     };
     if event.kind.reads() {
