@@ -186,17 +186,35 @@ impl Line {
         }
         match overwriting(graph, slot, event, limit) {
             Some(target) => self.insert_before(graph, model, slot, operation_begin(graph, target)),
-            None => self.append(graph, slot, event),
+            None => self.append(graph, model, slot, event),
         }
     }
 
-    fn append(&mut self, graph: &Graph, slot: Slot, event: &Event) {
+    /// Puts an operation in that nothing has to come after: behind the last one of its thread, where that costs nothing, or else at
+    /// the end.
+    fn append(&mut self, graph: &Graph, model: &impl Model, slot: Slot, event: &Event) {
         let thread = event.id.thread;
         let last = self.order.last().map(|&last| graph.event(last).id.thread);
-        if last.unwrap_or(ThreadId::MAIN) != thread {
-            let began = event.id.index > 0 || thread == ThreadId::MAIN;
-            self.cost = self.cost.saturating_add(u32::from(began));
-            self.exact &= !began;
+        if last.unwrap_or(ThreadId::MAIN) != thread
+            && (event.id.index > 0 || thread == ThreadId::MAIN)
+        {
+            if !affects_waiting(graph, &event.op) {
+                let before = model.linear_order(graph, operation_end(graph, slot));
+                let stays = |&other: &Slot| {
+                    graph.event(other).id.thread == thread || graph.counted(before, other)
+                };
+                let behind = self.order.iter().rposition(stays).map_or(0, |at| at + 1);
+                let own = match behind {
+                    0 => thread == ThreadId::MAIN,
+                    behind => graph.event(self.order[behind - 1]).id.thread == thread,
+                };
+                if own {
+                    self.order.insert(behind, slot);
+                    return;
+                }
+            }
+            self.cost = self.cost.saturating_add(1);
+            self.exact &= !event.op.may_wait();
         }
         self.order.push(slot);
     }
@@ -213,31 +231,31 @@ impl Line {
             .map_or(0, |at| at + 1);
         let latest = self.order.iter().position(|&other| other == target);
         let latest = latest.unwrap_or(self.order.len());
-        self.exact = false;
         if earliest <= latest {
             let own = |at: usize| graph.event(self.order[at]).id.thread;
-            let thread = graph.event(slot).id.thread;
-            let object = may_free(&graph.event(slot).op);
-            let grows = if earliest > 0 && own(earliest - 1) == thread {
-                0
-            } else {
-                2
-            };
-            self.cost = if object {
-                u32::MAX
-            } else {
-                self.cost.saturating_add(grows)
-            };
+            let event = graph.event(slot);
+            let thread = event.id.thread;
             let boundary = (earliest..=latest)
                 .find(|&at| at == 0 || at == self.order.len() || own(at - 1) != own(at));
-            let at = match grows {
-                0 => earliest,
-                _ => boundary.unwrap_or(latest),
+            let at = match earliest > 0 && own(earliest - 1) == thread {
+                true => earliest,
+                false => {
+                    // Its thread is left where it ended until now, and another one where this comes in between.
+                    let began = event.id.index > 0 || thread == ThreadId::MAIN;
+                    let grows = u32::from(began) + u32::from(boundary.is_none());
+                    self.cost = self.cost.saturating_add(grows);
+                    boundary.unwrap_or(latest)
+                }
             };
+            if affects_waiting(graph, &event.op) {
+                self.cost = u32::MAX;
+                self.exact = false;
+            }
             self.order.insert(at, slot);
             return;
         }
         self.cost = u32::MAX;
+        self.exact = false;
         let begin = latest;
         let moved = |other: Slot| {
             let order = model.linear_order(graph, operation_end(graph, other));
@@ -249,6 +267,11 @@ impl Line {
         let all: Vec<Slot> = stays.chain([slot]).chain(goes).collect();
         self.order.splice(begin..earliest, all);
     }
+}
+
+/// Whether the operation may have to wait, or may end or begin the waiting of others.
+fn affects_waiting(graph: &Graph, op: &Op) -> bool {
+    may_free(op) || !super::search::goes_first(graph, op)
 }
 
 /// Whether the operation may change who has to wait.

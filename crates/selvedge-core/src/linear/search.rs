@@ -72,12 +72,22 @@ impl<'a> Linear<'a> {
     /// The least number of preemptions and the operations of a linearisation that has no more, if that is
     /// within `budget`.
     pub(crate) fn search(&mut self, model: &impl Model, budget: u32) -> Option<(u32, &[Slot])> {
-        if self.at_least() > budget {
+        self.search_from(model, self.at_least(), budget)
+    }
+
+    /// The same if the number is known to be no less than `least`.
+    pub(crate) fn search_from(
+        &mut self,
+        model: &impl Model,
+        least: u32,
+        budget: u32,
+    ) -> Option<(u32, &[Slot])> {
+        if least > budget {
             return None;
         }
         self.scratch.failed.clear();
         self.scratch.lay_out(self.graph, model);
-        let least = (self.at_least()..=budget).find(|&budget| self.is_enough(budget))?;
+        let least = (least..=budget).find(|&budget| self.is_enough(budget))?;
         Some((least, &self.scratch.order))
     }
 
@@ -229,7 +239,7 @@ impl Scratch {
 }
 
 /// Whether nobody's waiting depends on the operation, the joining of its thread aside.
-fn goes_first(graph: &Graph, op: &Op) -> bool {
+pub(super) fn goes_first(graph: &Graph, op: &Op) -> bool {
     match *op {
         Op::Update {
             function: Function::Object(function),

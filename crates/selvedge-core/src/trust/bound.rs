@@ -189,21 +189,22 @@ impl Measure<'_> {
             return true;
         }
         let mut linear = Linear::new(self.graph, self.order, self.scratch);
-        let mut preemptions = linear.at_least();
+        let known = known.map_or(0, |known| known.preemptions);
+        let mut preemptions = linear.at_least().max(known);
         if preemptions <= budget {
             checks.in_vain += SEARCH;
-            if let Some((cost, order)) = linear.search(self.order, budget) {
+            let found = linear.search_from(self.order, preemptions, budget);
+            preemptions = found.map_or(budget + 1, |(cost, _)| cost);
+            if let Some((cost, order)) = found {
                 self.line.replace(order, cost);
-                return true;
             }
-            preemptions = budget + 1;
         }
         let events = self.graph.len();
         self.at_least.push(AtLeast {
             events,
             preemptions,
         });
-        false
+        preemptions <= budget
     }
 }
 
