@@ -11,6 +11,10 @@
 //! (Theorem 1). (The optimisation in the document's §5 speaks of threads that have no deletable events; that
 //! loses executions.)
 //!
+//! As long as nothing exceeds the bound by more than that, the search extends the thread that it extended last instead, which is cheaper: the
+//! order matters only for what is cut off. Where it has led to a graph, the events in question come in runs of one
+//! thread each, and cost a preemption for each run at most.
+//!
 //! Under weak models a graph need not have a linearisation; `linear/parts.rs` says what its preemptions are then. Theorem 1 does not hold
 //! for them: where it saves a preemption, it relies on the execution having to leave thread 0 as well, before a read
 //! that may be in none of the parts which count. The rest of the argument is about parts of graphs and stays as it is.
@@ -34,6 +38,8 @@ const SEARCH: u64 = 3;
 pub(super) struct Checks {
     in_vain: u64,
     cut_off: u64,
+    /// Some graph was beyond the bound by more than the slack of the left-most order.
+    cuts: bool,
     /// How many executions ended beyond the bound.
     pub(super) ended: u64,
 }
@@ -42,6 +48,11 @@ impl Checks {
     /// Whether another one is worth while.
     fn pay(&self) -> bool {
         self.in_vain < 1000 + 16 * self.cut_off + self.ended / 2
+    }
+
+    /// Whether the order of threads matters: there is something to cut off.
+    pub(super) fn cuts(&self) -> bool {
+        self.cuts
     }
 
     fn count(&mut self, within: bool) {
@@ -76,7 +87,14 @@ impl<C: Model> Level<C> {
             return true;
         }
         let budget = bound.saturating_add(self.slack(threads));
-        let within = self.is_within(budget, checks);
+        let mut within = self.is_within(budget, checks);
+        if !within {
+            checks.cuts = true;
+            if self.strayed.is_some() {
+                let budget = bound.saturating_add(self.slack_of_any_order());
+                within = self.is_within(budget, checks);
+            }
+        }
         checks.count(within);
         within
     }
@@ -122,11 +140,13 @@ impl<C: Model> Level<C> {
         if self.model.sequential().is_none() {
             self.beside.rebuild(&self.graph);
         }
+        self.strayed = below.strayed.map(|_| 0);
         let from = (&below.line, &below.graph);
         self.line.restrict(from, &self.graph, read);
     }
 
-    /// By how much the graph may exceed a bound, if the program has so many threads.
+    /// By how much the graph may exceed a bound, if the program has so many threads and only the left-most ones were
+    /// extended.
     fn slack(&self, threads: usize) -> u32 {
         let known = self.graph.threads();
         let deletable = |thread: usize| {
@@ -146,9 +166,29 @@ impl<C: Model> Level<C> {
         ends.count().min(right) as u32
     }
 
+    /// By how much the graph may exceed a bound, whatever threads were extended.
+    fn slack_of_any_order(&self) -> u32 {
+        let graph = &self.graph;
+        let deletable = |&slot: &Slot| {
+            let id = graph.event(slot).id;
+            let stable = self.stable.get(id.thread.index());
+            stable.is_none_or(|&stable| id.index >= stable) && was_newest(graph, slot)
+        };
+        let reads = |&slot: &Slot| graph.event(slot).kind.reads();
+        let slots = (0..graph.len() as Slot).filter(deletable);
+        let mut runs = 0;
+        let mut last = None;
+        for slot in slots.skip_while(|slot| !reads(slot)) {
+            let thread = graph.event(slot).id.thread;
+            runs += u32::from(last.replace(thread) != Some(thread));
+        }
+        runs
+    }
+
     /// Only the first `events` events remain.
     pub(super) fn shrink_bounds(&mut self, events: usize) {
         self.beside.undo(events);
+        self.strayed = self.strayed.filter(|&before| before < events);
         self.line.shrink(events);
         while self
             .at_least

@@ -120,6 +120,8 @@ struct Level<C> {
     stable: Vec<u32>,
     /// Whether preemptions count. Otherwise there is nothing in what follows.
     bounded: bool,
+    /// How many events there were before the first one that was not added by the left-most thread.
+    strayed: Option<usize>,
     /// The order of linearisations, if the model does not have it itself.
     beside: Beside,
     /// A linearisation of the graph, or of what there was when it had one.
@@ -489,6 +491,7 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
+        self.strayed = None;
         self.beside.clear();
         self.line.clear();
         self.at_least.clear();

@@ -37,15 +37,28 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes
-    /// least, else the left-most; under a bound always the left-most, as completeness demands;
-    /// one that wants a held mutex only if there is no other.
-    pub(super) fn next(&self) -> Option<(ThreadId, Op)> {
-        let graph = self.graph();
-        let last = graph.events().last().map(|event| event.id.thread);
-        let last = last.filter(|_| self.settings.preemptions.is_none());
+    /// least, else the left-most; the left-most in any case once something lies beyond the bound, since that needs
+    /// the least slack; one that wants a held mutex only if there is no other.
+    pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
+        let left_most = || self.first_runnable(None);
+        if self.checks.cuts() {
+            return left_most();
+        }
+        let last = self.graph().events().last().map(|event| event.id.thread);
+        let next = self.first_runnable(last)?;
+        let level = &self.levels[self.depth];
+        if level.bounded && level.strayed.is_none() && left_most() != Some(next) {
+            let level = self.level();
+            level.strayed = Some(level.graph.len());
+        }
+        Some(next)
+    }
+
+    /// The first thread that can go on, with `favourite` before the others.
+    fn first_runnable(&self, favourite: Option<ThreadId>) -> Option<(ThreadId, Op)> {
         let all = (0..self.machine.threads() as u32).map(ThreadId);
         let mut deferred = None;
-        for thread in last.into_iter().chain(all) {
+        for thread in favourite.into_iter().chain(all) {
             let Some(op) = self.runnable(thread) else {
                 continue;
             };
