@@ -3,7 +3,8 @@
 //! Plans are built once, are never changed, and are never given back, because a thread may be looking at
 //! an old one at any time.
 
-use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::sys;
 
@@ -182,7 +183,7 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Makes counters for `threads` threads; before any of them runs.
 pub(crate) fn make_counters(threads: u32) -> bool {
-    let memory = sys::memory(threads as usize * size_of::<Counter>());
+    let memory = memory(threads as usize * size_of::<Counter>(), align_of::<Counter>());
     COUNTERS.store(memory.cast(), Ordering::Release);
     COUNT.store(threads, Ordering::Release);
     !memory.is_null()
@@ -208,14 +209,57 @@ fn wake_everybody() {
     }
 }
 
+/// The first few things that need memory find it here: asking the system takes longer than everything else that a
+/// small program does for its prefix.
+#[repr(align(128))]
+struct Arena(UnsafeCell<[u8; ARENA]>);
+
+// SAFETY: every byte is handed out once.
+unsafe impl Sync for Arena {}
+
+const ARENA: usize = 32 << 10;
+static ARENA_BYTES: Arena = Arena(UnsafeCell::new([0; ARENA]));
+static ARENA_USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Memory that reads as zero and is never given back; null if there is none.
+fn memory(size: usize, alignment: usize) -> *mut u8 {
+    let room = size + alignment;
+    let start = ARENA_USED.load(Ordering::Relaxed);
+    if room > ARENA - start.min(ARENA) {
+        return sys::memory(size);
+    }
+    let start = ARENA_USED.fetch_add(room, Ordering::Relaxed);
+    if start + room > ARENA {
+        return sys::memory(size);
+    }
+    let aligned = start.next_multiple_of(alignment);
+    ARENA_BYTES.0.get().cast::<u8>().wrapping_add(aligned)
+}
+
+/// Up to `size` bytes that nobody uses, aligned to words; before there are other threads. They are used once
+/// [`use_room`] says so.
+pub(crate) fn room(size: usize) -> &'static mut [u8] {
+    let start = ARENA_USED.load(Ordering::Relaxed).next_multiple_of(8);
+    ARENA_USED.store(start, Ordering::Relaxed);
+    let size = size.min(ARENA.saturating_sub(start));
+    let first = ARENA_BYTES.0.get().cast::<u8>().wrapping_add(start.min(ARENA));
+    // SAFETY: inside of the arena, and nobody else was given these bytes.
+    unsafe { core::slice::from_raw_parts_mut(first, size) }
+}
+
+/// The first `size` bytes of [`room`] are used.
+pub(crate) fn use_room(size: usize) {
+    ARENA_USED.fetch_add(size, Ordering::Relaxed);
+}
+
 /// Space for `count` values that lives for ever; empty if there is none.
 pub(crate) fn space<T: Copy>(count: usize, fill: T) -> &'static mut [T] {
-    let memory: *mut T = sys::memory(count * size_of::<T>()).cast();
+    let memory: *mut T = memory(count * size_of::<T>(), align_of::<T>()).cast();
     if memory.is_null() {
         return &mut [];
     }
     for at in 0..count {
-        // SAFETY: inside of the mapping, which is aligned to pages.
+        // SAFETY: inside of the memory, which is aligned.
         unsafe { memory.add(at).write(fill) };
     }
     // SAFETY: all of it was just written, and nobody else knows it.

@@ -19,20 +19,20 @@ const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
 /// How many choices can be inputs.
 const INPUTS: usize = 64;
 
-/// A prefix file in memory.
-#[derive(Clone, Copy)]
-struct Mapped {
-    bytes: &'static [u8],
-    identity: (u64, u64, i64, i64),
-}
+/// What tells a file from the one that it replaces.
+type Identity = (u64, u64, i64, i64);
 
-/// Where the file is.
-static mut PATH: [u8; 4096] = [0; 4096];
+/// Where the file is: a path that ends with a zero.
+static PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// The file that the present plan is from; only touched by whoever holds [`LOOKING`].
-static mut PRESENT: Mapped = Mapped {
-    bytes: &[],
-    identity: (0, 0, 0, 0),
-};
+static mut PRESENT: &[u8] = &[];
+/// Which file was looked at last; the same holds for it.
+static mut SEEN: Identity = (0, 0, 0, 0);
+/// Whether the present file is mapped. A small one that is found first is read, which is quicker.
+static mut MAPPED: bool = false;
+/// How large that may be.
+const SMALL: usize = 8 << 10;
+
 /// Whether a thread is busy reading the file: others do not wait for it.
 static LOOKING: AtomicBool = AtomicBool::new(true);
 /// The picks of main's choices so far.
@@ -41,32 +41,31 @@ static PICKED: AtomicU32 = AtomicU32::new(0);
 /// Whether the input is known: when main has created its first thread.
 static DECIDED: AtomicBool = AtomicBool::new(false);
 static ENVIRONMENT: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
-static PROCESSORS: AtomicU32 = AtomicU32::new(1);
+/// How many processors there are, once somebody asked.
+static PROCESSORS: AtomicU32 = AtomicU32::new(0);
 
 /// How often it is worth to look again at once: with one processor, never.
 #[inline]
 pub(crate) fn spins(most: u32) -> u32 {
-    match PROCESSORS.load(Ordering::Relaxed) {
-        0 | 1 => 0,
-        _ => most,
+    let mut processors = PROCESSORS.load(Ordering::Relaxed);
+    if processors == 0 {
+        processors = sys::processors();
+        PROCESSORS.store(processors, Ordering::Relaxed);
     }
+    if processors > 1 { most } else { 0 }
 }
 
 /// Reads the prefix before main begins.
 pub(crate) fn begin() {
-    PROCESSORS.store(sys::processors(), Ordering::Relaxed);
     // SAFETY: the name ends with a zero; nobody changes the environment yet.
     let input = unsafe { sys::getenv(INPUT.as_ptr().cast()) };
     ENVIRONMENT.store(input.cast_mut(), Ordering::Relaxed);
-    if !find_path() {
-        return diverge::refuse(format_args!("the name of the prefix file is too long"));
-    }
-    let Some(mapped) = map() else {
+    let Some(bytes) = find() else {
         return diverge::refuse(format_args!(
             "cannot read the prefix file (PROGRAM.irs or $SELVEDGE_IRS)"
         ));
     };
-    let view = match View::new(mapped.bytes) {
+    let view = match View::new(bytes) {
         Ok(view) => view,
         Err(damage) => return diverge::refuse(format_args!("{damage}")),
     };
@@ -78,7 +77,7 @@ pub(crate) fn begin() {
         return diverge::refuse(format_args!("no memory for the prefix"));
     }
     // SAFETY: nobody else looks before the flag is given back.
-    unsafe { PRESENT = mapped };
+    unsafe { PRESENT = bytes };
     // Main's events before its first thread are the same whatever the input is.
     if let Some(input) = view.inputs().next() {
         take_up(view, input);
@@ -92,11 +91,12 @@ pub(crate) fn decide() {
         return;
     }
     // SAFETY: this thread has the flag.
-    let mapped = unsafe { PRESENT };
-    if let Ok(view) = View::new(mapped.bytes) {
+    let present = unsafe { PRESENT };
+    // Nothing to choose from, as a rule.
+    let picked = PICKED.load(Ordering::Acquire) != 0;
+    if picked && let Ok(view) = View::new(present) {
         match chosen(view) {
-            Some(input) if view.inputs().len() > 1 => take_up(view, input),
-            Some(_) => {}
+            Some(input) => take_up(view, input),
             None => diverge::refuse(format_args!("this input was not verified")),
         }
     }
@@ -152,40 +152,41 @@ pub(crate) fn look() {
     if !DECIDED.load(Ordering::Acquire) || LOOKING.swap(true, Ordering::Acquire) {
         return;
     }
-    // SAFETY: this thread has the flag.
-    let present = unsafe { PRESENT };
     let mut status = Status::EMPTY;
     // SAFETY: the path ends with a zero and is not changed any more.
-    let found = unsafe { sys::stat((&raw const PATH).cast(), &raw mut status) } == 0;
+    let found = unsafe { sys::stat(PATH.load(Ordering::Relaxed), &raw mut status) } == 0;
+    // SAFETY: this thread has the flag.
+    let (present, seen) = unsafe { (PRESENT, SEEN) };
     if found
-        && identity(&status) != present.identity
-        && let Some(mapped) = map()
+        && identity(&status) != seen
+        && let Some((bytes, identity)) = map()
     {
-        if replace(present, mapped) {
-            // SAFETY: this thread has the flag, and plans are copies.
-            unsafe {
-                PRESENT = mapped;
-                sys::munmap(
-                    present.bytes.as_ptr().cast_mut().cast(),
-                    present.bytes.len(),
-                );
+        let superseded = match replace(present, bytes) {
+            true => present,
+            false => bytes,
+        };
+        // SAFETY: this thread has the flag, nobody else knows the new file, and plans are copies of the old one.
+        unsafe {
+            SEEN = identity;
+            let replaced = core::ptr::eq(superseded, present);
+            if MAPPED || !replaced {
+                sys::munmap(superseded.as_ptr().cast_mut().cast(), superseded.len());
             }
-        } else {
-            // SAFETY: nobody else has seen this mapping. So that it is not looked at again:
-            unsafe {
-                PRESENT.identity = mapped.identity;
-                sys::munmap(mapped.bytes.as_ptr().cast_mut().cast(), mapped.bytes.len());
+            if replaced {
+                PRESENT = bytes;
+                MAPPED = true;
             }
         }
     }
     LOOKING.store(false, Ordering::Release);
 }
 
-fn replace(present: Mapped, mapped: Mapped) -> bool {
-    let (Ok(old), Ok(new)) = (View::new(present.bytes), View::new(mapped.bytes)) else {
+fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
+    let (Ok(old), Ok(new)) = (View::new(present), View::new(bytes)) else {
         return false;
     };
-    if weaker(old, new).is_err() || core::ptr::eq(plan::present(), &raw const plan::FREE) {
+    let free = core::ptr::eq(plan::present(), &raw const plan::FREE);
+    if free || new.generation() == old.generation() || weaker(old, new).is_err() {
         return false;
     }
     match chosen(new) {
@@ -302,47 +303,89 @@ fn is_removed(site: usize) -> bool {
     image::removed().binary_search(&offset).is_ok()
 }
 
-fn find_path() -> bool {
-    let path = &raw mut PATH;
-    // SAFETY: called once, before there are other threads; writes stay inside of the array.
-    unsafe {
-        let path: &mut [u8; 4096] = &mut *path;
-        let named = sys::getenv(VARIABLE.as_ptr().cast());
-        if !named.is_null() {
-            for (at, byte) in path.iter_mut().enumerate() {
-                *byte = named.add(at).read() as u8;
-                if *byte == 0 {
-                    return true;
-                }
-            }
-            return false;
-        }
-        let room = path.len() - ENDING.len();
-        let own = c"/proc/self/exe".as_ptr();
-        let length = sys::readlink(own, path.as_mut_ptr().cast(), room);
-        if length <= 0 || length as usize >= room {
-            return false;
-        }
-        path[length as usize..][..ENDING.len()].copy_from_slice(ENDING);
+/// Finds the file and reads it; before there are other threads.
+fn find() -> Option<&'static [u8]> {
+    // SAFETY: the name ends with a zero, and so does what it is given.
+    let named = unsafe { sys::getenv(VARIABLE.as_ptr().cast()) };
+    if !named.is_null() {
+        return (set_path(named, b"\0")).then(open_first).flatten();
     }
-    true
+    // What the program was started as is known for nothing.
+    const EXECUTED_AS: usize = 31;
+    // SAFETY: the kernel passes a string, or nothing.
+    let started = unsafe { sys::getauxval(EXECUTED_AS) };
+    let started = core::ptr::with_exposed_provenance::<c_char>(started);
+    if !started.is_null()
+        && set_path(started, ENDING)
+        && let Some(bytes) = open_first()
+    {
+        return Some(bytes);
+    }
+    let mut own = [0; 4000];
+    // SAFETY: there is so much room, and a zero behind it.
+    let length = unsafe {
+        let name = c"/proc/self/exe".as_ptr();
+        sys::readlink(name, own.as_mut_ptr(), own.len() - 1)
+    };
+    (length > 0 && set_path(own.as_ptr(), ENDING)).then(open_first).flatten()
 }
 
-fn identity(status: &Status) -> (u64, u64, i64, i64) {
+/// Notes where the file is: the path that ends with a zero at `first`, and `ending`.
+fn set_path(first: *const c_char, ending: &[u8]) -> bool {
+    let mut length = 0;
+    // SAFETY: the string is read up to its zero.
+    while unsafe { first.add(length).read() } != 0 {
+        length += 1;
+    }
+    // SAFETY: so many bytes are there.
+    let first = unsafe { core::slice::from_raw_parts(first.cast::<u8>(), length) };
+    let path = space(length + ending.len(), 0_u8);
+    for (to, from) in path.iter_mut().zip(first.iter().chain(ending)) {
+        *to = *from;
+    }
+    PATH.store(path.as_mut_ptr().cast(), Ordering::Relaxed);
+    !path.is_empty()
+}
+
+/// Reads the file for the first time.
+fn open_first() -> Option<&'static [u8]> {
+    // SAFETY: the path ends with a zero; there are no other threads that could know the memory.
+    unsafe {
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
+        if file < 0 {
+            return None;
+        }
+        let room = plan::room(SMALL);
+        let size = sys::read(file, room.as_mut_ptr().cast(), room.len());
+        sys::close(file);
+        let size = usize::try_from(size).ok()?;
+        if size < room.len() {
+            plan::use_room(size);
+            return room.get(..size);
+        }
+        let (bytes, identity) = map()?;
+        SEEN = identity;
+        MAPPED = true;
+        Some(bytes)
+    }
+}
+
+fn identity(status: &Status) -> Identity {
     let modified = status.modified;
     let (seconds, nanoseconds) = (modified.seconds, modified.nanoseconds);
     (status.device, status.inode, seconds, nanoseconds)
 }
 
+const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
+
 /// Maps the file.
-fn map() -> Option<Mapped> {
-    const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
+fn map() -> Option<(&'static [u8], Identity)> {
     const READ: c_int = 1;
     const PRIVATE_POPULATED: c_int = 0x2 | 0x8000;
     let mut status = Status::EMPTY;
     // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but never changed.
     unsafe {
-        let file = sys::open((&raw const PATH).cast(), READ_ONLY_CLOSE_ON_EXEC);
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
         if file < 0 {
             return None;
         }
@@ -363,9 +406,7 @@ fn map() -> Option<Mapped> {
         if start.addr() == usize::MAX {
             return None;
         }
-        Some(Mapped {
-            bytes: core::slice::from_raw_parts(start.cast(), size),
-            identity: identity(&status),
-        })
+        let bytes = core::slice::from_raw_parts(start.cast(), size);
+        Some((bytes, identity(&status)))
     }
 }

@@ -1,7 +1,7 @@
 //! The beginning and the end of threads.
 
 use core::ffi::{c_char, c_int, c_void};
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::diverge;
 use super::event::{self, hidden};
@@ -63,16 +63,46 @@ fn begin(number: u32) {
 
 /// What a new thread is told.
 struct Birth {
-    start: Start,
-    argument: *mut c_void,
-    number: u32,
+    start: AtomicUsize,
+    argument: AtomicPtr<c_void>,
+    number: AtomicU32,
     stage: AtomicU32,
 }
 
-/// The creator has something to do before the thread may begin; the thread sleeps until then; it may begin.
-const HELD: u32 = 0;
-const ASLEEP: u32 = 1;
-const BORN: u32 = 2;
+/// Nobody uses the record.
+const UNUSED: u32 = 0;
+/// The creator has something to do before the thread may begin.
+const HELD: u32 = 1;
+/// The thread sleeps until then.
+const ASLEEP: u32 = 2;
+/// The thread may begin.
+const BORN: u32 = 3;
+
+/// Records for threads that are about to begin. They are not allocated, because a thread that has to give back another one's memory
+/// gets an arena of its own for that, which takes as long as starting it.
+static BIRTHS: [Birth; 64] = [const {
+    Birth {
+        start: AtomicUsize::new(0),
+        argument: AtomicPtr::new(core::ptr::null_mut()),
+        number: AtomicU32::new(0),
+        stage: AtomicU32::new(UNUSED),
+    }
+}; 64];
+
+/// A record that nobody uses, which is held from now on.
+fn birth() -> &'static Birth {
+    loop {
+        let order = Ordering::SeqCst;
+        let taken =
+            |birth: &&Birth| birth.stage.compare_exchange(UNUSED, HELD, order, order).is_ok();
+        if let Some(free) = BIRTHS.iter().find(taken) {
+            return free;
+        }
+        // So many threads are about to begin that one of them soon has.
+        // SAFETY: nothing to rely on.
+        unsafe { sys::sched_yield() };
+    }
+}
 
 pub(super) extern "C" fn create(
     handle: *mut usize,
@@ -93,42 +123,28 @@ pub(super) extern "C" fn create(
     }
     // Storing the handle may be an event.
     let counted = me.active != 0 && plan.place(me.site).is_some_and(|place| place.counted);
-    let stage = if counted { HELD } else { BORN };
-    let birth = Birth {
-        start,
-        argument,
-        number: number.unwrap_or(u32::MAX),
-        stage: AtomicU32::new(stage),
-    };
-    // SAFETY: memory for one of them, which `started` gives back.
-    let told = unsafe {
-        let told: *mut Birth = sys::malloc(size_of::<Birth>()).cast();
-        if told.is_null() {
-            const TRY_AGAIN: c_int = 11;
-            return TRY_AGAIN;
-        }
-        told.write(birth);
-        told
-    };
+    let birth = birth();
+    birth.start.store(start as usize, Ordering::Relaxed);
+    birth.argument.store(argument, Ordering::Relaxed);
+    birth.number.store(number.unwrap_or(u32::MAX), Ordering::Relaxed);
+    if !counted {
+        birth.stage.store(BORN, Ordering::SeqCst);
+    }
     let mut made = 0;
     let first = if counted { &raw mut made } else { handle };
+    let told = (&raw const *birth).cast_mut().cast();
     // SAFETY: `started` gets what it expects.
-    let result = unsafe { sys::pthread_create(first, attributes, started, told.cast()) };
-    let me = thread::current();
+    let result = unsafe { sys::pthread_create(first, attributes, started, told) };
     if result != 0 {
-        // SAFETY: nobody else knows it.
-        unsafe { sys::free(told.cast()) };
+        birth.stage.store(UNUSED, Ordering::SeqCst);
         return result;
     }
-    me.children += 1;
+    thread::current().children += 1;
     if counted {
         // SAFETY: the program says that a variable is there.
         hidden(|| unsafe { handle.write(made) });
-        // SAFETY: the thread keeps it until it may begin.
-        let stage = unsafe { &raw const (*told).stage };
-        // SAFETY: as above.
-        if unsafe { (*stage).swap(BORN, Ordering::SeqCst) } == ASLEEP {
-            sys::futex_wake_all(stage.cast());
+        if birth.stage.swap(BORN, Ordering::SeqCst) == ASLEEP {
+            sys::futex_wake_all(birth.stage.as_ptr());
         }
     }
     0
@@ -146,16 +162,18 @@ fn await_birth(stage: &AtomicU32) {
 }
 
 unsafe extern "C" fn started(told: *mut c_void) -> *mut c_void {
-    // SAFETY: what `create` has made.
+    // SAFETY: one of the records.
     let birth = unsafe { &*told.cast::<Birth>() };
     let frame = 0_u8;
     thread::current().stack_top = (&raw const frame).addr();
     await_birth(&birth.stage);
-    begin(birth.number);
-    let (start, argument) = (birth.start, birth.argument);
-    // SAFETY: the creator does not touch it any more.
-    unsafe { sys::free(told) };
-    // SAFETY: what the program asked for.
+    begin(birth.number.load(Ordering::Relaxed));
+    let start = birth.start.load(Ordering::Relaxed);
+    let argument = birth.argument.load(Ordering::Relaxed);
+    birth.stage.store(UNUSED, Ordering::SeqCst);
+    // SAFETY: what the program asked for, as `create` noted it.
+    let start = unsafe { core::mem::transmute::<usize, Start>(start) };
+    // SAFETY: as above.
     let result = unsafe { start(argument) };
     event::end(thread::current());
     result

@@ -63,6 +63,8 @@ unsafe extern "C" {
     pub(crate) fn open(path: *const c_char, flags: c_int, ...) -> c_int;
     pub(crate) fn close(file: c_int) -> c_int;
     pub(crate) fn write(file: c_int, from: *const c_void, size: usize) -> isize;
+    pub(crate) fn read(file: c_int, to: *mut c_void, size: usize) -> isize;
+    pub(crate) fn getauxval(kind: usize) -> usize;
     pub(crate) fn fstat(file: c_int, status: *mut Status) -> c_int;
     pub(crate) fn stat(path: *const c_char, status: *mut Status) -> c_int;
     pub(crate) fn mmap(
@@ -77,8 +79,6 @@ unsafe extern "C" {
     pub(crate) fn syscall(number: c_long, ...) -> c_long;
     pub(crate) fn memmove(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_void;
     pub(crate) fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
-    pub(crate) fn malloc(size: usize) -> *mut c_void;
-    pub(crate) fn free(memory: *mut c_void);
     pub(crate) fn abort() -> !;
     pub(crate) fn _exit(status: c_int) -> !;
     pub(crate) fn getenv(name: *const c_char) -> *const c_char;
