@@ -1,5 +1,6 @@
 //! The command line. Every option is defined here and nowhere else; help comes from it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,6 +56,20 @@ Exit status:
   2  the request was wrong, or no schedule was found that does not fail
   3  incomplete: a limit was reached; what is left keeps to schedules that are proven
   4  an internal error";
+
+const IRS_BUILD_EXAMPLES: &str = "\
+Examples:
+  selvedge irs verify prog.c -o prog.irs        prove something first,
+  selvedge irs build prog.c -o prog             and build what keeps to it
+  ./prog                                        reads prog.irs, each time anew
+  SELVEDGE_IRS=other.irs ./prog                 reads another prefix file";
+
+const IRS_RUN_EXAMPLES: &str = "\
+Examples:
+  selvedge irs run prog.c -- --port 80          run with these arguments, and go on proving meanwhile
+  selvedge irs run prog.c --flag=-O2            compile with optimisation
+
+The exit status is that of the program.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -238,6 +253,31 @@ pub(crate) struct Search {
     pub(crate) keep_going: bool,
 }
 
+impl Machine {
+    /// The options that say the same.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let mut options = vec![format!("--plain={}", name_of(self.plain))];
+        options.extend(self.unroll.map(|rounds| format!("--unroll={rounds}")));
+        let switches = [
+            (self.spurious_wakeups, "--spurious-wakeups"),
+            (self.leaks, "--leaks"),
+        ];
+        options.extend(
+            switches
+                .iter()
+                .filter(|(on, _)| *on)
+                .map(|(_, name)| (*name).to_owned()),
+        );
+        options.extend([
+            format!("--max-threads={}", self.max_threads),
+            format!("--stack-size={}", self.stack_size),
+            format!("--heap-limit={}", self.heap_limit),
+            format!("--watchdog={}", self.watchdog.as_secs_f64()),
+        ]);
+        options
+    }
+}
+
 impl Search {
     /// The bound, whatever it is on.
     pub(crate) fn bound(&self) -> Option<u32> {
@@ -290,7 +330,11 @@ pub(crate) enum Irs {
     /// Tell what a prefix file asks for and what is proven
     Stat(IrsStat),
     /// Build an executable that keeps to the schedules of a prefix file
+    #[command(after_help = IRS_BUILD_EXAMPLES)]
     Build(IrsBuild),
+    /// Run a program under what is proven of it by now, while the proof goes on
+    #[command(after_help = IRS_RUN_EXAMPLES)]
+    Run(Box<IrsRun>),
 }
 
 #[derive(Args, Clone, Debug)]
@@ -393,6 +437,41 @@ pub(crate) struct IrsBuild {
 
     /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
     #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct IrsRun {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Arguments for the program
+    #[arg(value_name = "ARGUMENTS", last = true)]
+    pub(crate) arguments: Vec<OsString>,
+
+    /// The prefix file, which is taken up again the next time [default: the first FILE with .irs in place of its ending]
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) prefix: Option<PathBuf>,
+
+    /// What to do when the program leaves what was verified
+    #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
+    pub(crate) on_divergence: OnDivergence,
+
+    #[command(flatten, next_help_heading = "Program under test")]
+    pub(crate) machine: Machine,
+
+    /// A flag for the compiler; several times for several flags
+    #[arg(
+        long = "flag",
+        value_name = "FLAG",
+        allow_hyphen_values = true,
+        help_heading = "Program under test"
+    )]
+    pub(crate) flags: Vec<String>,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
     pub(crate) cc: Option<String>,
 }
 

@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         }
         Command::Irs(irs) => {
             interrupt::install();
-            irs::run(&irs)
+            return end(irs::run(&irs));
         }
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),
@@ -48,8 +48,12 @@ fn main() -> ExitCode {
             replay::run(&replay)
         }
     };
+    end(result.map(ExitCode::from))
+}
+
+fn end(result: Result<ExitCode, problem::Problem>) -> ExitCode {
     match result {
-        Ok(status) => status.into(),
+        Ok(status) => status,
         Err(problem) => {
             problem.print();
             problem.status.into()

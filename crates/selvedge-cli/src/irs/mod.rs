@@ -4,18 +4,23 @@ mod build;
 mod calls;
 mod patch;
 mod picture;
+mod run;
 mod stat;
 mod thunks;
 mod verify;
+
+use std::process::ExitCode;
 
 use crate::args::Irs;
 use crate::problem::{Problem, Status};
 
 /// Does what is asked for.
-pub(crate) fn run(irs: &Irs) -> Result<Status, Problem> {
-    match irs {
-        Irs::Verify(request) => verify::run(request),
-        Irs::Stat(request) => stat::run(request),
-        Irs::Build(request) => build::run(request),
-    }
+pub(crate) fn run(irs: &Irs) -> Result<ExitCode, Problem> {
+    let status: Status = match irs {
+        Irs::Verify(request) => verify::run(request)?,
+        Irs::Stat(request) => stat::run(request)?,
+        Irs::Build(request) => build::run(request)?,
+        Irs::Run(request) => return run::run(request),
+    };
+    Ok(status.into())
 }

@@ -183,8 +183,19 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Makes counters for `threads` threads; before any of them runs.
 pub(crate) fn make_counters(threads: u32) -> bool {
-    let memory = memory(threads as usize * size_of::<Counter>(), align_of::<Counter>());
-    COUNTERS.store(memory.cast(), Ordering::Release);
+    let memory = memory(
+        threads as usize * size_of::<Counter>(),
+        align_of::<Counter>(),
+    );
+    let counters: *mut Counter = memory.cast();
+    if !counters.is_null() {
+        for thread in 0..threads as usize {
+            let (done, sleepers) = (AtomicU32::new(0), AtomicU32::new(0));
+            // SAFETY: inside of the memory, which is aligned, and nobody else knows it yet.
+            unsafe { counters.add(thread).write(Counter { done, sleepers }) };
+        }
+    }
+    COUNTERS.store(counters, Ordering::Release);
     COUNT.store(threads, Ordering::Release);
     !memory.is_null()
 }
@@ -196,7 +207,7 @@ pub(crate) fn counter(thread: u32) -> Option<&'static Counter> {
         return None;
     }
     let first = COUNTERS.load(Ordering::Relaxed);
-    // SAFETY: there are so many counters, they are mapped for good, and all zero is a counter.
+    // SAFETY: there are so many counters, and they stay.
     Some(unsafe { &*first.add(thread as usize) })
 }
 
@@ -217,11 +228,11 @@ struct Arena(UnsafeCell<[u8; ARENA]>);
 // SAFETY: every byte is handed out once.
 unsafe impl Sync for Arena {}
 
-const ARENA: usize = 32 << 10;
+const ARENA: usize = 64 << 10;
 static ARENA_BYTES: Arena = Arena(UnsafeCell::new([0; ARENA]));
 static ARENA_USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Memory that reads as zero and is never given back; null if there is none.
+/// Memory that is never given back; null if there is none. What is in it is not known.
 fn memory(size: usize, alignment: usize) -> *mut u8 {
     let room = size + alignment;
     let start = ARENA_USED.load(Ordering::Relaxed);
@@ -242,7 +253,11 @@ pub(crate) fn room(size: usize) -> &'static mut [u8] {
     let start = ARENA_USED.load(Ordering::Relaxed).next_multiple_of(8);
     ARENA_USED.store(start, Ordering::Relaxed);
     let size = size.min(ARENA.saturating_sub(start));
-    let first = ARENA_BYTES.0.get().cast::<u8>().wrapping_add(start.min(ARENA));
+    let first = ARENA_BYTES
+        .0
+        .get()
+        .cast::<u8>()
+        .wrapping_add(start.min(ARENA));
     // SAFETY: inside of the arena, and nobody else was given these bytes.
     unsafe { core::slice::from_raw_parts_mut(first, size) }
 }

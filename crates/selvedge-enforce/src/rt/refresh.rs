@@ -31,7 +31,7 @@ static mut SEEN: Identity = (0, 0, 0, 0);
 /// Whether the present file is mapped. A small one that is found first is read, which is quicker.
 static mut MAPPED: bool = false;
 /// How large that may be.
-const SMALL: usize = 8 << 10;
+const SMALL: usize = 16 << 10;
 
 /// Whether a thread is busy reading the file: others do not wait for it.
 static LOOKING: AtomicBool = AtomicBool::new(true);
@@ -327,7 +327,9 @@ fn find() -> Option<&'static [u8]> {
         let name = c"/proc/self/exe".as_ptr();
         sys::readlink(name, own.as_mut_ptr(), own.len() - 1)
     };
-    (length > 0 && set_path(own.as_ptr(), ENDING)).then(open_first).flatten()
+    (length > 0 && set_path(own.as_ptr(), ENDING))
+        .then(open_first)
+        .flatten()
 }
 
 /// Notes where the file is: the path that ends with a zero at `first`, and `ending`.

@@ -93,8 +93,12 @@ static BIRTHS: [Birth; 64] = [const {
 fn birth() -> &'static Birth {
     loop {
         let order = Ordering::SeqCst;
-        let taken =
-            |birth: &&Birth| birth.stage.compare_exchange(UNUSED, HELD, order, order).is_ok();
+        let taken = |birth: &&Birth| {
+            birth
+                .stage
+                .compare_exchange(UNUSED, HELD, order, order)
+                .is_ok()
+        };
         if let Some(free) = BIRTHS.iter().find(taken) {
             return free;
         }
@@ -126,7 +130,9 @@ pub(super) extern "C" fn create(
     let birth = birth();
     birth.start.store(start as usize, Ordering::Relaxed);
     birth.argument.store(argument, Ordering::Relaxed);
-    birth.number.store(number.unwrap_or(u32::MAX), Ordering::Relaxed);
+    birth
+        .number
+        .store(number.unwrap_or(u32::MAX), Ordering::Relaxed);
     if !counted {
         birth.stage.store(BORN, Ordering::SeqCst);
     }

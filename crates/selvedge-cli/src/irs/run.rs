@@ -1,0 +1,125 @@
+//! `selvedge irs run`: the program runs under what is proven by now, and the proof goes on meanwhile.
+
+use std::env;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use selvedge_irs_format::View;
+
+use super::build;
+use crate::args::{IrsRun, OnDivergence};
+use crate::compile::{self, Program};
+use crate::interrupt;
+use crate::problem::{Problem, Status};
+
+/// How often it is looked whether there is a prefix.
+const PATIENCE: Duration = Duration::from_millis(5);
+
+/// Runs what is asked for; the program's exit status.
+pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
+    let program = Program {
+        directory: None,
+        files: request.files.clone(),
+        flags: request.flags.clone(),
+        compiler: request.cc.clone(),
+    };
+    let first = || request.files[0].with_extension("irs");
+    let prefix = request.prefix.clone().unwrap_or_else(first);
+    let mut verifier = Verifier::start(request, &prefix)?;
+    let compiled = compile::compile(&program)?;
+    let contents = verifier.first(&prefix, compiled.fingerprint()?)?;
+    let executable = compiled.scratch().join("executable");
+    let warn = request.on_divergence == OnDivergence::Warn;
+    build::executable(&compiled, Some(&contents), warn, &executable)?;
+    let prefix = fs::canonicalize(&prefix)
+        .map_err(|error| Problem::request(format!("{}: {error}", prefix.display())))?;
+    let mut program = Command::new(&executable)
+        .args(&request.arguments)
+        .env("SELVEDGE_IRS", prefix)
+        .spawn()
+        .map_err(|error| Problem::internal(format!("the program does not start: {error}")))?;
+    let ended = program
+        .wait()
+        .map_err(|error| Problem::internal(format!("the program cannot be waited for: {error}")))?;
+    // As a shell tells of a program that a signal has ended.
+    let code = ended
+        .code()
+        .or_else(|| ended.signal().map(|signal| 128 + signal));
+    Ok(ExitCode::from(code.unwrap_or(Status::Internal as i32) as u8))
+}
+
+/// The verifier in the background. It is asked to stop when this value goes.
+struct Verifier {
+    child: Child,
+    words: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+impl Verifier {
+    fn start(request: &IrsRun, prefix: &Path) -> Result<Verifier, Problem> {
+        let failed = |error: std::io::Error| {
+            Problem::internal(format!("the verifier does not start: {error}"))
+        };
+        let directory = tempfile::Builder::new()
+            .prefix("selvedge-")
+            .tempdir()
+            .map_err(failed)?;
+        let words = directory.path().join("words");
+        let said = fs::File::create(&words).map_err(failed)?;
+        let mut command = Command::new(env::current_exe().map_err(failed)?);
+        command
+            .args(["irs", "verify"])
+            .args(&request.files)
+            .arg("-o")
+            .arg(prefix);
+        command.args(request.machine.options());
+        if let Some(compiler) = &request.cc {
+            command.arg("--cc").arg(compiler);
+        }
+        command.arg("--").args(&request.flags);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said);
+        Ok(Verifier {
+            child: command.spawn().map_err(failed)?,
+            words,
+            _directory: directory,
+        })
+    }
+
+    /// Waits for the first prefix of the program with this fingerprint.
+    fn first(&mut self, prefix: &Path, fingerprint: [u8; 16]) -> Result<Vec<u8>, Problem> {
+        loop {
+            if let Ok(bytes) = fs::read(prefix)
+                && View::new(&bytes).is_ok_and(|view| view.fingerprint() == fingerprint)
+            {
+                return Ok(bytes);
+            }
+            if interrupt::requests() > 0 {
+                return Err(Problem::interrupted(
+                    "interrupted before anything was proven",
+                ));
+            }
+            if let Ok(Some(_)) = self.child.try_wait() {
+                let words = fs::read_to_string(&self.words).unwrap_or_default();
+                return Err(Problem::request("nothing about this program is proven").words(words));
+            }
+            thread::sleep(PATIENCE);
+        }
+    }
+}
+
+impl Drop for Verifier {
+    fn drop(&mut self) {
+        // It leaves nothing behind if it is asked politely. What it has proven is in the file.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+        let _ = self.child.wait();
+    }
+}

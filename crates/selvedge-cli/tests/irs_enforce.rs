@@ -1,0 +1,189 @@
+//! Programs that are built to keep to verified schedules do so.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::Sandbox;
+use selvedge_testkit::script::Program;
+use selvedge_testkit::{Flavour, ScriptMachine, brute_force, c_source, random_program};
+
+/// Nothing here takes long; what does hangs.
+const HANGS: Duration = Duration::from_secs(20);
+
+/// How it ends.
+fn run(program: &Path, variables: &[(&str, &str)]) -> (ExitStatus, String) {
+    let errors = tempfile::NamedTempFile::new().expect("a temporary file");
+    let stderr = errors.reopen().expect("the file is there");
+    let mut child = Command::new(program)
+        .envs(variables.iter().copied())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn()
+        .expect("the program starts");
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().expect("the program can be waited for") {
+            let words = fs::read_to_string(errors.path()).unwrap_or_default();
+            return (status, words);
+        }
+        if begin.elapsed() > HANGS {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("{} hangs {variables:?}", program.display());
+        }
+        thread::sleep(Duration::from_micros(100));
+    }
+}
+
+/// Verifies and builds a program in a sandbox.
+fn build(sandbox: &Sandbox, file: &str, options: &[&str]) {
+    let mut verify = vec!["irs", "verify", file, "-o", "prog.irs", "--timeout", "10"];
+    verify.extend(options);
+    let verified = sandbox.run(&verify);
+    assert!(sandbox.path("prog.irs").exists(), "{}", verified.stderr);
+    let built = sandbox.run(&["irs", "build", file, "-o", "prog"]);
+    assert_eq!(built.status, Some(0), "{}", built.stderr);
+}
+
+fn never_fails(text: &str, options: &[&str], runs: u32) {
+    let sandbox = Sandbox::with("prog.c", text);
+    build(&sandbox, "prog.c", options);
+    for _ in 0..runs {
+        let (status, words) = run(&sandbox.path("prog"), &[]);
+        assert!(status.success(), "{status}: {words}");
+    }
+}
+
+#[test]
+fn eight_threads_lose_no_update() {
+    never_fails(include_str!("irs/lost_update.c"), &["--plain", "sc"], 150);
+}
+
+#[test]
+fn nobody_is_too_early() {
+    never_fails(include_str!("irs/too_early.c"), &["--plain", "sc"], 150);
+}
+
+#[test]
+fn philosophers_do_not_starve() {
+    never_fails(include_str!("irs/philosophers.c"), &[], 150);
+}
+
+#[test]
+fn another_input_than_was_verified_is_noticed() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n\
+        static atomic_int x;\n\
+        static void *one(void *p) { x++; if (p) x--; return 0; }\n\
+        int main(void) {\n\
+          pthread_t a, b; void *other = getenv(\"OTHER\");\n\
+          pthread_create(&a, 0, one, other); pthread_create(&b, 0, one, 0);\n\
+          pthread_join(a, 0); pthread_join(b, 0); return x != 2;\n\
+        }\n";
+    let sandbox = Sandbox::with("prog.c", text);
+    build(&sandbox, "prog.c", &[]);
+    assert!(run(&sandbox.path("prog"), &[]).0.success());
+    let (status, words) = run(&sandbox.path("prog"), &[("OTHER", "1")]);
+    assert!(!status.success());
+    assert!(words.contains("left what was verified"), "{words}");
+
+    let warns = [
+        "irs",
+        "build",
+        "prog.c",
+        "-o",
+        "prog",
+        "--on-divergence",
+        "warn",
+    ];
+    assert_eq!(sandbox.run(&warns).status, Some(0));
+    let (status, words) = run(&sandbox.path("prog"), &[("OTHER", "1")]);
+    assert_eq!(status.code(), Some(1), "it runs on: {words}");
+    assert!(words.contains("runs on unconstrained"), "{words}");
+}
+
+#[test]
+fn a_program_without_its_prefix_does_not_run() {
+    let sandbox = Sandbox::with("prog.c", include_str!("irs/too_early.c"));
+    assert_eq!(
+        sandbox
+            .run(&["irs", "build", "prog.c", "-o", "prog"])
+            .status,
+        Some(0)
+    );
+    let (status, words) = run(&sandbox.path("prog"), &[]);
+    assert!(!status.success());
+    assert!(words.contains("cannot read the prefix file"), "{words}");
+}
+
+#[test]
+fn a_prefix_of_another_program_is_refused() {
+    let sandbox = Sandbox::with("prog.c", include_str!("irs/too_early.c"));
+    build(&sandbox, "prog.c", &["--plain", "sc"]);
+    sandbox.write("prog.c", include_str!("irs/philosophers.c"));
+    let built = sandbox.run(&["irs", "build", "prog.c", "-o", "prog"]);
+    assert_eq!(built.status, Some(2));
+    assert!(
+        built.stderr.contains("for another program"),
+        "{}",
+        built.stderr
+    );
+}
+
+#[test]
+fn a_program_runs_while_its_proof_goes_on() {
+    let sandbox = Sandbox::with("prog.c", include_str!("irs/lost_update.c"));
+    let ran = sandbox.run(&["irs", "run", "prog.c", "--plain", "sc"]);
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+}
+
+/// Theorem 2 of the document: what is enforced never keeps a program from its end. Many random programs in one, each an
+/// input of its own.
+#[test]
+fn random_programs_come_to_their_end() {
+    let batches =
+        std::env::var("SELVEDGE_BATCHES").map_or(1, |text| text.parse().expect("a number"));
+    for batch in 0..batches {
+        let programs = random_programs(1000 * batch);
+        let text = c_source(&programs).expect("each of them can be written in C");
+        let sandbox = Sandbox::with("prog.c", &text);
+        for executions in ["100", "2000"] {
+            build(
+                &sandbox,
+                "prog.c",
+                &["--anew", "--max-executions", executions],
+            );
+            for input in 0..programs.len() {
+                let input = input.to_string();
+                for _ in 0..3 {
+                    let (status, words) = run(&sandbox.path("prog"), &[("SELVEDGE_INPUT", &input)]);
+                    let how = format!("program {input} of batch {batch}: {status}: {words}");
+                    assert!(status.success(), "{how}\n{text}");
+                }
+            }
+        }
+    }
+}
+
+/// Programs that have an execution that ends well; many of them have others too.
+fn random_programs(seed: u64) -> Vec<Program> {
+    let flavours = [Flavour::Memory, Flavour::Mutexes, Flavour::Deadlocks];
+    let all = (seed..).flat_map(|seed| flavours.map(|flavour| random_program(seed, flavour)));
+    let ends_well = |program: &Program| {
+        let outcomes = brute_force(&mut ScriptMachine::new(program.clone()), 2_000)?;
+        let written = c_source(std::slice::from_ref(program))?;
+        (!outcomes.complete.is_empty() && !written.is_empty()).then_some(())
+    };
+    let all = all.map(|mut program| {
+        program.initial.clear();
+        program
+    });
+    all.filter(|program| ends_well(program).is_some())
+        .take(20)
+        .collect()
+}
