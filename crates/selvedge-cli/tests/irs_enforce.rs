@@ -152,6 +152,10 @@ fn random_programs_come_to_their_end() {
         let programs = random_programs(1000 * batch);
         let text = c_source(&programs).expect("each of them can be written in C");
         let sandbox = Sandbox::with("prog.c", &text);
+        if let Ok(directory) = std::env::var("SELVEDGE_KEEP") {
+            let name = format!("batch{batch}.c");
+            fs::write(Path::new(&directory).join(name), &text).expect("the program is kept");
+        }
         for executions in ["100", "2000"] {
             build(
                 &sandbox,

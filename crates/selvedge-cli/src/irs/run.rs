@@ -28,6 +28,7 @@ pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
         files: request.files.clone(),
         flags: request.flags.clone(),
         compiler: request.cc.clone(),
+        expressions: Vec::new(),
     };
     let first = || request.files[0].with_extension("irs");
     let prefix = request.prefix.clone().unwrap_or_else(first);

@@ -12,9 +12,11 @@ mod barrier;
 mod c11;
 mod calls;
 mod choice;
+mod compose;
 mod condition;
 mod diverge;
 mod event;
+mod file;
 #[cfg(not(test))]
 mod hash;
 mod image;

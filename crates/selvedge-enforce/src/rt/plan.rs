@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) places: &'static [Place],
     /// Whether visible operations at other places have not been verified.
     pub(crate) strict: bool,
+    /// Whether the program's input is not known yet.
+    pub(crate) undecided: bool,
     /// Whether plain accesses to shared memory are visible.
     pub(crate) plain_events: bool,
 }
@@ -74,6 +76,7 @@ pub(crate) static FREE: Plan = Plan {
     waits: &[],
     places: &[],
     strict: false,
+    undecided: false,
     plain_events: false,
 };
 

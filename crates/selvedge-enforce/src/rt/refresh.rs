@@ -1,38 +1,29 @@
-//! Finds the prefix file, reads it, and notices when it is replaced by a weaker one.
+//! Takes up the prefix, chooses the part for the program's input, and notices when the file is replaced by a weaker one.
 
-use core::ffi::{c_char, c_int};
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-use selvedge_irs_format::{Class, Flags, Input, View, weaker};
+use selvedge_irs_format::{Input, View, weaker};
 
+use super::compose;
 use super::diverge;
-use super::hash::hash;
+use super::file::{self, Contents, Identity};
 use super::image;
-use super::plan::{self, ANY, Event, Part, Place, Plan, Wait, space};
-use super::sys::{self, Status};
+use super::plan::{self, Plan};
+use super::sys;
+use super::thread;
 
-/// Names the prefix file; without it, it lies beside the executable with `.irs` behind its name.
-const VARIABLE: &[u8] = b"SELVEDGE_IRS\0";
-const ENDING: &[u8] = b".irs\0";
 /// Names the picks of main's choices, with commas between them.
 const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
 /// How many choices can be inputs.
 const INPUTS: usize = 64;
 
-/// What tells a file from the one that it replaces.
-type Identity = (u64, u64, i64, i64);
-
-/// Where the file is: a path that ends with a zero.
-static PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
-/// The file that the present plan is from; only touched by whoever holds [`LOOKING`].
-static mut PRESENT: &[u8] = &[];
-/// Which file was looked at last; the same holds for it.
-static mut SEEN: Identity = (0, 0, 0, 0);
-/// Whether the present file is mapped. A small one that is found first is read, which is quicker.
-static mut MAPPED: bool = false;
-/// How large that may be.
-const SMALL: usize = 16 << 10;
-
+/// The file that the present plan is from, and which file was looked at last; only touched by whoever holds [`LOOKING`].
+static mut PRESENT: Contents = Contents {
+    bytes: &[],
+    identity: None,
+};
+static mut SEEN: Option<Identity> = None;
 /// Whether a thread is busy reading the file: others do not wait for it.
 static LOOKING: AtomicBool = AtomicBool::new(true);
 /// The picks of main's choices so far.
@@ -60,12 +51,12 @@ pub(crate) fn begin() {
     // SAFETY: the name ends with a zero; nobody changes the environment yet.
     let input = unsafe { sys::getenv(INPUT.as_ptr().cast()) };
     ENVIRONMENT.store(input.cast_mut(), Ordering::Relaxed);
-    let Some(bytes) = find() else {
+    let Some(contents) = file::find() else {
         return diverge::refuse(format_args!(
             "cannot read the prefix file (PROGRAM.irs or $SELVEDGE_IRS)"
         ));
     };
-    let view = match View::new(bytes) {
+    let view = match View::new(contents.bytes) {
         Ok(view) => view,
         Err(damage) => return diverge::refuse(format_args!("{damage}")),
     };
@@ -74,13 +65,14 @@ pub(crate) fn begin() {
     }
     let most = view.inputs().map(|input| input.threads().len()).max();
     if !plan::make_counters(most.unwrap_or(0) as u32) {
-        return diverge::refuse(format_args!("no memory for the prefix"));
+        return diverge::refuse(format_args!("{}", compose::NO_MEMORY));
     }
     // SAFETY: nobody else looks before the flag is given back.
-    unsafe { PRESENT = bytes };
-    // Main's events before its first thread are the same whatever the input is.
-    if let Some(input) = view.inputs().next() {
-        take_up(view, input);
+    unsafe { (PRESENT, SEEN) = (contents, contents.identity) };
+    let mut inputs = view.inputs();
+    match (inputs.next(), inputs.next()) {
+        (Some(input), None) => take_up(compose::one(view, input)),
+        _ => take_up(compose::any(view)),
     }
     LOOKING.store(false, Ordering::Release);
 }
@@ -92,13 +84,16 @@ pub(crate) fn decide() {
     }
     // SAFETY: this thread has the flag.
     let present = unsafe { PRESENT };
-    // Nothing to choose from, as a rule.
-    let picked = PICKED.load(Ordering::Acquire) != 0;
-    if picked && let Ok(view) = View::new(present) {
+    // As a rule there is nothing to choose from.
+    let any = PICKED.load(Ordering::Acquire) != 0 || plan::present().undecided;
+    if any && let Ok(view) = View::new(present.bytes) {
         match chosen(view) {
-            Some(input) => take_up(view, input),
+            Some(input) => take_up(compose::one(view, input)),
             None => diverge::refuse(format_args!("this input was not verified")),
         }
+        let me = thread::current();
+        let more = plan::present().list(me.index).len() > me.next as usize;
+        me.active = more.into();
     }
     LOOKING.store(false, Ordering::Release);
 }
@@ -152,31 +147,21 @@ pub(crate) fn look() {
     if !DECIDED.load(Ordering::Acquire) || LOOKING.swap(true, Ordering::Acquire) {
         return;
     }
-    let mut status = Status::EMPTY;
-    // SAFETY: the path ends with a zero and is not changed any more.
-    let found = unsafe { sys::stat(PATH.load(Ordering::Relaxed), &raw mut status) } == 0;
     // SAFETY: this thread has the flag.
     let (present, seen) = unsafe { (PRESENT, SEEN) };
-    if found
-        && identity(&status) != seen
-        && let Some((bytes, identity)) = map()
+    let found = file::present();
+    if found.is_some()
+        && found != seen
+        && let Some(contents) = file::map()
     {
-        let superseded = match replace(present, bytes) {
-            true => present,
-            false => bytes,
+        let replaced = replace(present.bytes, contents.bytes);
+        let (kept, superseded) = match replaced {
+            true => (contents, present),
+            false => (present, contents),
         };
-        // SAFETY: this thread has the flag, nobody else knows the new file, and plans are copies of the old one.
-        unsafe {
-            SEEN = identity;
-            let replaced = core::ptr::eq(superseded, present);
-            if MAPPED || !replaced {
-                sys::munmap(superseded.as_ptr().cast_mut().cast(), superseded.len());
-            }
-            if replaced {
-                PRESENT = bytes;
-                MAPPED = true;
-            }
-        }
+        // SAFETY: this thread has the flag.
+        unsafe { (PRESENT, SEEN) = (kept, contents.identity) };
+        superseded.forget();
     }
     LOOKING.store(false, Ordering::Release);
 }
@@ -190,225 +175,16 @@ fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
         return false;
     }
     match chosen(new) {
-        Some(input) => take_up(new, input),
+        Some(input) => take_up(compose::one(new, input)),
         None => return false,
     }
     true
 }
 
-/// Makes the prefix for `input` the one that holds.
-fn take_up(view: View<'_>, input: Input<'_>) {
-    match build(view, input) {
+/// Makes a plan the one that holds.
+fn take_up(plan: Result<&'static Plan, &'static str>) {
+    match plan {
         Ok(plan) => plan::publish(plan),
         Err(why) => diverge::refuse(format_args!("{why}")),
-    }
-}
-
-/// The prefix in the form that threads follow.
-fn build(view: View<'_>, input: Input<'_>) -> Result<&'static Plan, &'static str> {
-    let threads = input.threads();
-    let events = threads.map(|thread| thread.limit as usize).sum();
-    let empty = Part {
-        place: (0, 0),
-        events: (0, 0),
-    };
-    let parts = space(input.threads().len(), empty);
-    let nothing = Event {
-        site: ANY,
-        waits: (0, 0),
-        awaited: false,
-    };
-    let list = space(events, nothing);
-    let none = Wait {
-        thread: 0,
-        count: 0,
-    };
-    let waits = space(input.waits(), none);
-    let unknown = Place {
-        site: 0,
-        counted: false,
-    };
-    let places = space(view.sites().len(), unknown);
-    let full = parts.len() == input.threads().len() && list.len() == events;
-    if !full || waits.len() != input.waits() || places.len() != view.sites().len() {
-        return Err("no memory for the prefix");
-    }
-    for (place, site) in places.iter_mut().zip(view.sites()) {
-        let known = address(site.function, site.occurrence, site.offset);
-        let counted = site.class == Class::Counted;
-        let Some(site) = known else {
-            return Err("the prefix file names a function that the program does not have");
-        };
-        if counted && is_removed(site) {
-            return Err("the prefix file counts what was taken out of the program: build it again");
-        }
-        *place = Place { site, counted };
-    }
-    let (mut first, mut waiting) = (0, 0);
-    for (part, thread) in parts.iter_mut().zip(input.threads()) {
-        *part = Part {
-            place: (thread.parent, thread.child),
-            events: (first as u32, thread.limit),
-        };
-        let mine = &mut list[first..first + thread.limit as usize];
-        for (event, site) in mine.iter_mut().zip(thread.events()) {
-            event.site = site.map_or(ANY, |site| places[site as usize].site);
-        }
-        for wait in thread.waits() {
-            let event = &mut mine[wait.event as usize];
-            if event.waits.1 == 0 {
-                event.waits.0 = waiting as u32;
-            }
-            event.waits.1 += 1;
-            waits[waiting] = Wait {
-                thread: wait.thread,
-                count: wait.count,
-            };
-            waiting += 1;
-        }
-        first += thread.limit as usize;
-    }
-    for wait in waits.iter() {
-        let part = parts[wait.thread as usize];
-        if wait.count > 0 && wait.count <= part.events.1 {
-            list[part.events.0 as usize + wait.count as usize - 1].awaited = true;
-        }
-    }
-    places.sort_unstable();
-    let plan = space(
-        1,
-        Plan {
-            parts,
-            events: list,
-            waits,
-            places,
-            strict: true,
-            plain_events: view.flags().contains(Flags::PLAIN_EVENTS),
-        },
-    );
-    plan.first().ok_or("no memory for the prefix")
-}
-
-/// Where a place of the verifier's is in this executable.
-fn address(function: &str, occurrence: u32, offset: u32) -> Option<usize> {
-    let name = hash(function.as_bytes(), occurrence);
-    let functions = image::functions();
-    let found = functions.binary_search_by_key(&name, |function| function.name);
-    let function = functions[found.ok()?];
-    (offset <= function.size).then(|| image::base() + function.start as usize + offset as usize)
-}
-
-fn is_removed(site: usize) -> bool {
-    let offset = (site - image::base()) as u32;
-    image::removed().binary_search(&offset).is_ok()
-}
-
-/// Finds the file and reads it; before there are other threads.
-fn find() -> Option<&'static [u8]> {
-    // SAFETY: the name ends with a zero, and so does what it is given.
-    let named = unsafe { sys::getenv(VARIABLE.as_ptr().cast()) };
-    if !named.is_null() {
-        return (set_path(named, b"\0")).then(open_first).flatten();
-    }
-    // What the program was started as is known for nothing.
-    const EXECUTED_AS: usize = 31;
-    // SAFETY: the kernel passes a string, or nothing.
-    let started = unsafe { sys::getauxval(EXECUTED_AS) };
-    let started = core::ptr::with_exposed_provenance::<c_char>(started);
-    if !started.is_null()
-        && set_path(started, ENDING)
-        && let Some(bytes) = open_first()
-    {
-        return Some(bytes);
-    }
-    let mut own = [0; 4000];
-    // SAFETY: there is so much room, and a zero behind it.
-    let length = unsafe {
-        let name = c"/proc/self/exe".as_ptr();
-        sys::readlink(name, own.as_mut_ptr(), own.len() - 1)
-    };
-    (length > 0 && set_path(own.as_ptr(), ENDING))
-        .then(open_first)
-        .flatten()
-}
-
-/// Notes where the file is: the path that ends with a zero at `first`, and `ending`.
-fn set_path(first: *const c_char, ending: &[u8]) -> bool {
-    let mut length = 0;
-    // SAFETY: the string is read up to its zero.
-    while unsafe { first.add(length).read() } != 0 {
-        length += 1;
-    }
-    // SAFETY: so many bytes are there.
-    let first = unsafe { core::slice::from_raw_parts(first.cast::<u8>(), length) };
-    let path = space(length + ending.len(), 0_u8);
-    for (to, from) in path.iter_mut().zip(first.iter().chain(ending)) {
-        *to = *from;
-    }
-    PATH.store(path.as_mut_ptr().cast(), Ordering::Relaxed);
-    !path.is_empty()
-}
-
-/// Reads the file for the first time.
-fn open_first() -> Option<&'static [u8]> {
-    // SAFETY: the path ends with a zero; there are no other threads that could know the memory.
-    unsafe {
-        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
-        if file < 0 {
-            return None;
-        }
-        let room = plan::room(SMALL);
-        let size = sys::read(file, room.as_mut_ptr().cast(), room.len());
-        sys::close(file);
-        let size = usize::try_from(size).ok()?;
-        if size < room.len() {
-            plan::use_room(size);
-            return room.get(..size);
-        }
-        let (bytes, identity) = map()?;
-        SEEN = identity;
-        MAPPED = true;
-        Some(bytes)
-    }
-}
-
-fn identity(status: &Status) -> Identity {
-    let modified = status.modified;
-    let (seconds, nanoseconds) = (modified.seconds, modified.nanoseconds);
-    (status.device, status.inode, seconds, nanoseconds)
-}
-
-const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
-
-/// Maps the file.
-fn map() -> Option<(&'static [u8], Identity)> {
-    const READ: c_int = 1;
-    const PRIVATE_POPULATED: c_int = 0x2 | 0x8000;
-    let mut status = Status::EMPTY;
-    // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but never changed.
-    unsafe {
-        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
-        if file < 0 {
-            return None;
-        }
-        let known = sys::fstat(file, &raw mut status) == 0 && status.size > 0;
-        let size = status.size as usize;
-        let start = match known {
-            true => sys::mmap(
-                core::ptr::null_mut(),
-                size,
-                READ,
-                PRIVATE_POPULATED,
-                file,
-                0,
-            ),
-            false => core::ptr::without_provenance_mut(usize::MAX),
-        };
-        sys::close(file);
-        if start.addr() == usize::MAX {
-            return None;
-        }
-        let bytes = core::slice::from_raw_parts(start.cast(), size);
-        Some((bytes, identity(&status)))
     }
 }

@@ -1,0 +1,156 @@
+//! Finds the prefix file and reads it.
+
+use core::ffi::{c_char, c_int};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use super::plan::{self, space};
+use super::sys::{self, Status};
+
+/// Names the prefix file; without it, it lies beside the executable with `.irs` behind its name.
+const VARIABLE: &[u8] = b"SELVEDGE_IRS\0";
+const ENDING: &[u8] = b".irs\0";
+
+/// What tells a file from the one that it replaces.
+pub(super) type Identity = (u64, u64, i64, i64);
+
+/// A file in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Contents {
+    pub(super) bytes: &'static [u8],
+    /// Which file it was; not known of one that was read.
+    pub(super) identity: Option<Identity>,
+}
+
+/// Where the file is: a path that ends with a zero.
+static PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// How large a file may be to be read rather than mapped, which takes longer.
+const SMALL: usize = 16 << 10;
+
+const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
+
+impl Contents {
+    /// Gives the memory back, where that is possible. Nobody may look at it any more.
+    pub(super) fn forget(self) {
+        if self.identity.is_some() {
+            // SAFETY: it was mapped by [`map`], once.
+            unsafe { sys::munmap(self.bytes.as_ptr().cast_mut().cast(), self.bytes.len()) };
+        }
+    }
+}
+
+/// Which file is there now.
+pub(super) fn present() -> Option<Identity> {
+    let mut status = Status::EMPTY;
+    // SAFETY: the path ends with a zero and is not changed any more.
+    let found = unsafe { sys::stat(PATH.load(Ordering::Relaxed), &raw mut status) } == 0;
+    found.then(|| identity(&status))
+}
+
+/// Finds the file and reads it; before there are other threads.
+pub(super) fn find() -> Option<Contents> {
+    // SAFETY: the name ends with a zero, and so does what it is given.
+    let named = unsafe { sys::getenv(VARIABLE.as_ptr().cast()) };
+    if !named.is_null() {
+        return (set_path(named, b"\0")).then(open_first).flatten();
+    }
+    // What the program was started as is known for nothing.
+    const EXECUTED_AS: usize = 31;
+    // SAFETY: the kernel passes a string, or nothing.
+    let started = unsafe { sys::getauxval(EXECUTED_AS) };
+    let started = core::ptr::with_exposed_provenance::<c_char>(started);
+    if !started.is_null()
+        && set_path(started, ENDING)
+        && let Some(contents) = open_first()
+    {
+        return Some(contents);
+    }
+    let mut own = [0; 4000];
+    // SAFETY: there is so much room, and a zero behind it.
+    let length = unsafe {
+        let name = c"/proc/self/exe".as_ptr();
+        sys::readlink(name, own.as_mut_ptr(), own.len() - 1)
+    };
+    (length > 0 && set_path(own.as_ptr(), ENDING))
+        .then(open_first)
+        .flatten()
+}
+
+/// Notes where the file is: the path that ends with a zero at `first`, and `ending`.
+fn set_path(first: *const c_char, ending: &[u8]) -> bool {
+    let mut length = 0;
+    // SAFETY: the string is read up to its zero.
+    while unsafe { first.add(length).read() } != 0 {
+        length += 1;
+    }
+    // SAFETY: so many bytes are there.
+    let first = unsafe { core::slice::from_raw_parts(first.cast::<u8>(), length) };
+    let path = space(length + ending.len(), 0_u8);
+    for (to, from) in path.iter_mut().zip(first.iter().chain(ending)) {
+        *to = *from;
+    }
+    PATH.store(path.as_mut_ptr().cast(), Ordering::Relaxed);
+    !path.is_empty()
+}
+
+/// Reads the file for the first time.
+fn open_first() -> Option<Contents> {
+    // SAFETY: the path ends with a zero; there are no other threads that could know the memory.
+    unsafe {
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
+        if file < 0 {
+            return None;
+        }
+        let room = plan::room(SMALL);
+        let size = sys::read(file, room.as_mut_ptr().cast(), room.len());
+        sys::close(file);
+        let size = usize::try_from(size).ok()?;
+        if size < room.len() {
+            plan::use_room(size);
+            let bytes = room.get(..size)?;
+            let identity = None;
+            return Some(Contents { bytes, identity });
+        }
+        map()
+    }
+}
+
+fn identity(status: &Status) -> Identity {
+    let modified = status.modified;
+    let (seconds, nanoseconds) = (modified.seconds, modified.nanoseconds);
+    (status.device, status.inode, seconds, nanoseconds)
+}
+
+/// Maps the file.
+pub(super) fn map() -> Option<Contents> {
+    const READ: c_int = 1;
+    const PRIVATE_POPULATED: c_int = 0x2 | 0x8000;
+    let mut status = Status::EMPTY;
+    // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but never changed.
+    unsafe {
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
+        if file < 0 {
+            return None;
+        }
+        let known = sys::fstat(file, &raw mut status) == 0 && status.size > 0;
+        let size = status.size as usize;
+        let start = match known {
+            true => sys::mmap(
+                core::ptr::null_mut(),
+                size,
+                READ,
+                PRIVATE_POPULATED,
+                file,
+                0,
+            ),
+            false => core::ptr::without_provenance_mut(usize::MAX),
+        };
+        sys::close(file);
+        if start.addr() == usize::MAX {
+            return None;
+        }
+        let bytes = core::slice::from_raw_parts(start.cast(), size);
+        let identity = Some(identity(&status));
+        Some(Contents { bytes, identity })
+    }
+}
