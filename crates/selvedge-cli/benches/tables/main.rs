@@ -8,6 +8,7 @@
 
 mod buster;
 mod check;
+mod irs;
 mod nidhugg;
 mod rcu;
 mod table;
@@ -40,6 +41,11 @@ const PAPERS: &[Paper] = &[
         "nidhugg",
         "Sachinoglou: Preemption Bounding Techniques for Dynamic Partial Order Reduction (diploma thesis, NTUA)",
         nidhugg::print,
+    ),
+    (
+        "irs",
+        "Metzler, Saissi, Bokor, Suri: Safe Execution of Concurrent Programs by Enforcement of Scheduling Constraints (2018)",
+        irs::print,
     ),
 ];
 

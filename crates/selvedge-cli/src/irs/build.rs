@@ -161,3 +161,48 @@ fn wraps() -> Result<Vec<String>, Problem> {
     let names = names.filter_map(|symbol| symbol.name().ok()?.strip_prefix(WRAPPER));
     Ok(names.map(|name| format!("{WRAP}{name}")).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::super::calls::Callee;
+    use super::*;
+
+    #[test]
+    fn the_library_has_every_callback_and_every_operation_of_the_verifier() {
+        let library = File::parse(selvedge_enforce::OBJECT).unwrap();
+        let symbols = library.symbols().filter(|symbol| symbol.is_definition());
+        let defined: HashSet<String> = symbols
+            .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
+            .collect();
+        let stubs = selvedge_runtime::support::stub_assembly();
+        let names = stubs
+            .lines()
+            .filter_map(|line| line.strip_prefix("\t.weak "));
+        let mut checked = 0;
+        for name in names {
+            let known = |name: &str| {
+                defined.contains(name) || defined.contains(&format!("{WRAPPER}{name}"))
+            };
+            if name.starts_with("__tsan_") || Callee::of(name) == Callee::Operation {
+                assert!(known(name), "{name}");
+                checked += 1;
+            }
+        }
+        assert!(checked > 150, "{checked}");
+    }
+
+    #[test]
+    fn what_the_library_needs_is_in_every_c_library() {
+        let library = File::parse(selvedge_enforce::OBJECT).unwrap();
+        let needed = library.symbols().filter(|symbol| symbol.is_undefined());
+        for symbol in needed {
+            let name = symbol.name().unwrap();
+            assert!(
+                !name.contains("core") && !name.starts_with("_ZN") && !name.starts_with("_R"),
+                "{name}"
+            );
+        }
+    }
+}
