@@ -199,6 +199,14 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
     }
 }
 
+/// What the gate knows belongs to the entry that is still to come. Not so where states are kept: nothing is put off
+/// there, and the entry tells which call of the program is going on.
+fn forget_foreign_entry() {
+    if !states::in_use() {
+        current::forget_entry();
+    }
+}
+
 pub(super) fn perform_store(
     address: usize,
     width: u8,
@@ -206,8 +214,7 @@ pub(super) fn perform_store(
     order: MemoryOrder,
     site: Site,
 ) {
-    // What the gate knows belongs to the entry that is still to come.
-    current::forget_entry();
+    forget_foreign_entry();
     let at = current::location(address, Width(width));
     current::perform(Op::Store { at, value, order }, site);
 }
@@ -240,7 +247,7 @@ pub(crate) fn load(address: usize, width: u8, site: Site) -> Value {
     match with(|runtime| runtime.plain(access)) {
         Step::Go => memory::read(address, width),
         Step::Event => {
-            current::forget_entry();
+            forget_foreign_entry();
             let at = current::location(address, Width(width));
             current::perform(
                 Op::Load {
