@@ -43,6 +43,6 @@ static void *run(void *argument)
 int main(void)
 {
     pthread_t other;
-    pthread_create(&other, 0, run, &other);
+    pthread_create(&other, 0, run, (void *)1);
     run(0);
 }

@@ -1,9 +1,11 @@
 /*
- * A server that grants what clients ask for, one after the other.
+ * A server that grants what two clients ask for, one after the other. With -DLATE it forgets a request that comes
+ * between its answer and the moment when it takes the old request away.
  *
- *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair     verified
- *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair -- -DFORGETS
- *                                                                                                     a bug
+ *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair
+ *                                                                                          verified
+ *     selvedge verify examples/ltl/server.c --ltl 'G ({request == 1} -> F {granted == 1})' --fair -- -DLATE
+ *                                                                                          a bug
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,22 +31,20 @@ static void serve(void)
         int asked = request;
         if (asked == 0 || granted != 0)
             continue;
-#ifdef FORGETS
-        /* What was asked for meanwhile is lost. */
-        request = 0;
-        asked = asked == 2 ? 2 : 0;
-#endif
+#ifdef LATE
         granted = asked;
-#ifndef FORGETS
         request = 0;
+#else
+        request = 0;
+        granted = asked;
 #endif
     }
 }
 
 int main(void)
 {
-    pthread_t clients[2];
+    static pthread_t clients[2];
     pthread_create(&clients[0], 0, client, 0);
-    pthread_create(&clients[1], 0, client, clients);
+    pthread_create(&clients[1], 0, client, (void *)1);
     serve();
 }

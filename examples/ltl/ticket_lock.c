@@ -32,7 +32,7 @@ static void *run(void *argument)
 
 int main(void)
 {
-    pthread_t others[THREADS];
+    static pthread_t others[THREADS];
     for (int n = 1; n < THREADS; n++)
         pthread_create(&others[n], 0, run, 0);
     run(0);

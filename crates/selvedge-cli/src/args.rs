@@ -25,6 +25,7 @@ Examples:
   selvedge verify old.c --plain sc             plain variables as if they were atomic
   selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
   selvedge verify server.c --algorithm csdr    every state of a program that never ends
+  selvedge verify server.c --ltl 'G (request -> F granted)' --fair
   selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
   selvedge replay bug.json                     and run it again";
 
@@ -104,6 +105,9 @@ pub(crate) enum Command {
         mut_arg("delays", |arg| arg.hide(true)),
         mut_arg("switches", |arg| arg.hide(true)),
         mut_arg("lossless", |arg| arg.hide(true)),
+        mut_arg("ltl", |arg| arg.hide(true)),
+        mut_arg("property", |arg| arg.hide(true)),
+        mut_arg("fair", |arg| arg.hide(true)),
         mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
         mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
         mut_arg("preemptions", |arg| {
@@ -219,6 +223,23 @@ pub(crate) struct Search {
     /// Tell states apart by comparing all of them, not by fingerprints (csdr, csdr-exact, bfs, dfs)
     #[arg(long)]
     pub(crate) lossless: bool,
+
+    /// Check that every execution, also one that never ends, satisfies a formula of temporal logic
+    #[arg(
+        long,
+        value_name = "FORMULA",
+        conflicts_with = "algorithm",
+        help_heading = "Properties"
+    )]
+    pub(crate) ltl: Option<String>,
+
+    /// Check a property of executions that never end
+    #[arg(long, value_enum, conflicts_with_all = ["ltl", "algorithm"], help_heading = "Properties")]
+    pub(crate) property: Option<ReadyMade>,
+
+    /// Only executions in which every thread that can go on goes on at some time (weak fairness)
+    #[arg(long, help_heading = "Properties")]
+    pub(crate) fair: bool,
 
     /// Runs of a random search (--algorithm random, pct or pos) [default: 1000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -553,6 +574,16 @@ pub(crate) enum Plain {
     Race,
     /// A step like an atomic access; no data races
     Sc,
+}
+
+/// A property that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReadyMade {
+    /// Somebody passes a progress mark again and again (selvedge_progress)
+    NonProgress,
+    /// Every thread gets on again and again
+    Starvation,
 }
 
 /// How results are printed.

@@ -1,11 +1,13 @@
 //! Which explorer serves a request.
 
 use selvedge_core::dpor::{Engine, Measure, Sample, Strategy};
+use selvedge_core::ltl;
 use selvedge_core::states::Algorithm;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
 use crate::problem::Problem;
+use crate::temporal::{self, Asked};
 
 /// An explorer, with the memory model it explores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +24,8 @@ pub(crate) enum Explorer {
     Random(Sample),
     /// States that are kept, sequentially consistent.
     States(OverStates),
+    /// The same with a property of executions that never end.
+    Temporal(Box<ltl::Settings>),
 }
 
 /// A search over states.
@@ -59,8 +63,11 @@ impl Explorer {
 
     fn under(model: Model, search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
         let mut explorer = Explorer::named(model, search)?;
-        if let Explorer::States(states) = &mut explorer {
-            states.races = machine.plain == Plain::Race;
+        let races = machine.plain == Plain::Race;
+        match &mut explorer {
+            Explorer::States(states) => states.races = races,
+            Explorer::Temporal(temporal) => temporal.races = races,
+            _ => {}
         }
         if machine.plain == Plain::Sc && model != Model::Sc {
             return Err(Problem::request(format!(
@@ -84,7 +91,7 @@ impl Explorer {
         match self {
             Explorer::Trust(_) => true,
             Explorer::Tracer(_) | Explorer::Priced(_) | Explorer::Random(_) => false,
-            Explorer::States(_) => false,
+            Explorer::States(_) | Explorer::Temporal(_) => false,
             Explorer::Interleaving(engine) => engine.bounded(),
         }
     }
@@ -95,7 +102,7 @@ impl Explorer {
             Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.complete(),
             Explorer::Random(_) => false,
-            Explorer::States(_) => true,
+            Explorer::States(_) | Explorer::Temporal(_) => true,
         }
     }
 
@@ -104,7 +111,7 @@ impl Explorer {
         match self {
             Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
             Explorer::Interleaving(engine) => engine.visits_once(),
-            Explorer::Random(_) | Explorer::States(_) => false,
+            Explorer::Random(_) | Explorer::States(_) | Explorer::Temporal(_) => false,
         }
     }
 
@@ -170,6 +177,30 @@ impl Explorer {
             }
             Ok(())
         };
+        if let Some(property) = temporal::asked_for(search)? {
+            Explorer::refuse_random(search)?;
+            let name = "temporal logic";
+            if model != Model::Sc || search.equivalence != Equivalence::Mazurkiewicz {
+                return Err(
+                    Problem::request(format!("{name} is available under --model sc only"))
+                        .help("add --model sc"),
+                );
+            }
+            refuse_executions(name, search)?;
+            return Ok(Explorer::Temporal(Box::new(ltl::Settings {
+                property,
+                fair: search.fair,
+                switches: search.switches,
+                races: true,
+                keep_going: search.keep_going,
+            })));
+        }
+        if search.fair {
+            return Err(
+                Problem::request("--fair goes with --ltl and --property only")
+                    .help("add --ltl FORMULA, or --property starvation"),
+            );
+        }
         if let Ok(algorithm) = name.parse::<Algorithm>() {
             Explorer::refuse_random(search)?;
             fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
@@ -251,7 +282,7 @@ impl Explorer {
         match *self {
             Explorer::Trust(model) | Explorer::Tracer(model) => model,
             Explorer::Interleaving(_) | Explorer::Priced(_) | Explorer::Random(_) => Model::Sc,
-            Explorer::States(_) => Model::Sc,
+            Explorer::States(_) | Explorer::Temporal(_) => Model::Sc,
         }
     }
 
@@ -272,12 +303,7 @@ impl Explorer {
             ))
             .help("add --algorithm csdr-exact"));
         }
-        if search.max_executions.is_some() || search.delays.is_some() {
-            return Err(Problem::request(format!(
-                "--algorithm {algorithm} knows states, not executions"
-            ))
-            .help("leave --max-executions and --delays out; --timeout works"));
-        }
+        refuse_executions(algorithm.name(), search)?;
         Ok(Explorer::States(OverStates {
             algorithm,
             lossless: search.lossless,
@@ -287,7 +313,23 @@ impl Explorer {
 
     /// Whether the program is run as one whose states are kept.
     pub(crate) fn keeps_states(&self) -> bool {
-        matches!(self, Explorer::States(_))
+        matches!(self, Explorer::States(_) | Explorer::Temporal(_))
+    }
+
+    /// What the program is asked about besides its behaviour.
+    pub(crate) fn asked(&self) -> Asked {
+        match self {
+            Explorer::Temporal(temporal) => Asked::by(&temporal.property),
+            _ => Asked::default(),
+        }
+    }
+
+    /// What is said of a program that it finds nothing wrong with, besides that no execution fails.
+    pub(crate) fn property(&self) -> Option<String> {
+        match self {
+            Explorer::Temporal(temporal) => Some(temporal::verified(temporal)),
+            _ => None,
+        }
     }
 
     /// Options of random searches make no sense elsewhere.
@@ -320,6 +362,7 @@ impl Explorer {
                 Strategy::Pos => "pos",
             },
             Explorer::States(states) => states.algorithm.name(),
+            Explorer::Temporal(_) => "ltl",
         }
     }
 }
@@ -337,4 +380,15 @@ fn strategy(name: &str, search: &Search) -> Option<Strategy> {
         "pos" => Some(Strategy::Pos),
         _ => None,
     }
+}
+
+/// Limits on executions make no sense where there are only states.
+fn refuse_executions(name: &str, search: &Search) -> Result<(), Problem> {
+    if search.max_executions.is_none() && search.delays.is_none() {
+        return Ok(());
+    }
+    Err(
+        Problem::request(format!("{name} knows states, not executions"))
+            .help("leave --max-executions and --delays out; --timeout works"),
+    )
 }

@@ -16,6 +16,7 @@ mod problem;
 mod replay;
 mod report;
 mod scan;
+mod temporal;
 mod trace;
 mod verify;
 mod worker;

@@ -19,6 +19,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         machine: verify.machine.clone(),
         show_output: false,
         stateful: explorer.keeps_states(),
+        asked: explorer.asked(),
         task: Task::Measure(explorer),
     };
     let mut measured = None;

@@ -66,6 +66,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         machine: trace.machine.clone(),
         show_output: true,
         stateful: trace.stateful,
+        asked: trace.asked.clone(),
         task: Task::Replay(vec![trace.decisions.clone()]),
     };
     let last = RefCell::new(None);

@@ -11,6 +11,7 @@ use crate::compile::Program;
 use crate::explorer::Explorer;
 use crate::problem::Problem;
 use crate::report;
+use crate::temporal::Asked;
 use crate::worker::protocol::FoundBug;
 
 /// The version of the file's format.
@@ -33,6 +34,9 @@ pub(crate) struct Trace {
     /// Whether the program was run as one whose states are kept: its steps are others then.
     #[serde(default)]
     pub(crate) stateful: bool,
+    /// What the program was asked about besides.
+    #[serde(default)]
+    pub(crate) asked: Asked,
     /// The bug as it was reported.
     pub(crate) bug: report::Bug,
     /// The decisions that lead to it.
@@ -76,6 +80,7 @@ impl Trace {
             machine: verify.machine.clone(),
             model: explorer.model(),
             stateful: explorer.keeps_states(),
+            asked: explorer.asked(),
             bug: bug.described.clone(),
             decisions: bug.raw.clone(),
         })

@@ -6,10 +6,11 @@ use selvedge_core::words;
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
 use crate::args::{self, Format};
-use crate::compile::{self, Build};
+use crate::compile::{self, Build, Program};
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{self, Report, SCHEMA, Verdict, human, json};
+use crate::temporal;
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
@@ -19,9 +20,15 @@ use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    let (explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
-    let program = verify.program();
+    let (mut explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
+    let program = Program {
+        expressions: explorer.asked().expressions(),
+        ..verify.program()
+    };
     let build = compile::build(&program)?;
+    if let Explorer::Temporal(settings) = &mut explorer {
+        temporal::settle(&mut settings.property, &build)?;
+    }
     let search = Search {
         verify,
         build: &build,
@@ -174,6 +181,7 @@ impl Search<'_> {
             machine: self.verify.machine.clone(),
             show_output: false,
             stateful: self.explorer.keeps_states(),
+            asked: self.explorer.asked(),
             task,
         };
         let limits = Limits {
@@ -249,7 +257,11 @@ impl Found {
                 Some(end) => end.states,
                 None => self.watch.states,
             },
-            bound: search.bound().or(beyond),
+            property: explorer.property(),
+            bound: match explorer {
+                Explorer::Temporal(_) => None,
+                _ => search.bound().or(beyond),
+            },
             bounds: explorer.bounds(),
             complete: beyond.is_none(),
             seconds: self.watch.elapsed.as_secs_f64(),

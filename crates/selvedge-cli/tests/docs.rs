@@ -25,7 +25,7 @@ fn examples(text: &str) -> Vec<Example> {
             inside = line == "```console";
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
             examples.push(Example {
-                command: command.split_whitespace().map(str::to_owned).collect(),
+                command: words(command),
                 status: 0,
                 output: Vec::new(),
             });
@@ -37,6 +37,18 @@ fn examples(text: &str) -> Vec<Example> {
         }
     }
     examples
+}
+
+/// The words of a command. What stands between single quotes is one word.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (n, part) in command.split('\'').enumerate() {
+        match n % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    words
 }
 
 fn line_matches(pattern: &str, line: &str) -> bool {
@@ -109,6 +121,20 @@ fn the_documentation_shows_what_the_commands_print() {
         }
     }
     assert!(commands >= 4, "only {commands} commands were found");
+}
+
+#[test]
+fn quotes_keep_words_together() {
+    let words = words("selvedge verify a.c --ltl 'G (p -> F q)' --fair");
+    let expected = [
+        "selvedge",
+        "verify",
+        "a.c",
+        "--ltl",
+        "G (p -> F q)",
+        "--fair",
+    ];
+    assert_eq!(words, expected);
 }
 
 #[test]

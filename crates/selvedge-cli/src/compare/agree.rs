@@ -103,6 +103,7 @@ mod tests {
             blocked: 0,
             bound_blocked: 0,
             states: None,
+            property: None,
             bound: None,
             bounds: "preemption",
             complete: true,

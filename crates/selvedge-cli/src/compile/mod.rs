@@ -74,6 +74,11 @@ impl Build {
     pub(crate) fn scratch(&self) -> &Path {
         self.compiled.scratch()
     }
+
+    /// The compiled files.
+    pub(crate) fn objects(&self) -> &[Object] {
+        &self.compiled.objects
+    }
 }
 
 /// Compiles, inspects and links `program`.

@@ -192,15 +192,20 @@ impl Describer<'_> {
                 State::Count(count) => Datum::Unsigned(count),
             }),
         };
+        let marks = self.machine.is_progress_mark(op);
+        let operation = match marks {
+            true => "mark",
+            false => words::operation(op, on),
+        };
         Step {
             step: n as u32 + 1,
             thread: step.thread.0,
             switch: step.switch,
             place: self.names.place(step.site, calls),
-            operation: words::operation(op, on).to_owned(),
+            operation: operation.to_owned(),
             object: self.object(op),
             read: step.read.and_then(datum),
-            wrote: step.wrote.and_then(datum),
+            wrote: step.wrote.filter(|_| !marks).and_then(datum),
             reads_from: step.origin.map(|origin| match origin {
                 Origin::Initial => ReadsFrom::Initial,
                 Origin::Step(step) => ReadsFrom::Step(step + 1),

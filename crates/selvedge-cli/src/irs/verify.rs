@@ -15,6 +15,7 @@ use crate::compile::{self, Build};
 use crate::output;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, SCHEMA, human, thread_name};
+use crate::temporal::Asked;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
     Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task, Unloadable,
@@ -151,6 +152,7 @@ impl Proof<'_> {
             machine: self.verify.machine.clone(),
             show_output: false,
             stateful: false,
+            asked: Asked::default(),
             task,
         };
         let limits = Limits {

@@ -104,7 +104,8 @@ fn verified(report: &Report) -> String {
     }
     let _ = write!(
         text,
-        ": no execution fails ({} under {})\n{}",
+        ": {} ({} under {})\n{}",
+        report.property.as_deref().unwrap_or("no execution fails"),
         seen(report),
         name_of(report.model),
         statistics(report)

@@ -68,6 +68,9 @@ pub(crate) struct Report {
     /// What a search over states saw, which counts no executions.
     #[serde(flatten)]
     pub(crate) states: Option<StateCounts>,
+    /// What holds of executions that never end, if that was asked about.
+    #[serde(skip)]
+    pub(crate) property: Option<String>,
     /// The bound, if there was one.
     pub(crate) bound: Option<u32>,
     /// What it counts.

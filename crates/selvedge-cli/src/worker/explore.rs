@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use selvedge_core::dpor;
+use selvedge_core::ltl;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, StateCounts};
 use selvedge_core::states::{self, Identity};
@@ -160,6 +161,7 @@ pub(super) fn search<'a>(
             };
             states::search(machine, settings, observer)
         }
+        Explorer::Temporal(settings) => ltl::search(machine, settings, observer),
     }
 }
 

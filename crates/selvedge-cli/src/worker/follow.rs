@@ -38,10 +38,18 @@ pub(super) fn schedule(
         steps: Vec::new(),
         calls: Calls::default(),
     };
+    let cycle = bug.witness.cycle.map(|first| first as usize);
+    let mut home = None;
     for (n, step) in bug.witness.steps.iter().enumerate() {
+        if cycle == Some(n) {
+            home = Some(states::identity(follower.machine));
+        }
         if let Err(what) = follower.step(step) {
             return Replayed::Diverged(format!("in step {}, {what}", n + 1));
         }
+    }
+    if home.is_some_and(|home| home != states::identity(follower.machine)) {
+        return Replayed::Diverged("the cycle does not come back to where it began".to_owned());
     }
     match follower.ending(bug) {
         Some(raw) => {
@@ -172,6 +180,11 @@ impl Follower<'_, '_> {
         if self.stateful {
             // A race is a state there, and so is a deadlock.
             let races = failure.kind == FailureKind::DataRace;
+            if failure.kind.is_endless() {
+                failure.thread = self.thread(failure.thread).ok()?;
+                failure.site = machine.site(failure.thread);
+                return Some(self.told(bug, failure, Vec::new()));
+            }
             let (failure, waiting) = states::wrong(machine, races)?;
             return Some(self.told(bug, failure, waiting));
         }

@@ -21,6 +21,8 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
     let settings = Settings {
         fences,
         stateful: request.stateful,
+        propositions: request.asked.propositions.clone(),
+        progress: request.asked.progress,
         ..settings(&request.machine, request.show_output)
     };
     let machine = match NativeMachine::load(&request.library, settings) {

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{self, Model};
 use crate::explorer::Explorer;
 use crate::report;
+use crate::temporal::Asked;
 
 /// No message is anywhere near this large; a length beyond it is garbage.
 const LONGEST: u32 = 1 << 30;
@@ -32,6 +33,8 @@ pub(crate) struct Request {
     pub(crate) show_output: bool,
     /// Whether the program is run as one whose states are kept.
     pub(crate) stateful: bool,
+    /// What it is asked about besides.
+    pub(crate) asked: Asked,
     /// The work.
     pub(crate) task: Task,
 }

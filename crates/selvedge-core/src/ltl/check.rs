@@ -103,7 +103,7 @@ enum End {
 const STARVING: u32 = 32;
 
 /// What is checked, and how.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// What must hold.
     pub property: Property,

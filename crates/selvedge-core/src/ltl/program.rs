@@ -36,6 +36,8 @@ pub struct Program<'m, M> {
     wrong: Vec<StateId>,
     unrolled: bool,
     expanded: u64,
+    /// What is wrong at the very start.
+    halted: Option<Halt>,
     watch: &'m mut dyn FnMut(&StateCounts) -> ControlFlow<()>,
 }
 
@@ -165,9 +167,10 @@ impl<'m, M: StateMachine> Program<'m, M> {
             wrong: Vec::new(),
             unrolled: false,
             expanded: 0,
+            halted: None,
             watch,
         };
-        program.arrived();
+        program.halted = program.arrived().err();
         Ok(program)
     }
 
@@ -262,10 +265,11 @@ impl<'m, M: StateMachine> Program<'m, M> {
         }
     }
 
-    /// Labels the state that the machine has come to, if it is new.
-    fn arrived(&mut self) {
-        if self.states.here().index() < self.labels.len() {
-            return;
+    /// Looks at the state that the machine has come to, if it is new.
+    fn arrived(&mut self) -> Result<(), Halt> {
+        let here = self.states.here();
+        if here.index() < self.labels.len() {
+            return Ok(());
         }
         let mut label = 0;
         for (bit, question) in self.questions.iter().enumerate() {
@@ -287,10 +291,38 @@ impl<'m, M: StateMachine> Program<'m, M> {
         }
         self.labels.push(label);
         self.rows.push(Row::UNKNOWN);
+        // What has failed can be told only now: a machine that comes back does not know why.
+        let machine = self.states.machine();
+        let mut threads = (0..machine.threads() as u32).map(ThreadId);
+        let over = [Stop::Failed, Stop::Refused].map(Pending::Stopped);
+        if threads.any(|thread| over.contains(&machine.pending(thread))) {
+            self.rows[here.index()] = Row { start: 0, end: 0 };
+            match look(machine, self.races, &mut Vec::new(), &mut self.unrolled) {
+                Look::Refused(what) => return Err(Halt::Refused(what)),
+                Look::Wrong(wrong) => self.note(here, wrong.0)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Something is wrong with a state.
+    fn note(&mut self, state: StateId, failure: Failure) -> Result<(), Halt> {
+        if !self.known.iter().any(|known| same_bug(known, &failure)) {
+            self.known.push(failure);
+            self.wrong.push(state);
+        }
+        match self.keep_going {
+            true => Ok(()),
+            false => Err(Halt::Bug),
+        }
     }
 
     /// Runs every step of a state.
     fn expand(&mut self, state: StateId) -> Result<(), Halt> {
+        if let Some(halt) = self.halted.take() {
+            return Err(halt);
+        }
         self.states.go(state);
         let start = self.moves.len() as u32;
         let mut steps = std::mem::take(&mut self.steps);
@@ -303,13 +335,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
             Look::Refused(what) => return Err(Halt::Refused(what)),
             Look::Wrong(wrong) => {
                 steps.clear();
-                if !self.known.iter().any(|known| same_bug(known, &wrong.0)) {
-                    self.known.push(wrong.0);
-                    self.wrong.push(state);
-                }
-                if !self.keep_going {
-                    return Err(Halt::Bug);
-                }
+                self.note(state, wrong.0)?;
             }
             // What comes after a failed assumption is of no interest, whoever else could go on.
             _ if stopped(Stop::Assumed) || stopped(Stop::Unrolled) => steps.clear(),
@@ -328,8 +354,11 @@ impl<'m, M: StateMachine> Program<'m, M> {
             self.states.go(state);
             let progress = self.states.machine().marks_progress(step.thread);
             let reached = self.states.take(step);
-            self.arrived();
             self.moves.push(Packed::new(reached.state, step, progress));
+            // Also what is found out only now has to be on record when the way there is asked for.
+            let end = self.moves.len() as u32;
+            self.rows[state.index()] = Row { start, end };
+            self.arrived()?;
         }
         self.steps = steps;
         let end = self.moves.len() as u32;
@@ -365,7 +394,7 @@ impl<M: StateMachine> Graph for Program<'_, M> {
     type Stop = Halt;
 
     fn moves(&mut self, state: u32, into: &mut Vec<Move>) -> Result<(), Halt> {
-        if self.rows[state as usize].is_unknown() {
+        if self.rows[state as usize].is_unknown() || self.halted.is_some() {
             self.expand(StateId(state))?;
         }
         self.known_moves(state, into);

@@ -114,6 +114,22 @@ pub struct Settings {
     pub keep_going: bool,
 }
 
+/// What tells the state that `machine` is in from others, part by part.
+pub fn identity<M: StateMachine>(machine: &mut M) -> Vec<Vec<u8>> {
+    let parts = 0..machine.parts();
+    let mut parts: Vec<Vec<u8>> = parts
+        .map(|part| {
+            let mut bytes = Vec::new();
+            machine.identify(part, &mut bytes);
+            bytes
+        })
+        .collect();
+    while parts.last().is_some_and(Vec::is_empty) {
+        parts.pop();
+    }
+    parts
+}
+
 /// Looks at every state of `machine`, sequentially consistent, until one is found with which something is wrong.
 pub fn search<M: StateMachine>(
     machine: &mut M,

@@ -106,4 +106,9 @@ impl NativeMachine {
     pub fn told_at(&self, address: u64) -> Option<String> {
         with(|runtime| runtime.told_at(address as usize))
     }
+
+    /// Whether `op` is a progress mark.
+    pub fn is_progress_mark(&self, op: &Op) -> bool {
+        with(|runtime| runtime.is_progress_mark(*op))
+    }
 }
