@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use selvedge_core::{Effect, Machine, Op, Outcome, Pending, StateMachine, Stop, ThreadId, Value};
+use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::{
+    Effect, Function, Machine, Op, Outcome, Pending, StateMachine, Stop, ThreadId, Value,
+};
 
 use crate::state_script::StateScript;
 
@@ -131,6 +134,12 @@ pub(crate) fn sort(machine: &StateScript) -> Sort {
             }
         }
     }
+    if threads
+        .iter()
+        .any(|&thread| waits_for_itself(machine, thread))
+    {
+        return Sort::Stuck;
+    }
     if threads.iter().any(|&thread| choices(machine, thread) > 0) {
         return Sort::Alright;
     }
@@ -143,6 +152,26 @@ pub(crate) fn sort(machine: &StateScript) -> Sort {
     } else {
         Sort::Complete
     }
+}
+
+/// Whether `thread` waits for a mutex, or the end of a thread, that only comes after it has gone on itself.
+fn waits_for_itself(machine: &StateScript, thread: ThreadId) -> bool {
+    let mut at = thread;
+    for _ in 0..machine.threads() {
+        at = match machine.pending(at) {
+            Pending::Op(Op::Join { child }) => child,
+            Pending::Op(Op::Update {
+                at: mutex,
+                function: Function::Object(ObjectFunction::MutexLock { .. }),
+                ..
+            }) if machine.value(mutex) != FREE => ThreadId(machine.value(mutex) as u32 - 1),
+            _ => return false,
+        };
+        if at == thread {
+            return true;
+        }
+    }
+    false
 }
 
 fn choices(machine: &StateScript, thread: ThreadId) -> u32 {

@@ -35,7 +35,7 @@ pub(crate) fn look<M: StateMachine>(
 ) -> Look {
     steps.clear();
     let threads = machine.threads() as u32;
-    let mut plain = false;
+    let (mut plain, mut waiting) = (false, 0);
     for thread in (0..threads).map(ThreadId) {
         match machine.pending(thread) {
             Pending::Op(op) => {
@@ -46,6 +46,7 @@ pub(crate) fn look<M: StateMachine>(
                          alternatives of a choice"
                     ));
                 }
+                waiting += u32::from(choices == 0);
                 steps.extend((0..choices).map(|choice| Step { thread, choice }));
                 plain |= races && machine.access(thread).is_some_and(|access| !access.atomic);
             }
@@ -65,10 +66,14 @@ pub(crate) fn look<M: StateMachine>(
         return Look::Wrong(Box::new((race, Vec::new())));
     }
     if steps.is_empty() {
-        end(machine)
-    } else {
-        Look::Open
+        return end(machine);
     }
+    if waiting > 0
+        && let Some(circle) = circle(machine)
+    {
+        return Look::Wrong(Box::new(circle));
+    }
+    Look::Open
 }
 
 /// What is wrong with the state that `machine` is in, if something is. Data races count if `races` is set.
@@ -93,6 +98,54 @@ fn end<M: StateMachine>(machine: &M) -> Look {
         },
         End::Blocked => Look::Blocked,
         End::Stuck(failure, waiting) => Look::Wrong(Box::new((failure, waiting))),
+    }
+}
+
+/// Threads that wait for each other: one for a mutex that the next one holds, or for its end. They will do so for ever,
+/// whatever others do.
+fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
+    let threads = machine.threads() as u32;
+    let first = (0..threads).map(ThreadId).find(|&first| {
+        let next = |thread: &ThreadId| waits_for(machine, *thread);
+        let mut others = std::iter::successors(next(&first), next).take(threads as usize);
+        others.any(|thread| thread == first)
+    })?;
+    let next = |&thread: &ThreadId| waits_for(machine, thread).filter(|&next| next != first);
+    let mut members: Vec<ThreadId> = std::iter::successors(Some(first), next).collect();
+    members.sort_unstable();
+    let waiting: Vec<Waiting> = members
+        .iter()
+        .map(|&thread| Waiting {
+            thread,
+            op: match machine.pending(thread) {
+                Pending::Op(op) => Some(op),
+                _ => None,
+            },
+            site: machine.site(thread),
+            on: waits_for(machine, thread),
+        })
+        .collect();
+    let names: Vec<String> = members.iter().map(ThreadId::to_string).collect();
+    let what = match members.len() {
+        1 => "a thread waits for itself",
+        _ => "threads wait for each other",
+    };
+    let failure = Failure {
+        kind: FailureKind::Deadlock,
+        message: format!("{what} ({})", names.join(", ")),
+        thread: first,
+        site: machine.site(first),
+        other: None,
+    };
+    Some((failure, waiting))
+}
+
+/// The one thread that can end the waiting of `thread`, if it waits and there is such a thread.
+fn waits_for<M: StateMachine>(machine: &M, thread: ThreadId) -> Option<ThreadId> {
+    match machine.pending(thread) {
+        Pending::Op(Op::Join { child }) => (!machine.pending(child).has_ended()).then_some(child),
+        Pending::Op(op) => owner(machine, op),
+        _ => None,
     }
 }
 
