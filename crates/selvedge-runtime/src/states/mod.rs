@@ -341,15 +341,11 @@ impl StateMachine for NativeMachine {
         let number = from
             .first_chunk()
             .map(|&bytes| u32::from_le_bytes(bytes) as usize);
-        with(|runtime| {
-            runtime.failure = None;
-            runtime.refusal = None;
-            match (Part::of(part), number) {
-                (Part::Shared, Some(number)) => runtime.restore_shared(number),
-                (Part::Shared, None) => {}
-                (Part::Stack(thread), number) => runtime.restore_stack(thread, number),
-                (Part::Heap(thread), number) => runtime.restore_heap(thread, number),
-            }
+        with(|runtime| match (Part::of(part), number) {
+            (Part::Shared, Some(number)) => runtime.restore_shared(number),
+            (Part::Shared, None) => {}
+            (Part::Stack(thread), number) => runtime.restore_stack(thread, number),
+            (Part::Heap(thread), number) => runtime.restore_heap(thread, number),
         });
     }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use selvedge_core::{Op, Pending, Stop};
+use selvedge_core::{Failure, Op, Pending, Stop};
 
 use super::{Call, bytes, push, put};
 use crate::fiber::Context;
@@ -25,9 +25,23 @@ pub(super) struct Image {
     /// Thread-local variables and control words.
     locals: Box<[u8]>,
     local: Local,
+    /// Why it stopped, if it went wrong.
+    ending: Option<Box<Ending>>,
+}
+
+/// Why a thread stopped, and what that refers to.
+#[derive(Clone)]
+struct Ending {
+    failure: Option<Failure>,
+    place: usize,
+    refusal: Option<String>,
 }
 
 impl Thread {
+    fn went_wrong(&self) -> bool {
+        matches!(self.pending, Pending::Stopped(Stop::Failed | Stop::Refused))
+    }
+
     /// The end of its stack that is in use.
     pub(super) fn live_stack(&self) -> usize {
         match self.pending {
@@ -139,6 +153,13 @@ impl Runtime {
             stack: bytes(thread.live_stack(), thread.slot.stack_top).into(),
             locals: bytes(locals.start, locals.end).into(),
             local: state::save_thread(index),
+            ending: thread.went_wrong().then(|| {
+                Box::new(Ending {
+                    failure: self.failure.clone(),
+                    place: self.failure_place,
+                    refusal: self.refusal.clone(),
+                })
+            }),
         }
     }
 
@@ -161,6 +182,11 @@ impl Runtime {
         thread.published = image.published;
         thread.call = image.call;
         thread.frames.set_bytes(&image.frames);
+        if let Some(ending) = &image.ending {
+            self.failure.clone_from(&ending.failure);
+            self.refusal.clone_from(&ending.refusal);
+            self.failure_place = ending.place;
+        }
         let top = thread.slot.stack_top;
         put(top - image.stack.len(), &image.stack);
         put(thread.slot.locals, &image.locals);
