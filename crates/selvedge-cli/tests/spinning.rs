@@ -123,3 +123,41 @@ static void *two(void *unused) {
 ",
     );
 }
+
+#[test]
+fn what_a_round_reads_atomically_races_with_a_later_plain_write() {
+    races(
+        "\
+static void *three(void *unused) {
+  atomic_store(&lock, 1);
+  return unused;
+}
+static void *one(void *unused) {
+  pthread_t thread;
+  pthread_create(&thread, 0, three, 0);
+  atomic_store(&flag, 1);
+  pthread_join(thread, 0);
+  *(int *)&lock = 2;
+  return unused;
+}
+static void *two(void *unused) {
+  while (!atomic_load(&flag))
+    if (atomic_load_explicit(&lock, memory_order_relaxed) == 7)
+      return unused;
+  return unused;
+}
+",
+    );
+}
+
+/// Rounds over several globals that are only accessed atomically are given up early.
+#[test]
+fn a_round_over_several_atomics_is_recognised_in_optimised_code() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/seqlock.c");
+    for level in ["-O0", "-O2"] {
+        Sandbox::new()
+            .run(&["verify", program, "--model", "sc", "--", level])
+            .ends_with(0)
+            .prints("(9 executions under sc)");
+    }
+}

@@ -109,8 +109,15 @@ pub trait Machine {
         false
     }
 
-    /// Whether [`quiet`](Machine::quiet) gave an answer, since this was last asked, that turned out
-    /// to be wrong. The search then starts over.
+    /// Whether `location` is accessed by atomic operations only and lives as long as the program, so that no
+    /// operation on it can ever take part in a race.
+    fn never_races(&mut self, location: Location) -> bool {
+        let _ = location;
+        false
+    }
+
+    /// Whether [`quiet`](Machine::quiet) or [`never_races`](Machine::never_races) gave an answer, since this was
+    /// last asked, that turned out to be wrong. The search then starts over.
     fn misjudged(&mut self) -> bool {
         false
     }

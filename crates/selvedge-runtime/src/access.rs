@@ -107,6 +107,7 @@ impl Runtime {
         let Some(cell) = self.shadow.cell(word) else {
             return Step::Go;
         };
+        self.plainly(cell);
         // A write must be ordered among all visible operations; a read matters only where one of
         // them wrote. Either way what was there before happens before, or it is a race: so the
         // answer does not depend on the interleaving.
@@ -174,6 +175,7 @@ impl Runtime {
             let Some(cell) = self.shadow.cell(word) else {
                 continue;
             };
+            self.plainly(cell);
             // What is visible by now must happen before, like everything else that conflicts:
             // otherwise it would depend on the interleaving which bytes are.
             let record = self.record_now(access, mask);

@@ -6,7 +6,7 @@ use std::ptr;
 use selvedge_core::{Location, Value};
 
 use crate::memory;
-use crate::shadow::{self, Cell, Shadow};
+use crate::shadow::{self, Cell, RELIED_ON, Shadow};
 
 /// What a location is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,6 +33,8 @@ pub(crate) struct Entry {
     cells: [(*mut Cell, u8); 3],
     /// One more than the number of another location in the same word.
     next: u32,
+    /// It was taken for certain that no plain access ever touches it.
+    relied_on: bool,
 }
 
 /// All locations of the search.
@@ -84,6 +86,7 @@ impl Locations {
             initial: 0,
             cells,
             next: *head,
+            relied_on: false,
         });
         *head = self.entries.len() as u32;
         Location(*head - 1)
@@ -102,6 +105,7 @@ impl Locations {
             initial: 0,
             cells,
             next: 0,
+            relied_on: false,
         });
         let number = self.entries.len() as u32 - 1;
         self.elsewhere.insert((address, width, kind), number);
@@ -209,9 +213,19 @@ impl Locations {
         }
     }
 
+    /// Takes it for certain that no plain access ever touches `location`.
+    pub(crate) fn rely_on(&mut self, location: Location) {
+        let entry = &mut self.entries[location.index()];
+        entry.relied_on = true;
+        entry.mark_relied_on();
+    }
+
     /// Puts the numbers back into cells that were cleared.
     pub(crate) fn relink(&mut self) {
         for (index, entry) in self.entries.iter().enumerate() {
+            if entry.relied_on {
+                entry.mark_relied_on();
+            }
             let (cell, _) = entry.cells[0];
             if !cell.is_null() {
                 // SAFETY: cells are mapped while the program is loaded.
@@ -226,6 +240,13 @@ impl Entry {
     #[inline(always)]
     pub(crate) fn cells(&self) -> impl Iterator<Item = (*mut Cell, u8)> + use<> {
         self.cells.into_iter().filter(|(cell, _)| !cell.is_null())
+    }
+
+    fn mark_relied_on(&self) {
+        for (cell, _) in self.cells() {
+            // SAFETY: cells are mapped while the program is loaded.
+            unsafe { (*cell).always |= RELIED_ON };
+        }
     }
 
     /// What an object holds that was used in this execution.

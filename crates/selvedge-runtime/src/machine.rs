@@ -372,6 +372,10 @@ impl Machine for NativeMachine {
         }
     }
 
+    fn never_races(&mut self, location: Location) -> bool {
+        with(|runtime| runtime.never_races(location))
+    }
+
     fn misjudged(&mut self) -> bool {
         with(|runtime| std::mem::take(&mut runtime.misjudged))
     }

@@ -3,9 +3,15 @@
 //! A thread that spins may read, on the way, what another thread writes or frees only later. Such an
 //! iteration has to stay until that has happened. What lies in its own slot (stack and thread-local
 //! variables) counts for nothing as long as no other thread was ever seen to reach into that slot; if one
-//! does later, `Runtime::misjudged` tells, and the search starts over knowing it.
+//! does later, `Runtime::misjudged` tells, and the search starts over knowing it. The same goes for globals
+//! that are accessed by atomic operations: they count as never touched by others until one is.
 
+use selvedge_core::Location;
+
+use crate::locations::Kind;
 use crate::runtime::Runtime;
+use crate::settings::Plain;
+use crate::shadow::{Cell, PLAIN, RELIED_ON};
 
 /// What a thread touched besides its visible operations.
 #[derive(Default)]
@@ -62,6 +68,32 @@ impl Runtime {
             owner.quiet.entered = true;
             self.misjudged |= owner.quiet.relied_on;
         }
+    }
+
+    /// A plain access touches the word of `cell`.
+    #[inline(always)]
+    pub(crate) fn plainly(&mut self, cell: *mut Cell) {
+        // SAFETY: cells are mapped while the program is loaded.
+        let always = unsafe { &mut (*cell).always };
+        if *always & PLAIN == 0 {
+            self.misjudged |= *always & RELIED_ON != 0;
+            *always |= PLAIN;
+        }
+    }
+
+    /// Whether `location` is a global that no plain access has touched so far, or only as an event.
+    pub(crate) fn never_races(&mut self, location: Location) -> bool {
+        let entry = *self.locations.entry(location);
+        let global = self.image.whole.contains(entry.address);
+        // SAFETY: cells are mapped while the program is loaded.
+        let plain = |cell: *mut Cell| unsafe { (*cell).always } & PLAIN != 0;
+        let never = entry.kind == Kind::Memory
+            && global
+            && (self.settings.plain == Plain::Sc || !entry.cells().any(|(cell, _)| plain(cell)));
+        if never {
+            self.locations.rely_on(location);
+        }
+        never
     }
 
     /// Whether `thread` touched nothing that may race after its event with index `since`.

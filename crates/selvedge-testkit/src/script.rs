@@ -412,6 +412,10 @@ impl Machine for ScriptMachine {
         true
     }
 
+    fn never_races(&mut self, _: Location) -> bool {
+        true
+    }
+
     fn site(&self, thread: ThreadId) -> Site {
         // Each thread has code of its own.
         let at = self.threads[thread.index()].at as u64;

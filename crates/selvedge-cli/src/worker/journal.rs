@@ -126,6 +126,10 @@ impl Machine for Watched<'_> {
         self.machine.site(thread)
     }
 
+    fn never_races(&mut self, location: Location) -> bool {
+        self.machine.never_races(location)
+    }
+
     fn quiet(&mut self, thread: ThreadId) -> bool {
         self.machine.quiet(thread)
     }

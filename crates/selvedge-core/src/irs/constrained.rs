@@ -406,6 +406,10 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         self.inner.site(thread)
     }
 
+    fn never_races(&mut self, location: Location) -> bool {
+        self.inner.never_races(location)
+    }
+
     fn quiet(&mut self, thread: ThreadId) -> bool {
         self.inner.quiet(thread)
     }

@@ -34,7 +34,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let level = &mut self.levels[self.depth];
                 // What an iteration touches besides the location it waits for may yet be freed, or
                 // be written by an access that it races with, by a thread that has not come to that.
-                if self.machine.quiet(thread) && maximal::waits_for_one(&level.graph, thread, since)
+                let machine = &mut *self.machine;
+                if machine.quiet(thread)
+                    && (maximal::waits_for_one(&level.graph, thread, since)
+                        || maximal::locations(&level.graph, thread, since)
+                            .all(|location| machine.never_races(location)))
                 {
                     level.note_futile(thread, since);
                     let Level { graph, stable, .. } = level;

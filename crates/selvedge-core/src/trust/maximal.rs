@@ -135,10 +135,19 @@ pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
     parked.any(|&last| frozen(graph, last, stable))
 }
 
-/// Whether the events of `thread` from `since` on are all on one location.
-pub(super) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
+/// The locations of the events of `thread` from `since` on.
+pub(super) fn locations(
+    graph: &Graph,
+    thread: ThreadId,
+    since: u32,
+) -> impl Iterator<Item = Location> {
     let iteration = graph.thread(thread)[since as usize..].iter();
-    let mut locations = iteration.filter_map(|&slot| graph.event(slot).op.location());
+    iteration.filter_map(|&slot| graph.event(slot).op.location())
+}
+
+/// Whether they are all the same.
+pub(super) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
+    let mut locations = locations(graph, thread, since);
     let first = locations.next();
     locations.all(|location| Some(location) == first)
 }

@@ -149,19 +149,32 @@ fn prologue(instructions: &[Instruction]) -> Option<usize> {
     if !ordinary {
         return None;
     }
-    let mut saved = 0;
-    while code.next_if(|i| i.mnemonic() == Mnemonic::Push).is_some() {
-        saved += 1;
-    }
-    let disturbed = code.any(|instruction| {
+    // Optimisers put other instructions between the pushes.
+    let rest: Vec<&Instruction> = code.collect();
+    let straight = rest.iter().take_while(|instruction| {
+        instruction.flow_control() == FlowControl::Next && !makes_room(instruction)
+    });
+    let is_push = |instruction: &Instruction| instruction.mnemonic() == Mnemonic::Push;
+    let beginning = straight.count();
+    let saved = rest[..beginning].iter().filter(|i| is_push(i)).count();
+    let disturbed = rest.iter().enumerate().any(|(place, instruction)| {
         let restores = matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Pop);
-        let pushes = instruction.mnemonic() == Mnemonic::Push;
+        let pushes = is_push(instruction) && place >= beginning;
         let writes = instruction.op0_kind() == OpKind::Register
             && instruction.op0_register().full_register() == Register::RBP
             && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test);
         pushes || (writes && !restores) || moves_stack_pointer(instruction)
     });
     (!disturbed).then_some(saved)
+}
+
+/// Whether room is made on the stack for variables.
+fn makes_room(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Sub | Mnemonic::Add | Mnemonic::And
+    ) && instruction.op0_kind() == OpKind::Register
+        && instruction.op0_register() == Register::RSP
 }
 
 /// Whether the stack pointer is used for more than making and leaving room: what lies below the

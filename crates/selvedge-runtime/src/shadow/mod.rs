@@ -75,7 +75,8 @@ pub(crate) struct Cell {
     pub(crate) visible: u8,
     /// The bytes that a visible operation wrote in this execution.
     pub(crate) written: u8,
-    unused: u8,
+    /// What is known of the word for the whole search: [`PLAIN`], [`RELIED_ON`].
+    pub(crate) always: u8,
     /// One more than the number of the last location found in this word, for the whole search.
     pub(crate) location: u32,
     /// One more than the number of the spill that holds further accesses.
@@ -84,6 +85,11 @@ pub(crate) struct Cell {
 }
 
 const _: () = assert!(size_of::<Cell>() == 64);
+
+/// Some plain access touched the word.
+pub(crate) const PLAIN: u8 = 1;
+/// It was taken for certain that none ever does.
+pub(crate) const RELIED_ON: u8 = 2;
 
 /// Accesses that did not fit into their cells.
 #[derive(Default)]
