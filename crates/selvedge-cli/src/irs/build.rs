@@ -177,6 +177,8 @@ mod tests {
             .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
             .collect();
         let stubs = selvedge_runtime::support::stub_assembly();
+        // What follows is refused by the verifier.
+        let (stubs, _) = stubs.split_once("selvedge_stubs_end:").unwrap();
         let names = stubs
             .lines()
             .filter_map(|line| line.strip_prefix("\t.weak "));
