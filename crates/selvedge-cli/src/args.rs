@@ -376,6 +376,10 @@ pub(crate) struct IrsVerify {
     #[arg(long)]
     pub(crate) anew: bool,
 
+    /// The order of the threads in the first schedule [default: the one under which the fewest wait]
+    #[arg(long, value_enum)]
+    pub(crate) order: Option<Order>,
+
     /// Stop after N executions
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_executions: Option<u64>,
@@ -494,6 +498,27 @@ pub(crate) struct IrsRun {
     /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
     #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
     pub(crate) cc: Option<String>,
+}
+
+/// The order of threads in a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Order {
+    /// One after the other
+    Ascending,
+    /// One after the other, the last one first
+    Descending,
+    /// In turns
+    Turns,
+}
+
+impl From<Order> for selvedge_core::irs::Order {
+    fn from(order: Order) -> selvedge_core::irs::Order {
+        match order {
+            Order::Ascending => selvedge_core::irs::Order::Ascending,
+            Order::Descending => selvedge_core::irs::Order::Descending,
+            Order::Turns => selvedge_core::irs::Order::Turns,
+        }
+    }
 }
 
 /// What a program does when it leaves what was verified.

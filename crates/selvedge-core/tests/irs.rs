@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use selvedge_core::irs::{
-    self, Demand, Demands, Impossible, Outcome, Place, Reason, Verified, Watcher,
+    self, Demand, Demands, Impossible, Outcome, Place, Reason, Start, Verified, Watcher,
 };
 use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
 use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
@@ -17,7 +17,7 @@ const LIMIT: usize = 1_500;
 struct Published(Vec<Verified>);
 
 impl Watcher<ScriptMachine> for Published {
-    fn proven(&mut self, verified: &Verified) -> ControlFlow<()> {
+    fn proven(&mut self, verified: &Verified, _: &ScriptMachine) -> ControlFlow<()> {
         self.0.push(verified.clone());
         ControlFlow::Continue(())
     }
@@ -243,7 +243,7 @@ fn check(program: &Program) -> Option<usize> {
     let all = brute_force(&mut machine, LIMIT)?;
     let correct = !all.fails && all.stuck.is_empty();
     let mut published = Published::default();
-    let result = irs::verify(&mut machine, None, &mut published);
+    let result = irs::verify(&mut machine, Start::Anew(None), &mut published);
     let (verified, outcome) = match result {
         Ok(result) => result,
         Err(Impossible::NoTrace(_)) => {
@@ -311,7 +311,8 @@ fn check_resumed(program: &Program, published: &[Verified], whole: &Verified) {
     let saved = published[published.len() / 2].save();
     let mut machine = ScriptMachine::new(program.clone());
     let watcher = &mut Published::default();
-    let (again, outcome) = irs::verify(&mut machine, Some(saved), watcher).unwrap();
+    let (again, outcome) =
+        irs::verify(&mut machine, Start::From(Box::new(saved)), watcher).unwrap();
     assert_eq!(outcome, Outcome::Done);
     let ends = |verified: &Verified| {
         let input = &verified.inputs[0];
@@ -395,7 +396,8 @@ fn each_input_has_waits_of_its_own() {
         AssertNot(0, 1),
     ]);
     let mut machine = ScriptMachine::new(program);
-    let (verified, outcome) = irs::verify(&mut machine, None, &mut Published::default()).unwrap();
+    let (verified, outcome) =
+        irs::verify(&mut machine, Start::Anew(None), &mut Published::default()).unwrap();
     assert_eq!(outcome, Outcome::Done);
     let waits: Vec<_> = verified
         .inputs
@@ -410,7 +412,8 @@ fn a_lost_update_is_kept_away_by_one_wait() {
     let program = lost_update();
     check(&program);
     let mut machine = ScriptMachine::new(program);
-    let (verified, _) = irs::verify(&mut machine, None, &mut Published::default()).unwrap();
+    let (verified, _) =
+        irs::verify(&mut machine, Start::Anew(None), &mut Published::default()).unwrap();
     let relaxed = &verified.inputs[0];
     let wait = Demand {
         thread: ThreadId(2),

@@ -68,6 +68,26 @@ impl Runtime {
     /// Judges a plain scalar access that is about to be made.
     #[inline(always)]
     pub(crate) fn plain(&mut self, access: Access) -> Step {
+        let step = self.judge_plain(access);
+        if step == Step::Go && !self.silent.is_empty() {
+            self.note_silent(access.site);
+        }
+        step
+    }
+
+    /// Notes that an access at `site` was no event.
+    #[cold]
+    fn note_silent(&mut self, site: usize) {
+        let place = self.image.relative(site) as usize;
+        if self.phase == Phase::Fiber
+            && let Some(word) = self.silent.get_mut(place / 64)
+        {
+            *word |= 1 << (place % 64);
+        }
+    }
+
+    #[inline(always)]
+    fn judge_plain(&mut self, access: Access) -> Step {
         if self.phase != Phase::Fiber {
             return Step::Go;
         }

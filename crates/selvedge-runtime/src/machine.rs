@@ -133,6 +133,23 @@ impl NativeMachine {
         })
     }
 
+    /// From now on it is known where accesses were no events.
+    pub fn note_silent(&mut self) {
+        with(|runtime| {
+            let size = runtime.image.whole.end - runtime.image.whole.start;
+            runtime.silent = vec![0; size.div_ceil(64)];
+        });
+    }
+
+    /// Whether an access at `site` was no event, in some execution since [`note_silent`](Self::note_silent).
+    pub fn was_silent(&self, site: Site) -> bool {
+        with(|runtime| {
+            let place = runtime.image.relative(site.0 as usize) as usize;
+            let word = runtime.silent.get(place / 64);
+            word.is_some_and(|word| word >> (place % 64) & 1 != 0)
+        })
+    }
+
     /// The heap block of this execution that contains `address`, or the last one before it.
     pub fn heap_block(&self, address: u64) -> Option<HeapBlock> {
         with(|runtime| runtime.block_near(address as usize))

@@ -73,6 +73,8 @@ pub(crate) struct Runtime {
     pub(crate) statements: Box<[(usize, usize); 256]>,
     /// The visible locations inside of the range that is being accessed.
     pub(crate) parts: Vec<Location>,
+    /// For each place in the program whether an access there was no event, if somebody wants to know.
+    pub(crate) silent: Vec<u64>,
     /// Heap addresses that visible operations wrote in this execution, if leaks are looked for.
     pub(crate) written_addresses: Vec<usize>,
     pub(crate) failure: Option<Failure>,
@@ -166,6 +168,7 @@ impl Runtime {
             deferred_parts: Vec::new(),
             statements: Box::new([(0, 0); 256]),
             parts: Vec::new(),
+            silent: Vec::new(),
             written_addresses: Vec::new(),
             failure: None,
             refusal: None,

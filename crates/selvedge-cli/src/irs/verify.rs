@@ -43,6 +43,7 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         output: proof.output.clone(),
         fingerprint,
         resume,
+        order: verify.order.map(Into::into),
         max_executions: verify.max_executions,
     })?;
     let relaxed = match relaxed {

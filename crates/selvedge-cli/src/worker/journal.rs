@@ -51,6 +51,11 @@ impl<'a> Watched<'a> {
         &self.machine
     }
 
+    /// The same, to be told something.
+    pub(super) fn inner_mut(&mut self) -> &mut NativeMachine {
+        &mut self.machine
+    }
+
     fn note(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let Some(listener) = &mut self.listener else {
             return;

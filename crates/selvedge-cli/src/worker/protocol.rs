@@ -63,6 +63,8 @@ pub(crate) struct Relax {
     pub(crate) fingerprint: [u8; 16],
     /// Whether what the file holds is taken up.
     pub(crate) resume: bool,
+    /// The order of the initial trace, if not the best one.
+    pub(crate) order: Option<selvedge_core::irs::Order>,
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
 }

@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use selvedge_core::irs::{self, Demand, Doing, Impossible, Outcome, Reason, Saved, Verified};
+use selvedge_core::irs::{
+    self, Demand, Doing, Impossible, Outcome, Reason, Saved, Start, Verified,
+};
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::{Site, ThreadId};
 use selvedge_irs_format::{
@@ -38,11 +40,12 @@ impl Prover<'_> {
     pub(super) fn run(&self, machine: &mut Watched<'_>, plain: Plain) -> Relaxed {
         let base = machine.inner().load_base();
         let earlier = self.earlier();
-        let saved = match earlier.as_ref().map(|contents| State::read(contents, base)) {
-            None => None,
-            Some(Some(saved)) => Some(saved),
+        let start = match earlier.as_ref().map(|contents| State::read(contents, base)) {
+            None => Start::Anew(self.request.order),
+            Some(Some(saved)) => Start::From(Box::new(saved)),
             Some(None) => return Relaxed::Changed,
         };
+        machine.inner_mut().note_silent();
         let mut writer = Writer {
             prover: self,
             base,
@@ -56,8 +59,9 @@ impl Prover<'_> {
             pending: false,
             limited: false,
             failed: None,
+            refused: None,
         };
-        let result = irs::verify(machine, saved, &mut writer);
+        let result = irs::verify(machine, start, &mut writer);
         let (verified, outcome) = match result {
             Ok(result) => result,
             Err(impossible) => return impossible_in_words(impossible),
@@ -66,6 +70,9 @@ impl Prover<'_> {
             Outcome::Done => None,
             Outcome::Ended(ending) => Some(ending),
         };
+        if let Some(what) = writer.refused {
+            return Relaxed::Impossible(what);
+        }
         if writer.pending || ending.is_none() {
             writer.write(&verified, ending.is_none());
         }
@@ -77,6 +84,18 @@ impl Prover<'_> {
             ending,
             limited: writer.limited,
         }
+    }
+
+    /// Why events cannot be counted at run time: an access that is one now and none then, because nobody else knew the
+    /// memory at that time.
+    fn uncountable(&self, machine: &Watched<'_>, verified: &Verified, base: u64) -> Option<String> {
+        let mut counted = verified.counted.iter();
+        let site = counted.find(|&&site| machine.inner().was_silent(site))?;
+        let place = self.place(base, *site);
+        Some(format!(
+            "the access at {place} is sometimes made to memory that no other thread can know, so that its turns \
+             cannot be counted"
+        ))
     }
 
     /// What the file holds, if that is to be taken up.
@@ -175,6 +194,8 @@ struct Writer<'a> {
     pending: bool,
     limited: bool,
     failed: Option<io::Error>,
+    /// Why nothing that is proven could be enforced.
+    refused: Option<String>,
 }
 
 impl irs::Watcher<Watched<'_>> for Writer<'_> {
@@ -199,7 +220,11 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
         ControlFlow::Continue(())
     }
 
-    fn proven(&mut self, verified: &Verified) -> ControlFlow<()> {
+    fn proven(&mut self, verified: &Verified, machine: &Watched<'_>) -> ControlFlow<()> {
+        self.refused = self.prover.uncountable(machine, verified, self.base);
+        if self.refused.is_some() {
+            return ControlFlow::Break(());
+        }
         self.pending = true;
         if self.written.is_none_or(|last| last.elapsed() >= PAUSE) {
             self.write(verified, false);

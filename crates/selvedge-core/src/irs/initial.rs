@@ -1,6 +1,7 @@
 //! The initial trace: one execution that ends well, and what it takes to have no other.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::constrained::Place;
 use super::demands::{Demand, Demands};
@@ -369,6 +370,21 @@ fn merge(into: &mut Vec<u32>, from: &[u32]) {
     }
 }
 
+/// The order of the threads in the initial trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Order {
+    /// One after the other, in the order of their creation.
+    Ascending,
+    /// One after the other, the last one first.
+    Descending,
+    /// In turns.
+    Turns,
+}
+
+impl Order {
+    const ALL: [Order; 3] = [Order::Ascending, Order::Descending, Order::Turns];
+}
+
 /// Who goes first when several can: the rank of each thread, and those steps before which a thread
 /// lets the others go ahead because it would only spin there.
 #[derive(Clone, Debug, Default)]
@@ -391,12 +407,16 @@ const RANDOM: u64 = 2_000;
 pub(super) fn candidates<M: Machine>(
     machine: &mut M,
     inputs: &[u32],
+    wanted: Option<Order>,
 ) -> Result<Vec<Trace>, String> {
     let mut found = Vec::new();
-    for (descending, thorough) in [(false, true), (true, true), (false, false)] {
+    for order in Order::ALL {
+        if wanted.is_some_and(|wanted| wanted != order) {
+            continue;
+        }
         let mut policy = Policy {
-            descending,
-            thorough,
+            descending: order == Order::Descending,
+            thorough: order != Order::Turns,
             ..Policy::default()
         };
         for _ in 0..ATTEMPTS {

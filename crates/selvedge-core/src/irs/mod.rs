@@ -32,6 +32,7 @@ use rustc_hash::FxHashSet;
 pub use constrained::Place;
 pub use demands::{Demand, Demands};
 pub use doing::Doing;
+pub use initial::Order;
 pub use relax::{Kept, Reason, Relaxed, Watcher};
 pub use saved::Saved;
 
@@ -141,15 +142,24 @@ impl Relaxed {
     }
 }
 
-/// Proves as much as `watcher` allows for, from the beginning or on top of what is `saved`.
+/// Where a proof begins.
+#[derive(Clone, Debug)]
+pub enum Start {
+    /// With the initial trace under which the fewest threads wait, or with one of this order.
+    Anew(Option<Order>),
+    /// Where an earlier one ended.
+    From(Box<Saved>),
+}
+
+/// Proves as much as `watcher` allows for.
 pub fn verify<M: Machine, W: Watcher<M>>(
     machine: &mut M,
-    saved: Option<Saved>,
+    start: Start,
     watcher: &mut W,
 ) -> Result<(Verified, Outcome), Impossible> {
-    let mut verified = match saved {
-        Some(saved) => saved.restore(machine)?,
-        None => begin(machine, watcher)?,
+    let mut verified = match start {
+        Start::From(saved) => saved.restore(machine)?,
+        Start::Anew(order) => begin(machine, order, watcher)?,
     };
     let outcome = relax(machine, &mut verified, watcher);
     Ok((verified, outcome))
@@ -179,11 +189,13 @@ fn all_inputs<M: Machine>(machine: &mut M) -> Result<Vec<Vec<u32>>, Impossible> 
 /// Finds and proves an initial trace for each input.
 fn begin<M: Machine, W: Watcher<M>>(
     machine: &mut M,
+    order: Option<Order>,
     watcher: &mut W,
 ) -> Result<Verified, Impossible> {
     let mut candidates = Vec::new();
     for inputs in all_inputs(machine)? {
-        let mut found = initial::candidates(machine, &inputs).map_err(Impossible::Refused)?;
+        let mut found =
+            initial::candidates(machine, &inputs, order).map_err(Impossible::Refused)?;
         if found.is_empty() {
             found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
         }
@@ -266,11 +278,13 @@ fn try_relax<M: Machine, W: Watcher<M>>(
     verified: &mut Verified,
     watcher: &mut W,
 ) -> ControlFlow<Ending> {
-    let told = |verified: &Verified, watcher: &mut W| match watcher.proven(verified) {
+    let told = |verified: &Verified, machine: &M, watcher: &mut W| match watcher
+        .proven(verified, machine)
+    {
         ControlFlow::Continue(()) => ControlFlow::Continue(()),
         ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),
     };
-    told(verified, watcher)?;
+    told(verified, machine, watcher)?;
     for index in 0..verified.inputs.len() {
         loop {
             let explored = verified.traces();
@@ -292,7 +306,7 @@ fn try_relax<M: Machine, W: Watcher<M>>(
                     }
                 }
             }
-            told(verified, watcher)?;
+            told(verified, machine, watcher)?;
         }
     }
     ControlFlow::Continue(())

@@ -84,9 +84,9 @@ pub trait Watcher<M> {
         ControlFlow::Continue(())
     }
 
-    /// Less is demanded than before, or more is known.
-    fn proven(&mut self, verified: &Verified) -> ControlFlow<()> {
-        let _ = verified;
+    /// Less is demanded than before, or more is known. Breaking ends the verification.
+    fn proven(&mut self, verified: &Verified, machine: &M) -> ControlFlow<()> {
+        let _ = (verified, machine);
         ControlFlow::Continue(())
     }
 }
