@@ -9,10 +9,11 @@
 mod known;
 mod refused;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
+use crate::abi::EntryPoint;
 use crate::support;
 
 /// What the runtime makes of an external symbol.
@@ -37,6 +38,17 @@ static PROVIDED: LazyLock<HashSet<String>> = LazyLock::new(|| {
         .chain(support::SHIM_SYMBOLS.split(' ').map(str::to_owned))
         .collect()
 });
+
+static ARGUMENTS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let entries = [crate::posix::entries(), crate::cxx::entries()].concat();
+    let arguments = |(name, _, count): EntryPoint| (name, usize::from(count));
+    entries.into_iter().map(arguments).collect()
+});
+
+/// How many arguments the function `name` takes, if the runtime defines it.
+pub fn arguments(name: &str) -> Option<usize> {
+    ARGUMENTS.get(name).copied()
+}
 
 /// What the runtime makes of the symbol `name`, which a program leaves undefined.
 pub fn classify(name: &str) -> Symbol {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpAccess, OpKind};
 
+use selvedge_runtime::symbols;
+
 use super::accesses::{
     ARGUMENTS, Analysis, CHANGED, FRAME_POINTER, PRESERVED, Reference, STACK_POINTER, Silent,
     Surroundings, number,
@@ -211,7 +213,8 @@ impl<S: Surroundings> Analysis<'_, S> {
                 FlowControl::Call | FlowControl::IndirectCall
             );
             if calls && CHANGED.contains(&register) {
-                return Some(ARGUMENTS.contains(&register) && !self.calls_back(instruction));
+                let mut arguments = ARGUMENTS.iter().take(self.arguments(instruction));
+                return Some(arguments.any(|&argument| argument == register));
             }
             if instruction.flow_control() == FlowControl::Return {
                 return Some(register == 0);
@@ -223,11 +226,12 @@ impl<S: Surroundings> Analysis<'_, S> {
         None
     }
 
-    /// Whether a call is one of a callback, whose arguments were all set for it.
-    fn calls_back(&self, instruction: &Instruction) -> bool {
+    /// How many registers a call may take arguments from that were not set for it just before.
+    fn arguments(&self, instruction: &Instruction) -> usize {
         match self.surroundings.reference(instruction) {
-            Reference::Function(name) => name.starts_with("__tsan_"),
-            _ => false,
+            Reference::Function(name) if name.starts_with("__tsan_") => 0,
+            Reference::Function(name) => symbols::arguments(&name).unwrap_or(ARGUMENTS.len()),
+            _ => ARGUMENTS.len(),
         }
     }
 
