@@ -93,6 +93,13 @@ impl Search<'_> {
         if let End::Died(status) = watch.end {
             let death = Death::of(status)?;
             if self.explorer.keeps_states() {
+                if !self.explorer.asked().expressions().is_empty() {
+                    return Err(Problem::request(format!(
+                        "the program, or an expression of the formula, destroyed the process that ran it ({})",
+                        death.0
+                    ))
+                    .help("expressions are evaluated in every state: guard pointers, as in {p && *p == 1}"));
+                }
                 // Steps are taken in the order of the search, which is no schedule.
                 return Err(Problem::internal(format!(
                     "the program destroyed the process that ran it ({})",

@@ -230,6 +230,16 @@ fn wrong_requests_are_refused_with_a_reason() {
         &["--ltl", "true", "--max-executions", "3"],
         &["knows states"],
     );
+    let compared = sandbox.run(&["compare", "program.c", "--ltl", "true"]);
+    compared.ends_with(2).says("compare does not take --ltl");
+    sandbox.write(
+        "null.c",
+        "static int *p; int main(void) { static int x; p = &x; }\n",
+    );
+    let died = sandbox.run(&["verify", "null.c", "--ltl", "F {*p == 0}"]);
+    died.ends_with(2).says("guard pointers");
+    let guarded = ["verify", "null.c", "--ltl", "F {p && *p == 0}"];
+    sandbox.run(&guarded).ends_with(0);
     sandbox.write("more.c", "int more;\n");
     wrong(&["more.c", "--ltl", "G {count < 2}"], &["one file only"]);
     sandbox.write("program.c", "int main(void) { for (;;); }\n");

@@ -7,10 +7,85 @@ use std::path::Path;
 
 use common::{Build, CLANG, GCC, GCC_O2, Program, isolated};
 use selvedge_core::FailureKind;
-use selvedge_core::ltl::{self, Property, parse};
+use selvedge_core::ltl::{self, Atom, Formula, Property, Unary, parse};
+use selvedge_core::random::Random;
 use selvedge_core::report::{Ending, Report, Silent};
 use selvedge_core::states::{StateId, States, Step, identity, retell};
 use selvedge_runtime::Settings;
+use selvedge_testkit::{StateScript, c_source, random_formula, random_server};
+
+/// The proposition `p` of scripted programs is an expression here.
+fn in_c(formula: &Formula) -> Formula {
+    match formula {
+        Formula::Atom(Atom::Named(name)) => {
+            let variable = if name == "p" { 0 } else { 1 };
+            Formula::Atom(Atom::Expression(format!("p0x{variable} == 1")))
+        }
+        Formula::Unary(operator, operand) => Formula::unary(*operator, in_c(operand)),
+        Formula::Binary(operator, left, right) => {
+            Formula::binary(*operator, in_c(left), in_c(right))
+        }
+        other => other.clone(),
+    }
+}
+
+fn has_next(formula: &Formula) -> bool {
+    match formula {
+        Formula::Unary(operator, operand) => *operator == Unary::Next || has_next(operand),
+        Formula::Binary(_, left, right) => has_next(left) || has_next(right),
+        _ => false,
+    }
+}
+
+/// Random programs, scripted and in C, satisfy the same formulas. (Those with `X` count steps, of which C has more.)
+#[test]
+fn random_programs_satisfy_the_same_formulas_as_scripted_ones() {
+    isolated(
+        "random_programs_satisfy_the_same_formulas_as_scripted_ones",
+        || {
+            let names = ["p", "q"].map(|name| Atom::Named(name.to_owned()));
+            let mut random = Random::new(5);
+            let (mut checks, mut violated) = (0, 0);
+            for round in 0..40 {
+                let script = random_server(&mut random);
+                let machine = StateScript::new(script.clone())
+                    .with_proposition("p", 0, 1)
+                    .with_proposition("q", 1, 1);
+                let formula = std::iter::repeat_with(|| random_formula(&mut random, &names, 3))
+                    .find(|formula| !has_next(formula) && formula.atoms().len() == 2)
+                    .expect("there is one in the end");
+                let mut source = c_source(&[script]).expect("it can be written in C");
+                source.insert_str(0, "static unsigned p0x0, p0x1;\n");
+                for (n, atom) in in_c(&formula).atoms().iter().enumerate() {
+                    let Atom::Expression(text) = atom else {
+                        panic!("{atom} is no expression")
+                    };
+                    source += &format!("int selvedge_expression_{n}(void) {{ return {text}; }}\n");
+                }
+                let build = if round % 4 == 0 { CLANG } else { GCC };
+                let build = Some(build).filter(|build| build.available()).unwrap_or(GCC);
+                let program = Program::build(build, &source);
+                for fair in [false, true] {
+                    let settings = settings(Property::Formula(formula.clone()), fair);
+                    let scripted = ltl::search(&mut machine.clone(), &settings, &mut Silent);
+                    let native = check(&program, Property::Formula(in_c(&formula)), fair);
+                    let (scripted, native) = (answer(&scripted), answer(&native));
+                    let lasso = Some(FailureKind::LtlViolation);
+                    // Which of several bugs is met first depends on the order of the steps.
+                    let same = scripted == native || (scripted.is_some() && native.is_some());
+                    assert!(
+                        same,
+                        "{formula} fair {fair}: {scripted:?} {native:?}\n{source}"
+                    );
+                    checks += 1;
+                    violated += u32::from(native == lasso);
+                }
+            }
+            println!("{checks} checks, {violated} violated");
+            assert!(violated > 15 && violated + 15 < checks);
+        },
+    );
+}
 
 const BUILDS: [Build; 3] = [GCC, CLANG, GCC_O2];
 
@@ -30,14 +105,17 @@ fn check(program: &Program, property: Property, fair: bool) -> Report {
         progress: true,
         ..Settings::default()
     });
-    let settings = ltl::Settings {
+    ltl::search(&mut machine, &settings(property, fair), &mut Silent)
+}
+
+fn settings(property: Property, fair: bool) -> ltl::Settings {
+    ltl::Settings {
         property,
         fair,
         switches: None,
         races: true,
         keep_going: false,
-    };
-    ltl::search(&mut machine, &settings, &mut Silent)
+    }
 }
 
 fn formula(text: &str) -> Property {

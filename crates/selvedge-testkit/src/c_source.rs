@@ -148,6 +148,9 @@ fn update(
             Rmw::Add(v) => {
                 writeln!(c, "r{r} = __atomic_fetch_add(&p{p}x{x}, {v}u, {order});")
             }
+            Rmw::Xor(v) => {
+                writeln!(c, "r{r} = __atomic_fetch_xor(&p{p}x{x}, {v}u, {order});")
+            }
             Rmw::Exchange(v) => {
                 writeln!(c, "r{r} = __atomic_exchange_n(&p{p}x{x}, {v}u, {order});")
             }

@@ -112,9 +112,10 @@ impl Word<'_> {
 
 /// The variable that the programs of [`random_server`] store to where they mark progress.
 pub const MARK: u32 = 5;
+const MUTEX: u32 = 10;
 
 /// A random program of one to three threads, most of which never end. Variables 0 and 1 hold small numbers,
-/// variable 2 is a mutex.
+/// variable 10 is a mutex.
 pub fn random_server(random: &mut Random) -> Program {
     let workers = 1 + random.below(2) as u32;
     let codes = (1..=workers).map(|worker| random_loop(random, worker));
@@ -151,7 +152,7 @@ fn random_loop(random: &mut Random, thread: u32) -> Vec<Instruction> {
             )),
             3 => code.push(Instruction::compare_exchange(1, variable, 0, 1)),
             4 if !locked => {
-                code.push(Instruction::lock(2, thread));
+                code.push(Instruction::lock(MUTEX, thread));
                 locked = true;
             }
             5 => code.push(Instruction::Choose(0, 2)),
@@ -168,7 +169,7 @@ fn random_loop(random: &mut Random, thread: u32) -> Vec<Instruction> {
         }
     }
     if locked && !random.once_in(8) {
-        code.push(Instruction::unlock(2));
+        code.push(Instruction::unlock(MUTEX));
     }
     if !random.once_in(5) {
         // Nothing writes register 2, so that this always jumps.

@@ -175,6 +175,11 @@ fn refuse(verify: &args::Verify) -> Result<(), Problem> {
         let help = "there is one algorithm for each of them: selvedge verify";
         return wrong("--delays or --switches", help);
     }
+    let search = &verify.search;
+    if search.ltl.is_some() || search.property.is_some() || search.fair {
+        let help = "there is one algorithm for temporal logic: selvedge verify";
+        return wrong("--ltl, --property or --fair", help);
+    }
     if verify.trace_out.is_some() {
         return wrong("--trace-out", "selvedge verify writes traces");
     }
