@@ -199,7 +199,9 @@ fn begin<M: Machine, W: Watcher<M>>(
         if found.is_empty() {
             found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
         }
-        // Under the best of them the fewest threads wait, and seldom. It comes last.
+        // Under the best of them the fewest threads wait, and seldom; among equals the threads that are created later
+        // wait for earlier ones. It comes last.
+        found.reverse();
         found.sort_by_cached_key(|trace| {
             let mut trace = trace.clone();
             trace.number_dependent();
