@@ -147,10 +147,14 @@ pub(super) fn stop(stop: Stop, site: Site) -> ! {
         thread.pending = Pending::Stopped(stop);
         thread.site = site.0 as usize;
         // SAFETY: the gate is mapped while a program is loaded.
-        unsafe {
+        let entered = unsafe {
             (*gate()).attention = 0;
-            thread.reached((*gate()).stack_pointer.max(thread.slot.stack_low));
-        }
+            (*gate()).stack_pointer
+        };
+        // Without an entry, this function's own frame is as deep as the stack goes.
+        let here = (&raw const stop).addr();
+        let deepest = if entered == 0 { here } else { entered };
+        thread.reached(deepest.max(thread.slot.stack_low));
         host
     });
     // SAFETY: the host is suspended where it started this thread (or the constructors).
