@@ -1,12 +1,16 @@
 //! Kept states against plain search over copies of the machine.
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use selvedge_core::FailureKind;
-use selvedge_core::report::{Bug, Ending, Observer, Silent};
-use selvedge_core::states::{Algorithm, Identity, Settings, StateId, States, Step, retell, search};
+use selvedge_core::report::{Bug, Ending, Observer, Report, Silent};
+use selvedge_core::states::{
+    Algorithm, Identity, Settings, StateId, States, Step, retell, search, search_with,
+};
+use selvedge_core::witness::Witness;
 use selvedge_testkit::{
-    Flavour, Instruction, Program, Reachable, StateScript, random_program, reachable,
+    Flavour, Instruction, Program, Reachable, StateScript, ThreadPeers, random_program, reachable,
 };
 
 /// Walks over all states in the order of their numbers, going back to each.
@@ -229,4 +233,68 @@ fn endless_programs_are_verified() {
         assert_eq!(report.ending, Ending::Complete, "{algorithm}");
         assert!(report.bugs.is_empty(), "{algorithm}");
     }
+}
+
+/// However many search together, they find the same, by the same nodes.
+#[test]
+fn several_peers_find_what_one_finds() {
+    let mut apart = 0;
+    for seed in 0..200 {
+        let machine = machine(seed);
+        for algorithm in [Algorithm::Csdr, Algorithm::CsdrExact, Algorithm::Bfs] {
+            for keep_going in [false, true] {
+                let asked = Settings {
+                    keep_going,
+                    ..settings(algorithm, Identity::Fingerprint)
+                };
+                let mut ends = Ends::default();
+                let alone = search(&mut machine.clone(), asked, &mut ends);
+                for count in [2, 3] {
+                    let (together, met) = search_together(&machine, asked, count);
+                    let name = format!("seed {seed}, {algorithm}, {count} peers");
+                    assert_eq!(together.ending, alone.ending, "{name}");
+                    let witnesses = |report: &Report| -> Vec<Witness> {
+                        let bugs = report.bugs.iter();
+                        bugs.map(|bug| bug.witness.clone()).collect()
+                    };
+                    if !keep_going {
+                        assert_eq!(witnesses(&together), witnesses(&alone), "{name}");
+                    }
+                    let (one, all) = (alone.states.unwrap(), together.states.unwrap());
+                    if alone.ending == Ending::Complete {
+                        assert_eq!(met.0, ends.0, "{name}");
+                        assert_eq!((one.states, one.layer), (all.states, all.layer), "{name}");
+                        assert_eq!(one.transitions, all.transitions, "{name}");
+                        let sorts = |report: &Report| -> BTreeSet<FailureKind> {
+                            report.bugs.iter().map(|bug| bug.failure.kind).collect()
+                        };
+                        assert_eq!(sorts(&alone), sorts(&together), "{name}");
+                        apart += u32::from(one.states > 100);
+                    }
+                }
+            }
+        }
+    }
+    assert!(apart > 50, "{apart}");
+}
+
+/// The report of rank 0, and the ends that all of them have met.
+fn search_together(machine: &StateScript, asked: Settings, count: usize) -> (Report, Ends) {
+    let all: Vec<(Report, Ends)> = thread::scope(|scope| {
+        let one = |peer| {
+            let mut machine = machine.clone();
+            scope.spawn(move || {
+                let mut ends = Ends::default();
+                let report = search_with(&mut machine, asked, peer, &mut ends);
+                (report, ends)
+            })
+        };
+        let threads: Vec<_> = ThreadPeers::new(count).into_iter().map(one).collect();
+        let results = threads.into_iter().map(|thread| thread.join());
+        results.map(|result| result.unwrap()).collect()
+    });
+    let mut all = all.into_iter();
+    let (report, mut ends) = all.next().unwrap();
+    all.for_each(|(_, more)| ends.0.extend(more.0));
+    (report, ends)
 }

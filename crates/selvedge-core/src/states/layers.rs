@@ -16,18 +16,23 @@
 use std::ops::ControlFlow;
 
 use super::Algorithm;
-use super::queue::{Packed, Queue};
+use super::peers::Peers;
+use super::queue::{Node, Packed, Queue};
 use super::search::{Search, Seen};
 use super::space::Step;
+use super::together::{self, Claims, Flow, Notice, Won};
 use super::visited::Verdict;
 use crate::ids::ThreadId;
-use crate::report::{Ending, Observer, Report};
+use crate::report::{Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
 
 /// A search by layers.
-pub(super) struct Layers<'a, M, O> {
+///
+/// Several peers do the same at first, each for itself, until there are enough states in a round to share them out.
+pub(super) struct Layers<'a, M, O, P> {
     search: Search<'a, M, O>,
-    /// `Q`, one round of it: what is looked at now, and what that leads to within the layer.
+    /// `Q`, one round of it: what is looked at now, and what that leads to within the layer. While peers work apart, the
+    /// nodes of `next` are those of the states before.
     now: Queue,
     next: Queue,
     /// `V_next`: reached with one switch more. Their nodes are those of the states before.
@@ -35,11 +40,22 @@ pub(super) struct Layers<'a, M, O> {
     /// Which states these are.
     identities: Vec<u128>,
     /// Nodes of this round with which something is wrong.
-    wrong: Vec<u32>,
+    wrong: Vec<Node>,
+    peers: P,
+    /// What it takes to work apart, once they do.
+    apart: Option<Apart>,
 }
 
-impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
-    pub(super) fn new(search: Search<'a, M, O>) -> Self {
+/// What a peer knows that works on its share.
+struct Apart {
+    claims: Claims,
+    won: Won,
+    /// What all of them had counted before.
+    before: StateCounts,
+}
+
+impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
+    pub(super) fn new(search: Search<'a, M, O>, peers: P) -> Self {
         Layers {
             search,
             now: Queue::default(),
@@ -47,6 +63,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
             later: Queue::default(),
             identities: Vec::new(),
             wrong: Vec::new(),
+            peers,
+            apart: None,
         }
     }
 
@@ -62,27 +80,22 @@ impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
 
     fn explore(&mut self) -> ControlFlow<Ending> {
         self.begin();
+        let mut open = 1;
         loop {
-            while !self.now.is_empty() {
-                self.round()?;
-                std::mem::swap(&mut self.now, &mut self.next);
-                self.next.clear();
+            while open > 0 {
+                open = self.round()?;
                 if self.search.settings.algorithm == Algorithm::Bfs {
                     self.search.layer += 1;
                 }
             }
-            self.next_layer();
-            if self.now.is_empty() {
+            open = self.next_layer()?;
+            if open == 0 {
                 return ControlFlow::Continue(());
             }
-            if self
-                .search
-                .settings
-                .switches
-                .is_some_and(|most| self.search.layer > most)
-            {
+            let most = self.search.settings.switches;
+            if most.is_some_and(|most| self.search.layer > most) {
                 self.search.layer -= 1;
-                self.search.beyond = self.now.len() as u64;
+                self.search.beyond = open as u64;
                 return ControlFlow::Continue(());
             }
         }
@@ -102,24 +115,43 @@ impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
         self.now.push(search.space.here(), node, main, false);
     }
 
-    /// Looks at all of `now`.
-    fn round(&mut self) -> ControlFlow<Ending> {
-        let now = std::mem::take(&mut self.now);
-        for place in 0..now.len() {
-            self.expand(&now, place)?;
-            if !self.wrong.is_empty() && !self.search.settings.keep_going {
-                break;
-            }
-            let waiting = now.len() - place + self.next.len() + self.later.len();
-            let bytes = now.bytes() + self.next.bytes() + self.later.bytes();
-            self.search.breathe(waiting, bytes)?;
+    /// Looks at all of `now`. Returns how many states there are to look at next, whoever does it.
+    fn round(&mut self) -> Flow<usize> {
+        if self.apart.is_none() && self.peers.count() > 1 {
+            self.share_out();
         }
+        let now = std::mem::take(&mut self.now);
+        let flow = self.look_at(&now);
         self.now = now;
+        if self.apart.is_some() {
+            return self.settle(flow.break_value());
+        }
+        flow?;
         for node in std::mem::take(&mut self.wrong) {
             let path = self.search.path(node);
             self.search.tell(&path)?;
         }
+        std::mem::swap(&mut self.now, &mut self.next);
+        self.next.clear();
+        ControlFlow::Continue(self.now.len())
+    }
+
+    fn look_at(&mut self, now: &Queue) -> ControlFlow<Ending> {
+        for place in 0..now.len() {
+            self.expand(now, place)?;
+            if !self.wrong.is_empty() && !self.search.settings.keep_going {
+                break;
+            }
+            let waiting = now.len() - place + self.next.len() + self.later.len();
+            let bytes = now.bytes() + self.bytes();
+            self.search.breathe(waiting, bytes)?;
+        }
         ControlFlow::Continue(())
+    }
+
+    fn bytes(&self) -> usize {
+        let won = self.apart.as_ref().map_or(0, |apart| apart.won.bytes());
+        self.next.bytes() + self.later.bytes() + won
     }
 
     /// Takes every step that leads out of a state.
@@ -156,15 +188,28 @@ impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
         ControlFlow::Continue(())
     }
 
+    /// The number of switches that counts for claims without a further one.
+    fn layer(&self) -> u32 {
+        match self.search.settings.algorithm {
+            Algorithm::Bfs | Algorithm::Dfs => 0,
+            Algorithm::Csdr | Algorithm::CsdrExact => self.search.layer,
+        }
+    }
+
+    fn every_thread(&self) -> bool {
+        self.search.settings.algorithm == Algorithm::CsdrExact
+    }
+
     /// The machine is in a state that `step` led to from that of node `parent`, with a switch or without.
-    fn claim(&mut self, parent: u32, step: Step, switches: bool) {
+    fn claim(&mut self, parent: Node, step: Step, switches: bool) {
+        let (layer, every_thread) = (self.layer() + u32::from(switches), self.every_thread());
         let search = &mut self.search;
         let identity = search.space.identity();
-        let layer = match search.settings.algorithm {
-            Algorithm::Bfs | Algorithm::Dfs => 0,
-            Algorithm::Csdr | Algorithm::CsdrExact => search.layer + u32::from(switches),
-        };
-        let every_thread = search.settings.algorithm == Algorithm::CsdrExact;
+        if let Some(apart) = &mut self.apart {
+            let state = search.space.here();
+            let cost = (layer, switches);
+            return apart.claims.push(identity, state, parent, step, cost);
+        }
         let verdict = search
             .visited
             .claim(identity, layer, step.thread, every_thread);
@@ -182,21 +227,117 @@ impl<'a, M: StateMachine, O: Observer<M>> Layers<'a, M, O> {
     }
 
     /// What was reached with one switch more becomes what is looked at, unless it was reached without meanwhile.
-    fn next_layer(&mut self) {
-        let search = &mut self.search;
+    fn next_layer(&mut self) -> Flow<usize> {
         self.now.clear();
-        if self.later.is_empty() {
-            return;
+        let later = std::mem::take(&mut self.later);
+        let identities = std::mem::take(&mut self.identities);
+        if self.apart.is_some() {
+            return self.next_layer_apart(&later, &identities);
         }
+        let search = &mut self.search;
         search.layer += 1;
-        for (place, &identity) in self.identities.iter().enumerate() {
+        for (place, &identity) in identities.iter().enumerate() {
             if search.visited.layer(identity) == search.layer {
-                let (entry, state) = self.later.get(place);
+                let (entry, state) = later.get(place);
                 let node = search.nodes.push(entry.node, entry.step);
                 self.now.push(state, node, entry.step, entry.only);
             }
         }
-        self.later.clear();
-        self.identities.clear();
+        if self.now.is_empty() {
+            search.layer -= 1;
+        }
+        ControlFlow::Continue(self.now.len())
+    }
+
+    /// If there is enough for everybody, each goes on with its share.
+    fn share_out(&mut self) {
+        let (rank, count) = (self.peers.rank(), self.peers.count());
+        if self.now.len() < self.peers.enough() * count {
+            return;
+        }
+        let mine = |place: usize| place % count == rank;
+        self.now = self.now.filtered(mine);
+        self.later = self.later.filtered(mine);
+        let mut place = 0;
+        self.identities.retain(|_| {
+            place += 1;
+            mine(place - 1)
+        });
+        let next = self.search.nodes.len() as Node;
+        self.apart = Some(Apart {
+            claims: Claims::default(),
+            won: Won::starting_at(next),
+            before: self.search.own_counts(0, 0),
+        });
+    }
+
+    /// Ends a round that peers have worked on apart.
+    fn settle(&mut self, ending: Option<Ending>) -> Flow<usize> {
+        let (layer, every_thread) = (self.layer(), self.every_thread());
+        let Some(apart) = &mut self.apart else {
+            unreachable!("peers work apart");
+        };
+        together::settle(
+            &mut self.peers,
+            &mut apart.claims,
+            (&mut self.search.visited, layer, every_thread),
+            &mut self.next,
+            (&mut self.later, &mut self.identities),
+        )?;
+        let next = std::mem::take(&mut self.next);
+        self.now.clear();
+        let won = self.number(&next, |_| true, ending)?;
+        self.next = next;
+        self.next.clear();
+        ControlFlow::Continue(won)
+    }
+
+    fn next_layer_apart(&mut self, later: &Queue, identities: &[u128]) -> Flow<usize> {
+        self.search.layer += 1;
+        let (visited, layer) = (&self.search.visited, self.search.layer);
+        let valid = together::still(&mut self.peers, identities, visited, layer)?;
+        let won = self.number(later, |place| valid[place], None)?;
+        if won == 0 {
+            self.search.layer -= 1;
+        }
+        ControlFlow::Continue(won)
+    }
+
+    /// Numbers what peers have won and tells of what they found.
+    fn number(
+        &mut self,
+        queue: &Queue,
+        wanted: impl Fn(usize) -> bool,
+        ending: Option<Ending>,
+    ) -> Flow<usize> {
+        let bytes = self.bytes();
+        let counts = self.search.own_counts(queue.len(), bytes);
+        let Some(apart) = &mut self.apart else {
+            unreachable!("peers work apart");
+        };
+        let notice = Notice {
+            wrong: std::mem::take(&mut self.wrong),
+            ending,
+            counts: StateCounts {
+                states: counts.states - apart.before.states,
+                transitions: counts.transitions - apart.before.transitions,
+                ..counts
+            },
+        };
+        let won = &mut apart.won;
+        let round = together::number(&mut self.peers, queue, wanted, &mut self.now, won, notice)?;
+        self.search.elsewhere = round.elsewhere;
+        for node in round.wrong {
+            let path = together::path(&mut self.peers, &self.search.nodes, won, node)?;
+            if self.peers.rank() == 0 {
+                self.search.tell(&path)?;
+            } else if !self.search.settings.keep_going {
+                return ControlFlow::Break(Ending::FirstBug);
+            }
+        }
+        match round.ending {
+            Some(ending) => ControlFlow::Break(ending),
+            None => ControlFlow::Continue(round.won),
+        }
     }
 }

@@ -22,10 +22,12 @@ mod kept;
 mod layers;
 mod look;
 mod parts;
+mod peers;
 mod queue;
 mod retell;
 mod search;
 mod space;
+mod together;
 mod visited;
 
 use std::fmt;
@@ -38,6 +40,7 @@ use crate::saved::StateMachine;
 pub use kept::{Reached, StateId, States};
 pub use look::wrong;
 pub(crate) use look::{Look, look};
+pub use peers::{Alone, Peers};
 pub use retell::retell;
 pub use space::{Identity, Step};
 
@@ -136,9 +139,26 @@ pub fn search<M: StateMachine>(
     settings: Settings,
     observer: &mut impl Observer<M>,
 ) -> Report {
+    search_with(machine, settings, Alone, observer)
+}
+
+/// The same together with others, each of whom calls this with a machine of its own. What is found is told by the one
+/// with rank 0; what it reports counts for all, the reports of the others do not. Nodes are numbered as if one searched
+/// alone, so the counterexample is the same. Depth-first search and exact comparison of states are not for several.
+pub fn search_with<M: StateMachine>(
+    machine: &mut M,
+    settings: Settings,
+    peers: impl Peers,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    let alone = settings.algorithm == Algorithm::Dfs || settings.identity == Identity::Exact;
+    assert!(
+        !alone || peers.count() == 1,
+        "this search is not for several"
+    );
     let search = Search::new(machine, settings, observer);
     match settings.algorithm {
         Algorithm::Dfs => Depth::new(search).run(),
-        _ => Layers::new(search).run(),
+        _ => Layers::new(search, peers).run(),
     }
 }

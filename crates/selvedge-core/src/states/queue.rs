@@ -25,6 +25,14 @@ impl Packed {
         }
     }
 
+    pub(super) fn bits(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn from_bits(bits: u32) -> Packed {
+        Packed(bits)
+    }
+
     pub(super) fn thread(self) -> ThreadId {
         ThreadId(self.0 >> 16)
     }
@@ -55,6 +63,11 @@ impl Nodes {
         }
         steps.reverse();
         steps
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// How much memory they take.
@@ -100,6 +113,16 @@ impl Queue {
         };
         let entry = self.entries[place];
         (entry, &self.tuples[begin..entry.end])
+    }
+
+    /// Those at the places that are wanted.
+    pub(super) fn filtered(&self, wanted: impl Fn(usize) -> bool) -> Queue {
+        let mut queue = Queue::default();
+        for place in (0..self.len()).filter(|&place| wanted(place)) {
+            let (entry, state) = self.get(place);
+            queue.push(state, entry.node, entry.step, entry.only);
+        }
+        queue
     }
 
     pub(super) fn len(&self) -> usize {

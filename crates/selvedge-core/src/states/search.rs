@@ -28,6 +28,8 @@ pub(super) struct Search<'a, M, O> {
     pub(super) layer: u32,
     /// How many states a bound on switches left out.
     pub(super) beyond: u64,
+    /// What other peers have counted.
+    pub(super) elsewhere: StateCounts,
     observer: &'a mut O,
     /// What is known to be wrong.
     known: Vec<Failure>,
@@ -47,6 +49,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
             transitions: 0,
             layer: 0,
             beyond: 0,
+            elsewhere: StateCounts::default(),
             observer,
             known: Vec::new(),
             bugs: Vec::new(),
@@ -80,13 +83,17 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         ControlFlow::Continue(seen)
     }
 
-    /// Tells of what is wrong with the state of `node`, after running everything that leads there once more. The
-    /// machine is in its first state then.
+    /// Tells of what is wrong with the state that `schedule` leads to, after running it once more. The machine is in
+    /// its first state then.
     pub(super) fn tell(&mut self, schedule: &[Step]) -> ControlFlow<Ending> {
         match self.bug(schedule) {
             Ok(bug) => {
-                self.observer.bug(&bug, self.space.machine());
-                self.bugs.push(bug);
+                let known = |other: &Bug| report::same_bug(&other.failure, &bug.failure);
+                // Each peer tells of what is new to itself.
+                if !self.bugs.iter().any(known) {
+                    self.observer.bug(&bug, self.space.machine());
+                    self.bugs.push(bug);
+                }
                 self.space.start();
             }
             Err(why) => return ControlFlow::Break(Ending::Nondeterministic(why)),
@@ -135,7 +142,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         }
     }
 
-    fn counts(&self, queue: usize, bytes: usize) -> StateCounts {
+    /// What was counted, without what others did.
+    pub(super) fn own_counts(&self, queue: usize, bytes: usize) -> StateCounts {
         let bytes = bytes + self.visited.bytes() + self.nodes.bytes() + self.space.bytes();
         StateCounts {
             states: self.visited.len() as u64,
@@ -143,6 +151,17 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
             layer: self.layer,
             queue: queue as u64,
             bytes: bytes as u64,
+        }
+    }
+
+    fn counts(&self, queue: usize, bytes: usize) -> StateCounts {
+        let own = self.own_counts(queue, bytes);
+        StateCounts {
+            states: own.states + self.elsewhere.states,
+            transitions: own.transitions + self.elsewhere.transitions,
+            queue: own.queue + self.elsewhere.queue,
+            bytes: own.bytes + self.elsewhere.bytes,
+            ..own
         }
     }
 

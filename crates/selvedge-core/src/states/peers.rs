@@ -1,0 +1,80 @@
+//! Several processes, or threads, that search together.
+
+/// Those who search together, seen by one of them. Each runs a copy of the same machine: the same numbers stand for the
+/// same threads, and equal states are identified by the same bytes, in all of them.
+pub trait Peers {
+    /// Which of them this one is, from zero.
+    fn rank(&self) -> usize;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// From how many states per peer in a round on they work apart. Before, each does the same as the others: that is
+    /// quicker as long as there is little to do.
+    fn enough(&self) -> usize {
+        256
+    }
+
+    /// Sends `outgoing[r]` to the one with rank *r*, and returns what each of them sent to this one. All of them call it
+    /// equally often; it returns when everybody's message has arrived.
+    fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+}
+
+/// Nobody else.
+pub struct Alone;
+
+impl Peers for Alone {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+        Ok(outgoing.to_vec())
+    }
+}
+
+/// What is read from a message, piece by piece.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
+
+impl Reader<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (first, rest) = self.0.split_first_chunk().expect("a whole message");
+        self.0 = rest;
+        *first
+    }
+
+    pub(super) fn byte(&mut self) -> u8 {
+        let [byte] = self.take();
+        byte
+    }
+
+    pub(super) fn word(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    pub(super) fn long(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    pub(super) fn wide(&mut self) -> u128 {
+        u128::from_le_bytes(self.take())
+    }
+
+    pub(super) fn words(&mut self) -> Vec<u32> {
+        let count = self.word();
+        (0..count).map(|_| self.word()).collect()
+    }
+}
+
+pub(super) fn put_words(words: &[u32], into: &mut Vec<u8>) {
+    into.extend((words.len() as u32).to_le_bytes());
+    into.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+}
