@@ -37,6 +37,8 @@ pub(crate) struct OverStates {
     pub(crate) lossless: bool,
     /// Whether data races are looked for.
     pub(crate) races: bool,
+    /// How many processes search.
+    pub(crate) jobs: u32,
 }
 
 impl Explorer {
@@ -78,10 +80,7 @@ impl Explorer {
         }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
         if search.jobs > 1 {
-            return Err(
-                Problem::request(format!("--jobs {} is not available yet", search.jobs))
-                    .help("available now: one worker, which is the default"),
-            );
+            explorer.check_jobs(search)?;
         }
         Ok(explorer)
     }
@@ -308,7 +307,35 @@ impl Explorer {
             algorithm,
             lossless: search.lossless,
             races: true,
+            jobs: search.jobs,
         }))
+    }
+
+    /// Several processes go with some searches only.
+    fn check_jobs(&self, search: &Search) -> Result<(), Problem> {
+        let refused = |why: String| {
+            let what = format!("--jobs {} {why}", search.jobs);
+            let help = "available now: csdr, csdr-exact and bfs, without --lossless";
+            Err(Problem::request(what).help(help))
+        };
+        match self {
+            Explorer::States(states) if states.algorithm == Algorithm::Dfs => {
+                refused("does not go with dfs, which does one thing after the other".to_owned())
+            }
+            Explorer::States(states) if states.lossless => {
+                refused("does not go with --lossless".to_owned())
+            }
+            Explorer::States(_) => Ok(()),
+            _ => refused(format!("is not available yet with {}", self.name())),
+        }
+    }
+
+    /// How many processes search.
+    pub(crate) fn jobs(&self) -> u32 {
+        match self {
+            Explorer::States(states) => states.jobs,
+            _ => 1,
+        }
     }
 
     /// Whether the program is run as one whose states are kept.

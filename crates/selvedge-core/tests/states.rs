@@ -239,7 +239,7 @@ fn endless_programs_are_verified() {
 #[test]
 fn several_peers_find_what_one_finds() {
     let mut apart = 0;
-    for seed in 0..200 {
+    for seed in 0..100 {
         let machine = machine(seed);
         for algorithm in [Algorithm::Csdr, Algorithm::CsdrExact, Algorithm::Bfs] {
             for keep_going in [false, true] {
@@ -275,7 +275,7 @@ fn several_peers_find_what_one_finds() {
             }
         }
     }
-    assert!(apart > 50, "{apart}");
+    assert!(apart > 20, "{apart}");
 }
 
 /// The report of rank 0, and the ends that all of them have met.

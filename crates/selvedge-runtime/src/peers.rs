@@ -7,6 +7,8 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 
+use selvedge_core::states::Peers;
+
 use crate::machine::NativeMachine;
 
 /// One of several processes with the same program.
@@ -106,6 +108,20 @@ impl Team {
             }
         }
         Ok(incoming)
+    }
+}
+
+impl Peers for Team {
+    fn rank(&self) -> usize {
+        self.rank()
+    }
+
+    fn count(&self) -> usize {
+        self.count()
+    }
+
+    fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+        self.exchange(outgoing).map_err(|error| error.to_string())
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use selvedge_core::dpor;
 use selvedge_core::ltl;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, StateCounts};
+use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, Silent, StateCounts};
 use selvedge_core::states::{self, Identity};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
@@ -159,7 +159,24 @@ pub(super) fn search<'a>(
                 races: over.races,
                 keep_going,
             };
-            states::search(machine, settings, observer)
+            match machine.copies(over.jobs as usize) {
+                Ok(None) => states::search(machine, settings, observer),
+                Ok(Some(team)) if team.rank() == 0 => {
+                    states::search_with(machine, settings, team, observer)
+                }
+                Ok(Some(team)) => {
+                    states::search_with(machine, settings, team, &mut Silent);
+                    // The one with rank 0 speaks for all.
+                    std::process::exit(0);
+                }
+                Err(error) => Report {
+                    ending: Ending::Refused(format!("cannot start more processes: {error}")),
+                    counts: Counts::default(),
+                    bugs: Vec::new(),
+                    unrolled: false,
+                    states: None,
+                },
+            }
         }
         Explorer::Temporal(settings) => ltl::search(machine, settings, observer),
     }

@@ -1,5 +1,6 @@
 //! A machine that is watched: counts what happens, and reports steps where asked to.
 
+use std::io;
 use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
@@ -8,6 +9,7 @@ use selvedge_core::{
     Value,
 };
 use selvedge_runtime::NativeMachine;
+use selvedge_runtime::peers::Team;
 
 use super::protocol::Counters;
 
@@ -44,6 +46,14 @@ impl<'a> Watched<'a> {
     /// Tells `listener` of every step from the run with number `from` on.
     pub(super) fn journal(&mut self, from: u64, listener: Box<Listener<'a>>) {
         (self.journal_from, self.listener) = (from, Some(listener));
+    }
+
+    /// Makes so many processes of this one, if that is more than one.
+    pub(super) fn copies(&mut self, count: usize) -> io::Result<Option<Team>> {
+        match count {
+            0 | 1 => Ok(None),
+            _ => Team::fork(&mut self.machine, count).map(Some),
+        }
     }
 
     /// The program itself.

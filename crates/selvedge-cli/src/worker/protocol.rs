@@ -39,6 +39,16 @@ pub(crate) struct Request {
     pub(crate) task: Task,
 }
 
+impl Request {
+    /// How many processes work on it.
+    pub(crate) fn processes(&self) -> u32 {
+        match &self.task {
+            Task::Search(search) => search.explorer.jobs(),
+            _ => 1,
+        }
+    }
+}
+
 /// The work itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {

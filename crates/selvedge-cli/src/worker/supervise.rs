@@ -99,6 +99,8 @@ pub(crate) fn run(
         .saturating_mul(2)
         .saturating_add(SILENCE);
     let mut guard = Guard::new(limits, patience, worker.child.id());
+    // All of them grow alike.
+    guard.memory /= u64::from(request.processes());
     let finished = loop {
         match worker.replies.recv_timeout(TICK) {
             Ok(reply) => {
