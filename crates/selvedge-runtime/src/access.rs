@@ -2,7 +2,8 @@
 
 use selvedge_core::{Site, ThreadId};
 
-use crate::arena::{HEAPS, LIVENESS, pointer};
+use crate::arena::{self, HEAPS, LIVENESS, pointer};
+use crate::gate::{self, Gate};
 use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
@@ -26,6 +27,8 @@ pub(crate) struct Access {
 pub(crate) enum Problem {
     /// It goes through a null pointer.
     Null,
+    /// It goes to memory that the runtime keeps for itself.
+    Wild,
     /// It touches a freed block.
     Freed,
     /// It touches heap that belongs to no block.
@@ -369,6 +372,8 @@ impl Runtime {
         }
         if address < 4096 {
             Err(Problem::Null)
+        } else if is_reserved(address) {
+            Err(Problem::Wild)
         } else {
             Ok(())
         }
@@ -380,6 +385,13 @@ impl Runtime {
         let slot = &self.threads[self.running].slot;
         address >= slot.stack_low && address < slot.stack_top
     }
+}
+
+/// Whether the runtime keeps what lies at `address` for itself.
+#[inline(always)]
+fn is_reserved(address: usize) -> bool {
+    (arena::LIVENESS..arena::RESERVED_END).contains(&address)
+        || (gate::ADDRESS..gate::ADDRESS + size_of::<Gate>()).contains(&address)
 }
 
 /// The state of the word of heap that contains `address`.

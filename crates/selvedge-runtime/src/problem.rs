@@ -26,6 +26,13 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             );
             current::fail(FailureKind::NullDereference, message, site)
         }
+        Problem::Wild => {
+            let message = format!(
+                "{what} at address {:#x}, which may not be accessed",
+                access.address
+            );
+            current::fail(FailureKind::WildAccess, message, site)
+        }
         Problem::Freed => {
             let message = format!("{what} in {place}, which has been freed");
             let other = block

@@ -133,6 +133,12 @@ fn memory_that_does_not_exist_is_found() {
         fails("return *(int *)0x123450000", WildAccess, read);
         fails("return *(volatile int *)0x123450000", WildAccess, read);
         fails("atomic_load((atomic_int *)0x123450000)", WildAccess, read);
+        for own in ["0x10000000", "0x1a0000001000", "0x200000000000"] {
+            let write = format!("write of 4 bytes at address {own}, which may not be accessed");
+            fails(&format!("*(int *){own} = 1"), WildAccess, &write);
+            let store = format!("atomic_store((atomic_int *){own}, 1)");
+            fails(&store, WildAccess, &format!("atomic {write}"));
+        }
         fails("memcpy(&sink, (void *)0x123450000, 8)", WildAccess, read);
         let impossible = "access to an impossible address";
         fails("return *(int *)0xdead000000000000", WildAccess, impossible);
