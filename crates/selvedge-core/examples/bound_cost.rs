@@ -3,13 +3,15 @@
 //! search itself weighs less).
 //!
 //! `cargo run --release -p selvedge-core --example bound_cost`, with the beginning of a program's name if not all are
-//! wanted. With a name and a bound (`none` or a number) one search is run and nothing measured, for
+//! wanted, and with `MODEL=ra`, `tso` or `rc11` in the environment for another memory model than `sc`: the mixed programs are
+//! written with relaxed accesses then, and shorter. With a name and a bound (`none` or a number) one search is run and nothing measured, for
 //! counting instructions from outside:
 //! `valgrind --tool=callgrind target/release/examples/bound_cost mixed-1 2`.
 
 use std::time::Duration;
 
-use selvedge_core::model::SequentialConsistency;
+use selvedge_core::MemoryOrder::Relaxed;
+use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Counts, Silent};
 use selvedge_core::trust::{self, Settings};
 use selvedge_testkit::Instruction as I;
@@ -63,7 +65,15 @@ fn programs() -> Vec<(String, Program)> {
         ("mutex-3x4".to_owned(), mutexes(3, 4)),
     ];
     for (n, (seed, variables, reads)) in MIXED.into_iter().enumerate() {
-        programs.push((format!("mixed-{}", n + 1), mixed(seed, variables, reads)));
+        let mut program = mixed(seed, variables, reads);
+        if model() != "sc" {
+            for code in program.threads.iter_mut().skip(1) {
+                code.truncate(6);
+                let relaxed = |&instruction: &I| [I::With(Relaxed, Relaxed), instruction];
+                *code = code.iter().flat_map(relaxed).collect();
+            }
+        }
+        programs.push((format!("mixed-{}", n + 1), program));
     }
     programs
 }
@@ -78,13 +88,27 @@ const MIXED: [(u64, u64, u64); 6] = [
     (22, 6, 8),
 ];
 
+/// The memory model that the environment asks for.
+fn model() -> String {
+    std::env::var("MODEL").unwrap_or_else(|_| "sc".to_owned())
+}
+
 fn search(program: &Program, preemptions: Option<u32>) -> Counts {
+    match model().as_str() {
+        "ra" => search_under::<ReleaseAcquire>(program, preemptions),
+        "tso" => search_under::<TotalStoreOrder>(program, preemptions),
+        "rc11" => search_under::<Rc11>(program, preemptions),
+        _ => search_under::<SequentialConsistency>(program, preemptions),
+    }
+}
+
+fn search_under<C: Model>(program: &Program, preemptions: Option<u32>) -> Counts {
     let settings = Settings {
         keep_going: true,
         preemptions,
     };
     let mut machine = ScriptMachine::new(program.clone());
-    trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut Silent).counts
+    trust::search::<C, _>(&mut machine, settings, &mut Silent).counts
 }
 
 /// Processor time of this thread so far: others may keep the machine busy.

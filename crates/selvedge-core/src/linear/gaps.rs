@@ -91,6 +91,23 @@ impl Gaps {
     }
 }
 
+/// No part of `graph` has more preemptions than this. If each thread goes on for as long as it can, it is left where its next operation has
+/// to come after one of another thread, once for each such operation. Before a join that is free.
+pub(crate) fn at_most(graph: &Graph) -> u32 {
+    let mut number = 0;
+    for (slot, event) in graph.events().iter().enumerate() {
+        if event.id.index == 0 || event.kind == Kind::WriteHalf {
+            continue;
+        }
+        let mut waits = false;
+        direct_causes(graph, slot as Slot, event, |cause| {
+            waits |= graph.event(cause).id.thread != event.id.thread;
+        });
+        number += u32::from(waits);
+    }
+    number
+}
+
 /// The events that come directly before an operation because of what it reads or overwrites. What comes before a
 /// join is left out: a join waits.
 fn direct_causes(graph: &Graph, slot: Slot, event: &Event, mut visit: impl FnMut(Slot)) {

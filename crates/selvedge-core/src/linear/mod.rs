@@ -1,7 +1,7 @@
 //! Orders in which the operations of a graph can be put: what comes next, what would have to wait, what
 //! leaving a thread costs. Bounds and counterexamples are made of these.
 
-mod gaps;
+pub(crate) mod gaps;
 pub(crate) mod line;
 pub(crate) mod parts;
 pub(crate) mod search;

@@ -13,10 +13,11 @@ use rustc_hash::FxHashSet;
 
 use super::line::Line;
 use super::search::{Linear, Scratch};
-use super::{operation_begin, performed_events};
-use crate::graph::{Graph, Slot};
+use super::{Part, operation_begin, performed_events};
+use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
 use crate::model::{Model, SequentialConsistency};
+use crate::op::Op;
 
 /// The order of sequential consistency, kept in step with a graph of a weaker model as long as it has one.
 #[derive(Default)]
@@ -67,6 +68,7 @@ impl Beside {
 pub(crate) struct Parts {
     part: Graph,
     order: SequentialConsistency,
+    done: Vec<u32>,
     scratch: Scratch,
     line: Line,
     /// As many events of each thread.
@@ -91,11 +93,14 @@ impl Parts {
             if self.known.iter().any(|known| is_within(&ends, known)) {
                 continue;
             }
-            self.part.restrict_to(graph, &ends);
-            if !self.order.rebuild_if_consistent(&self.part) {
-                self.cut(&ends);
+            let part = Part { graph, ends: &ends };
+            if self.has_cycle(part) {
+                self.cut(part);
                 continue;
             }
+            self.part.restrict_to(graph, &ends);
+            let linear = self.order.rebuild_if_consistent(&self.part);
+            debug_assert!(linear, "there is no cycle");
             if let Some(least) = self.part_exceeds(budget) {
                 return Some(least);
             }
@@ -122,55 +127,110 @@ impl Parts {
         }
     }
 
-    /// Puts what is left of the present part, which has a cycle, for each way to open it on the list.
-    fn cut(&mut self, ends: &[u32]) {
-        self.find_cycle();
-        let cycle = std::mem::take(&mut self.waiting);
-        for &(_, last) in &cycle {
-            let causes_another = cycle.iter().any(|&(_, other)| {
-                other != last && self.part.counted(self.part.causality(other), last)
-            });
+    /// Puts what is left of `part`, which has a cycle, for each way to open it on the list.
+    fn cut(&mut self, part: Part<'_>) {
+        self.find_cycle(part);
+        let graph = part.graph;
+        for &(_, last) in &self.waiting {
+            let causes_another = self
+                .waiting
+                .iter()
+                .any(|&(_, other)| other != last && graph.counted(graph.causality(other), last));
             if causes_another {
                 continue;
             }
-            let smaller = self.without(ends, operation_begin(&self.part, last));
+            let smaller = without(part, operation_begin(graph, last));
             if !self.seen.contains(&smaller) {
                 self.seen.insert(smaller.clone());
                 self.left.push(smaller);
             }
         }
-        self.waiting = cycle;
     }
 
-    /// What is left of `ends` without the event in `slot` and all that it causes.
-    fn without(&self, ends: &[u32], slot: Slot) -> Vec<u32> {
-        let part = &self.part;
-        let kept = |(thread, &end): (usize, &u32)| {
-            let events = &part.thread(ThreadId(thread as u32))[..end as usize];
-            events.partition_point(|&event| !part.counted(part.causality(event), slot)) as u32
-        };
-        ends.iter().enumerate().map(kept).collect()
+    /// Counts what comes before all cycles of `part`. Whether that is not all.
+    fn has_cycle(&mut self, part: Part<'_>) -> bool {
+        self.done.clear();
+        self.done.resize(part.ends.len(), 0);
+        let mut progress = true;
+        while std::mem::take(&mut progress) {
+            for thread in 0..part.ends.len() {
+                while let Some(slot) = part.next(&self.done, ThreadId(thread as u32))
+                    && missed(part, &self.done, slot).is_none()
+                {
+                    self.done[thread] += 1;
+                    progress = true;
+                }
+            }
+        }
+        self.done != part.ends
     }
 
     /// Goes from one thread that cannot go on to the next, which it waits for, until one is met again.
-    fn find_cycle(&mut self) {
+    fn find_cycle(&mut self, part: Part<'_>) {
         self.waiting.clear();
-        let done = self.order.before_cycles();
-        let unfinished =
-            |&thread: &ThreadId| (done[thread.index()] as usize) < self.part.thread(thread).len();
-        let mut threads = (0..self.part.threads() as u32).map(ThreadId);
-        let mut next = threads.find(unfinished);
+        let mut threads = (0..part.ends.len() as u32).map(ThreadId);
+        let mut next = threads.find(|&thread| part.next(&self.done, thread).is_some());
         while let Some(thread) = next {
             if let Some(first) = self.waiting.iter().position(|&(other, _)| other == thread) {
                 self.waiting.drain(..first);
                 return;
             }
-            let missed = self.order.missed(&self.part, thread);
+            let slot = part.next(&self.done, thread);
+            let missed = slot.and_then(|slot| missed(part, &self.done, slot));
             let missed = missed.expect("what cannot go on waits for something");
             self.waiting.push((thread, missed));
-            next = Some(self.part.event(missed).id.thread);
+            next = Some(part.graph.event(missed).id.thread);
         }
     }
+}
+
+/// What is left of `part` without the event in `slot` and all that it causes.
+fn without(part: Part<'_>, slot: Slot) -> Vec<u32> {
+    let graph = part.graph;
+    let kept = |(thread, &end): (usize, &u32)| {
+        let events = &graph.thread(ThreadId(thread as u32))[..end as usize];
+        events.partition_point(|&event| !graph.counted(graph.causality(event), slot)) as u32
+    };
+    part.ends.iter().enumerate().map(kept).collect()
+}
+
+/// Some event of `part` that has to come before the one in `slot`, the next one of its thread, and is not done.
+fn missed(part: Part<'_>, done: &[u32], slot: Slot) -> Option<Slot> {
+    let graph = part.graph;
+    let event = graph.event(slot);
+    let left = |&other: &Slot| {
+        other != INIT && graph.counted(part.ends, other) && !graph.counted(done, other)
+    };
+    if event.id.index == 0
+        && let Some(creation) = graph.predecessor(event.id).filter(left)
+    {
+        return Some(creation);
+    }
+    let last = |thread| graph.thread(thread).last().copied().filter(left);
+    match event.op {
+        Op::Join { child } => return last(child),
+        Op::JoinAll => {
+            let others = (0..part.ends.len() as u32).map(ThreadId);
+            return others
+                .filter(|&other| other != event.id.thread)
+                .find_map(last);
+        }
+        _ => {}
+    }
+    let location = event.op.location()?;
+    if event.kind.reads() {
+        return Some(event.source).filter(left);
+    }
+    // Writes that are not part of it have no readers that are.
+    let before = &graph.coherence(location)[..graph.position(location, slot) - 1];
+    let overwritten = before
+        .iter()
+        .rfind(|&&write| graph.counted(part.ends, write));
+    let overwritten = overwritten.copied().unwrap_or(INIT);
+    let mut readers = graph.readers(location, overwritten);
+    Some(overwritten)
+        .filter(left)
+        .or_else(|| readers.find(left))
 }
 
 fn is_within(one: &[u32], other: &[u32]) -> bool {

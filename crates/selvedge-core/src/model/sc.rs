@@ -124,28 +124,6 @@ impl SequentialConsistency {
         self.follow(graph, None) == 0
     }
 
-    /// After [`rebuild_if_consistent`](Self::rebuild_if_consistent) failed, how many events of each thread come before all
-    /// cycles.
-    pub(crate) fn before_cycles(&self) -> &[u32] {
-        &self.done
-    }
-
-    /// After the same, some event that would have to come before the next one of `thread`, and does not.
-    pub(crate) fn missed(&self, graph: &Graph, thread: ThreadId) -> Option<Slot> {
-        let next = *graph
-            .thread(thread)
-            .get(self.done[thread.index()] as usize)?;
-        let mut missed = None;
-        self.all_before(graph, next, |before| {
-            let done = before == INIT || graph.counted(&self.done, before);
-            if !done {
-                missed = Some(before);
-            }
-            done
-        });
-        missed
-    }
-
     /// Makes the clocks anew, of each event after those that come before it. Returns how many events are left that
     /// have none: `unbound`, what follows it, and what is on cycles.
     fn follow(&mut self, graph: &Graph, unbound: Option<Slot>) -> usize {
@@ -241,18 +219,12 @@ impl SequentialConsistency {
 
     /// Whether every direct predecessor of `slot` has its clock.
     fn ready(&self, graph: &Graph, slot: Slot) -> bool {
-        self.all_before(graph, slot, |before| {
-            before == INIT || graph.counted(&self.done, before)
-        })
-    }
-
-    /// Whether `test` holds of all direct predecessors of `slot`; those of its own thread are left out.
-    fn all_before(&self, graph: &Graph, slot: Slot, mut test: impl FnMut(Slot) -> bool) -> bool {
+        let done = |slot: Slot| slot == INIT || graph.counted(&self.done, slot);
+        let all = |thread| graph.thread(thread).last().is_none_or(|&last| done(last));
         let event = graph.event(slot);
-        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(&mut test) {
+        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(done) {
             return false;
         }
-        let mut all = |thread| graph.thread(thread).last().is_none_or(|&last| test(last));
         match event.op {
             Op::Join { child } => return all(child),
             Op::JoinAll => {
@@ -265,10 +237,10 @@ impl SequentialConsistency {
             return true;
         };
         if event.kind.reads() {
-            return test(event.source);
+            return done(event.source);
         }
         let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
-        test(overwritten) && graph.readers(location, overwritten).all(test)
+        done(overwritten) && graph.readers(location, overwritten).all(done)
     }
 }
 

@@ -26,6 +26,7 @@
 use super::Level;
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::ThreadId;
+use crate::linear::gaps;
 use crate::linear::line::Line;
 use crate::linear::search::{Linear, Scratch};
 use crate::model::{Model, SequentialConsistency};
@@ -99,8 +100,13 @@ impl<C: Model> Level<C> {
         within
     }
 
+    /// Whether the graph, which is complete, needs no more than `bound` preemptions.
+    pub(super) fn ends_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
+        gaps::at_most(&self.graph) <= bound || self.is_within(bound, checks)
+    }
+
     /// Whether the graph needs no more than `budget` preemptions.
-    pub(super) fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
         if self.is_linear() {
             return self.measure().is_within(budget, checks);
         }

@@ -107,7 +107,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let bound = self.settings.preemptions;
                 let level = &mut self.levels[self.depth];
                 let checks = &mut self.checks;
-                if bound.is_none_or(|bound| level.is_within(bound, checks)) {
+                if bound.is_none_or(|bound| level.ends_within(bound, checks)) {
                     self.counts.executions += 1;
                     self.observer.complete(&level.graph);
                 } else {
