@@ -7,6 +7,7 @@
 #![allow(missing_docs)]
 
 mod buster;
+mod buster_rows;
 mod check;
 mod irs;
 mod nidhugg;

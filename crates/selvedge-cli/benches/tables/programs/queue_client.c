@@ -1,6 +1,6 @@
 // A queue after Michael and Scott. Every thread appends OPERATIONS nodes of its own and takes as many out; none may be lost or
-// come twice. With BUG, the first thread links its first node without a
-// compare-exchange, as if nobody else could be there yet.
+// come twice. With BUG=1, the first thread links its first node without a
+// compare-exchange, as if nobody else could be there yet; with BUG=2, every thread does so with every node.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,7 @@ static void append(struct node *node) {
             continue;
         }
 #ifdef BUG
-        if (node == &nodes[0][0]) {
+        if (BUG == 2 || node == &nodes[0][0]) {
             atomic_store(&last->next, node);
             swing(&tail, last, node);
             return;

@@ -1,5 +1,6 @@
-// A stack after Treiber. Every thread puts OPERATIONS nodes on it and takes as many off; none may be lost or come twice. With BUG, the
-// first thread puts its first node on without a compare-exchange, as if nobody else could be there yet.
+// A stack after Treiber. Every thread puts OPERATIONS nodes on it and takes as many off; none may be lost or come twice. With BUG=1, the
+// first thread puts its first node on without a compare-exchange, as if nobody else could be there yet; with BUG=2, every thread does so with
+// every node.
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -24,7 +25,7 @@ static int taken[THREADS];
 static void put(struct node *node) {
     struct node *seen = atomic_load(&top);
 #ifdef BUG
-    if (node == &nodes[0][0]) {
+    if (BUG == 2 || node == &nodes[0][0]) {
         node->below = seen;
         atomic_store(&top, node);
         return;
