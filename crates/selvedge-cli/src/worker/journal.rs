@@ -56,6 +56,11 @@ impl<'a> Watched<'a> {
         }
     }
 
+    /// How many steps were taken.
+    pub(super) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// The program itself.
     pub(super) fn inner(&self) -> &NativeMachine {
         &self.machine

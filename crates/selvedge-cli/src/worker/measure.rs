@@ -25,15 +25,17 @@ pub(super) fn measure(machine: &mut Watched<'_>, explorer: &Explorer) -> Measure
         keep_going: true,
         preemptions: None,
     };
-    let start = processor_time();
+    let (start, steps) = (processor_time(), machine.steps());
     let report = explore::search(explorer, machine, settings, &mut events);
     let search = processor_time().saturating_sub(start);
+    let steps = machine.steps() - steps;
     let resident_at_most = memory("VmHWM:");
     let (bare_events, bare) = without_search(machine, report.counts.executions);
     Measured {
         ending: report.ending,
         counts: report.counts,
         events: events.0,
+        steps,
         search,
         bare_events,
         bare,

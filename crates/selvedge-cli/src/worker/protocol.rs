@@ -184,6 +184,8 @@ pub(crate) struct Measured {
     pub(crate) counts: Counts,
     /// The events of all complete executions.
     pub(crate) events: u64,
+    /// The steps that the program took, those that were repeated and given up included.
+    pub(crate) steps: u64,
     /// The processor time it took.
     pub(crate) search: Duration,
     /// The events of as many executions of one schedule.
