@@ -63,7 +63,8 @@ Examples:
   selvedge irs verify prog.c -o prog.irs        prove something first,
   selvedge irs build prog.c -o prog             and build what keeps to it
   ./prog                                        reads prog.irs, each time anew
-  SELVEDGE_IRS=other.irs ./prog                 reads another prefix file";
+  SELVEDGE_IRS=other.irs ./prog                 reads another prefix file
+  selvedge irs build prog.c -o prog --tune      try other prefixes, and keep the fastest";
 
 const IRS_RUN_EXAMPLES: &str = "\
 Examples:
@@ -459,6 +460,10 @@ pub(crate) struct IrsBuild {
     /// What to do when the program leaves what was verified
     #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
     pub(crate) on_divergence: OnDivergence,
+
+    /// Prove as much with other initial traces, run the program under each of the prefixes, and keep the fastest
+    #[arg(long)]
+    pub(crate) tune: bool,
 
     /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
     #[arg(long, value_name = "COMPILER")]

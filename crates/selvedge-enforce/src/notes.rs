@@ -17,7 +17,12 @@ pub struct Notes {
     pub functions: Vec<Function>,
     /// The places whose callbacks were taken out, by the address that the call returned to, relative to the executable's beginning.
     pub removed: Vec<u32>,
+    /// Those where nothing is left but a fence.
+    pub uncounted: Vec<u32>,
 }
+
+/// Tells the latter from the former.
+const UNCOUNTED: u32 = 1 << 31;
 
 /// A function of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +47,8 @@ impl Notes {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut functions: Vec<_> = self.functions.iter().map(record).collect();
         functions.sort_unstable();
-        let mut removed = self.removed.clone();
+        let uncounted = self.uncounted.iter().map(|site| site | UNCOUNTED);
+        let mut removed: Vec<u32> = self.removed.iter().copied().chain(uncounted).collect();
         removed.sort_unstable();
         let mut bytes = Vec::with_capacity(Notes::room(functions.len(), removed.len()));
         bytes.extend(1_u32.to_le_bytes());

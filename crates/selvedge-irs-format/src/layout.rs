@@ -37,7 +37,8 @@ pub const TABLE_COUNT: usize = 8;
 pub const RECORD: [usize; TABLE_COUNT] = [32, 32, 8, 32, 16, 4, 1, 1];
 
 /// Index of the table of sites: `function: u32, file: u32` (offsets into strings), `occurrence: u32,
-/// offset: u32, line: u32, class: u8, kind: u8, 10 bytes of zero`.
+/// offset: u32, line: u32, class: u8, kind: u8, alone: u8,
+/// 9 bytes of zero`.
 pub const SITES: usize = 0;
 /// Index of the table of inputs: `first_value: u32, values: u32, first_thread: u32, threads: u32,
 /// 16 bytes of zero`.

@@ -57,6 +57,8 @@ pub struct Site<'a> {
     pub class: Class,
     /// What is done there.
     pub kind: Kind,
+    /// Whether no other thread touches the same memory, in any proven execution, or all of them only read it.
+    pub alone: bool,
 }
 
 /// A declared input: the values of the choices that main makes before it creates the first thread.
@@ -220,6 +222,7 @@ impl<'a> View<'a> {
             line: self.u32(at + 16),
             class: Class::from_byte(self.bytes[at + 20]).unwrap_or(Class::Counted),
             kind: Kind::from_byte(self.bytes[at + 21]).unwrap_or(Kind::Mixed),
+            alone: self.bytes[at + 22] == 1,
         }
     }
 

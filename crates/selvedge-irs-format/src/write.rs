@@ -50,6 +50,8 @@ pub struct SiteEntry {
     pub class: Class,
     /// What is done there.
     pub kind: Kind,
+    /// Whether nobody else is known to touch the same memory in a way that matters.
+    pub alone: bool,
 }
 
 /// An input and the prefix for it.
@@ -131,6 +133,7 @@ impl Contents {
             write_words(&mut record, &words);
             record[20] = site.class as u8;
             record[21] = site.kind as u8;
+            record[22] = site.alone.into();
             put(layout::SITES, &record);
         }
         let (mut values, mut threads, mut waits, mut events) = (0, 0, 0, 0);
@@ -223,6 +226,7 @@ impl From<crate::Site<'_>> for SiteEntry {
             line: site.line,
             class: site.class,
             kind: site.kind,
+            alone: site.alone,
         }
     }
 }

@@ -34,6 +34,7 @@ fn site(function: &str, class: Class) -> SiteEntry {
         line: 3,
         class,
         kind: Kind::Store,
+        alone: class == Class::Free,
     }
 }
 

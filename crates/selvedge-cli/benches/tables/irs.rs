@@ -86,9 +86,9 @@ pub(crate) fn print(extent: Extent) {
         ];
         let table = Table::new(&title, &heading);
         for benchmark in benchmarks {
-            // The plain order of threads first, then the one that the verifier chooses.
+            // An initial trace under which many threads wait, and then the one that the verifier chooses.
             let ways: &[&[&str]] = if chosen {
-                &[&["--choice", "first"], &[]]
+                &[&["--order", "turns"], &[]]
             } else {
                 &[&[]]
             };

@@ -1,13 +1,14 @@
 //! `selvedge irs build`: from source files to an executable that keeps to a prefix.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use object::{File, Object as _, ObjectSymbol as _};
 use selvedge_irs_format::View;
 
 use super::calls::Executable;
-use super::{patch, thunks};
+use super::{patch, thunks, tune};
 use crate::args::{IrsBuild, OnDivergence};
 use crate::compile::{self, Compiled, Program};
 use crate::problem::{Problem, Status};
@@ -29,16 +30,37 @@ pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
         expressions: Vec::new(),
     };
     let compiled = compile::compile(&program)?;
-    let prefix = match &request.prefix {
-        Some(path) => Some(read(path)?),
-        None => Some(beside(&request.output))
-            .filter(|path| path.exists())
-            .map(|path| read(&path))
-            .transpose()?,
+    let path = request
+        .prefix
+        .clone()
+        .unwrap_or_else(|| beside(&request.output));
+    let prefix = match request.prefix.is_some() || request.tune || path.exists() {
+        true => Some(read(&path)?),
+        false => None,
     };
     let warn = request.on_divergence == OnDivergence::Warn;
-    executable(&compiled, prefix.as_deref(), warn, &request.output)?;
+    match &prefix {
+        Some(bytes) if request.tune => {
+            let fastest = tune::fastest(request, &compiled, bytes)?;
+            executable(&compiled, Some(&fastest), warn, &request.output)?;
+            replace(&path, &fastest)?;
+        }
+        _ => executable(&compiled, prefix.as_deref(), warn, &request.output)?,
+    }
     Ok(Status::Verified)
+}
+
+/// Puts a file in the place of another one, at once.
+fn replace(path: &Path, bytes: &[u8]) -> Result<(), Problem> {
+    let failed = |error: std::io::Error| Problem::request(format!("{}: {error}", path.display()));
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let mut file =
+        tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new("."))).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
 }
 
 /// The prefix file that an executable looks for.

@@ -7,6 +7,7 @@ mod picture;
 mod run;
 mod stat;
 mod thunks;
+mod tune;
 mod verify;
 
 use std::process::ExitCode;

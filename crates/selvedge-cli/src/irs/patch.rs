@@ -30,7 +30,7 @@ pub(super) fn apply(
     (fingerprint, warn): ([u8; 16], bool),
 ) -> Result<(), Problem> {
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
-    let mut removed = Vec::new();
+    let (mut removed, mut uncounted) = (Vec::new(), Vec::new());
     for (call, action) in actions(executable, prefix) {
         let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;
         match action {
@@ -42,9 +42,11 @@ pub(super) fn apply(
                 at[1..].copy_from_slice(&distance.to_le_bytes());
             }
         }
-        let uncounted = [FREE_READ, FREE_WRITE].map(|name| Action::Redirect(name.to_owned()));
-        if action == Action::Remove || uncounted.contains(&action) {
+        let fences = [FREE_READ, FREE_WRITE].map(|name| Action::Redirect(name.to_owned()));
+        if action == Action::Remove {
             removed.push(call.site);
+        } else if fences.contains(&action) {
+            uncounted.push(call.site);
         }
     }
     let notes = Notes {
@@ -52,6 +54,7 @@ pub(super) fn apply(
         fingerprint,
         functions: executable.functions.clone(),
         removed,
+        uncounted,
     };
     let notes = notes.to_bytes();
     let start = executable
@@ -70,11 +73,16 @@ fn actions<'a>(executable: &'a Executable, prefix: Option<View<'_>>) -> Vec<(&'a
     let Some(prefix) = prefix else {
         return Vec::new();
     };
+    let plain_events = prefix.flags().contains(Flags::PLAIN_EVENTS);
     let mut classes = HashMap::new();
     for site in prefix.sites() {
-        classes.insert((site.function, site.occurrence, site.offset), site.class);
+        let known = Known {
+            counted: site.class == Class::Counted,
+            // Without data races, order comes from elsewhere.
+            alone: site.alone || !plain_events,
+        };
+        classes.insert((site.function, site.occurrence, site.offset), known);
     }
-    let plain_events = prefix.flags().contains(Flags::PLAIN_EVENTS);
     let class = |call: &Call| {
         let function = &executable.functions[call.function];
         let offset = call.site - function.start;
@@ -85,7 +93,7 @@ fn actions<'a>(executable: &'a Executable, prefix: Option<View<'_>>) -> Vec<(&'a
     let mut counting = HashSet::new();
     for call in &executable.calls {
         let class = class(call);
-        if class == Some(Class::Counted) {
+        if class.is_some_and(|known| known.counted) {
             counting.insert(call.function);
         }
         actions.push((call, action(call, class, plain_events)));
@@ -99,28 +107,33 @@ fn actions<'a>(executable: &'a Executable, prefix: Option<View<'_>>) -> Vec<(&'a
     actions
 }
 
-fn action(call: &Call, class: Option<Class>, plain_events: bool) -> Action {
+/// What is known about a place.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    counted: bool,
+    alone: bool,
+}
+
+fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
     let detour = || Action::Redirect(thunks::name(&call.callee));
-    match (Callee::of(&call.callee), class) {
+    let counted = known.is_some_and(|known| known.counted);
+    match (Callee::of(&call.callee), known) {
         (Callee::Entry, _) => Action::Remove,
-        (Callee::Access(access), Some(Class::Free)) => uncounted(access, plain_events),
+        (Callee::Access(_), Some(_)) if counted => Action::Keep,
+        (Callee::Access(access), Some(known)) => uncounted(access, known),
         (Callee::Access(access), None) if access.volatile || plain_events => detour(),
-        // Without a data race, order comes from elsewhere, and what is not shared is not listed.
+        // What is not shared is not listed.
         (Callee::Access(_), None) => Action::Remove,
         (Callee::Operation, None) => detour(),
-        (Callee::Memory, Some(Class::Counted)) => {
-            Action::Redirect(format!("selvedge_{}", call.callee))
-        }
+        (Callee::Memory, _) if counted => Action::Redirect(format!("selvedge_{}", call.callee)),
         _ => Action::Keep,
     }
 }
 
 /// An access that was reached, and that nobody waits for. If it may race, it still has to be sequentially consistent.
-fn uncounted(access: Access, plain_events: bool) -> Action {
+fn uncounted(access: Access, known: Known) -> Action {
     match access {
-        Access {
-            volatile: false, ..
-        } if !plain_events => Action::Remove,
+        _ if known.alone && !access.volatile => Action::Remove,
         Access { compound: true, .. } => Action::Keep,
         Access { writes: true, .. } => Action::Redirect(FREE_WRITE.to_owned()),
         Access { writes: false, .. } => Action::Redirect(FREE_READ.to_owned()),

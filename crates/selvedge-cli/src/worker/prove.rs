@@ -1,6 +1,6 @@
 //! Proving schedules, and keeping the prefix file up to date while that goes on.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::ops::ControlFlow;
@@ -255,10 +255,15 @@ impl Writer<'_> {
                 *known = Doing::Mixed;
             }
         }
+        let shared = verified.inputs.iter().flat_map(irs::Relaxed::shared);
+        let shared: HashSet<Site> = shared.collect();
         let numbers: BTreeMap<Site, u32> = doing.keys().copied().zip(0..).collect();
         let sites: Vec<SiteEntry> = doing
             .iter()
-            .map(|(&site, &what)| self.site(site, what, verified.counted.contains(&site)))
+            .map(|(&site, &what)| SiteEntry {
+                alone: !shared.contains(&site),
+                ..self.site(site, what, verified.counted.contains(&site))
+            })
             .collect();
         let lineage = *self
             .lineage
@@ -305,6 +310,7 @@ impl Writer<'_> {
             line: place.line.unwrap_or_default(),
             class: if counted { Class::Counted } else { Class::Free },
             kind: kind(what),
+            alone: false,
         }
     }
 }

@@ -61,6 +61,12 @@ impl Reversed {
 pub(super) struct Log {
     /// What was done at each site.
     pub(super) sites: FxHashMap<Site, Doing>,
+    /// The sites of operations on what another thread touches too, if one of them writes it.
+    #[serde(default)]
+    pub(super) shared: FxHashSet<Site>,
+    /// Who touched what. Both parts of a conflict happen in one execution, so this need not be kept.
+    #[serde(skip)]
+    touched: FxHashMap<Location, Touched>,
     /// Of each thread, for each counted event, its site, `None` if there were several.
     pub(super) events: Vec<Vec<Option<Site>>>,
     /// The threads met, in that order, with their places.
@@ -68,6 +74,35 @@ pub(super) struct Log {
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
+}
+
+/// Who touched a location, in any execution.
+#[derive(Clone, Debug)]
+struct Touched {
+    first: ThreadId,
+    several: bool,
+    written: bool,
+    sites: Vec<Site>,
+}
+
+impl Log {
+    /// Notes an operation on `at`.
+    fn touch(&mut self, thread: ThreadId, at: Location, writes: bool, site: Site) {
+        let touched = self.touched.entry(at).or_insert(Touched {
+            first: thread,
+            several: false,
+            written: false,
+            sites: Vec::new(),
+        });
+        touched.several |= touched.first != thread;
+        touched.written |= writes;
+        if !touched.sites.contains(&site) {
+            touched.sites.push(site);
+        }
+        if touched.several && touched.written {
+            self.shared.extend(touched.sites.drain(..));
+        }
+    }
 }
 
 /// The flags and who sets and awaits them.
@@ -242,6 +277,10 @@ impl<'a, M: Machine> Constrained<'a, M> {
         let doing = Doing::from(op);
         let known = self.log.sites.entry(site).or_insert(doing);
         *known = known.or(doing);
+        if let Some(at) = op.location() {
+            let writes = !matches!(op, Op::Load { .. });
+            self.log.touch(thread, at, writes, site);
+        }
         if let Op::Create { child } = op {
             let number = self.threads[thread.index()].children;
             self.threads[thread.index()].children += 1;

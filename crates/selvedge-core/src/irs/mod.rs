@@ -125,6 +125,11 @@ impl Relaxed {
             .map_or(&[], Vec::as_slice)
     }
 
+    /// The sites of operations on what another thread touches too, in a way that matters.
+    pub fn shared(&self) -> impl Iterator<Item = Site> + '_ {
+        self.log.shared.iter().copied()
+    }
+
     /// What was done at each site.
     pub fn sites(&self) -> impl Iterator<Item = (Site, Doing)> + '_ {
         self.log.sites.iter().map(|(&site, &doing)| (site, doing))

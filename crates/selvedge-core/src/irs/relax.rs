@@ -326,6 +326,7 @@ impl Log {
             let known = self.sites.entry(site).or_insert(doing);
             *known = known.or(doing);
         }
+        self.shared.extend(other.shared);
         for (thread, events) in other.events.into_iter().enumerate() {
             if self.events.len() <= thread {
                 self.events.resize(thread + 1, Vec::new());

@@ -13,6 +13,9 @@ stubs![
     "__wrap_clock_nanosleep" => clock_nanosleep,
     "__wrap_usleep" => usleep,
     "__wrap_sleep" => sleep,
+    "__wrap_thrd_sleep" => thrd_sleep,
+    "__wrap_thrd_yield" => sched_yield,
+    "__wrap_pthread_yield" => sched_yield,
 ];
 
 fn settle() {
@@ -52,4 +55,10 @@ extern "C" fn sleep(seconds: u32) -> u32 {
     settle();
     // SAFETY: as above.
     unsafe { sys::sleep(seconds) }
+}
+
+extern "C" fn thrd_sleep(duration: usize, remaining: usize) -> c_int {
+    settle();
+    // SAFETY: as above.
+    unsafe { sys::thrd_sleep(duration, remaining) }
 }

@@ -47,14 +47,20 @@ fn places(view: View<'_>) -> Result<&'static mut [Place], &'static str> {
     if places.len() != view.sites().len() {
         return Err(NO_MEMORY);
     }
+    let plain_events = view.flags().contains(Flags::PLAIN_EVENTS);
     for (place, site) in places.iter_mut().zip(view.sites()) {
         let known = address(site.function, site.occurrence, site.offset);
         let counted = site.class == Class::Counted;
+        // What happens after main is nobody's call.
+        if site.function.is_empty() && !counted {
+            continue;
+        }
+        let ordered = counted || plain_events && !site.alone;
         let Some(site) = known else {
             return Err("the prefix file names a function that the program does not have");
         };
-        if counted && is_removed(site) {
-            return Err("the prefix file counts what was taken out of the program: build it again");
+        if ordered && is_removed(site, 0) || counted && is_removed(site, image::UNCOUNTED) {
+            return Err("the prefix file needs what was taken out of the program: build it again");
         }
         *place = Place { site, counted };
     }
@@ -141,7 +147,7 @@ fn address(function: &str, occurrence: u32, offset: u32) -> Option<usize> {
     (offset <= function.size).then(|| image::base() + function.start as usize + offset as usize)
 }
 
-fn is_removed(site: usize) -> bool {
-    let offset = (site - image::base()) as u32;
+fn is_removed(site: usize, how: u32) -> bool {
+    let offset = (site - image::base()) as u32 | how;
     image::removed().binary_search(&offset).is_ok()
 }

@@ -60,6 +60,9 @@ pub(crate) fn functions() -> &'static [Function] {
     unsafe { core::slice::from_raw_parts(start, head.functions as usize) }
 }
 
+/// Tells places where a fence is left from those where nothing is.
+pub(crate) const UNCOUNTED: u32 = 1 << 31;
+
 /// The places whose callbacks were taken out, as addresses in the executable, sorted.
 pub(crate) fn removed() -> &'static [u32] {
     let start = functions().as_ptr_range().end.cast();

@@ -174,9 +174,10 @@ fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
     if free || new.generation() == old.generation() || weaker(old, new).is_err() {
         return false;
     }
-    match chosen(new) {
-        Some(input) => take_up(compose::one(new, input)),
-        None => return false,
+    // A file that does not fit the program leaves it with what it has.
+    match chosen(new).map(|input| compose::one(new, input)) {
+        Some(Ok(plan)) => plan::publish(plan),
+        _ => return false,
     }
     true
 }

@@ -57,6 +57,7 @@ redirected! {
     "__real_clock_nanosleep" fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, remaining: usize) -> c_int;
     "__real_usleep" fn usleep(microseconds: u32) -> c_int;
     "__real_sleep" fn sleep(seconds: u32) -> u32;
+    "__real_thrd_sleep" fn thrd_sleep(duration: usize, remaining: usize) -> c_int;
 }
 
 unsafe extern "C" {
