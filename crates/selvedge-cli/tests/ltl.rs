@@ -121,6 +121,41 @@ fn what_is_violated_already_needs_no_cycle() {
 }
 
 #[test]
+fn the_end_of_the_process_may_come_late() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdlib.h>\n\
+        static atomic_int x;\n\
+        static void *run(void *a) { for (;;) x = !x; return a; }\n\
+        int main(void) { static pthread_t t; pthread_create(&t, 0, run, 0); exit(0); }\n";
+    let sandbox = Sandbox::with("program.c", text);
+    let check = |formula: &str, status: i32| {
+        verify(&sandbox, &["--ltl", formula]).ends_with(status);
+    };
+    check("G {x == 0}", 1);
+    check("F !any.moves", 1);
+    check("G (T0.ended -> G !any.moves)", 0);
+    verify(&sandbox, &["--ltl", "F !any.moves", "--fair"]).ends_with(0);
+}
+
+#[test]
+fn what_nobody_asks_about_is_no_step() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include \"selvedge.h\"\n\
+        static atomic_int x;\n\
+        static void *run(void *a) { selvedge_prop(\"p\", x++); selvedge_progress(); return a; }\n\
+        int main(void) { static pthread_t t; pthread_create(&t, 0, run, 0); run(0); pthread_join(t, 0); }\n";
+    let sandbox = Sandbox::with("program.c", text);
+    let executions = |arguments: &[&str]| {
+        let all: Vec<&str> = arguments
+            .iter()
+            .copied()
+            .chain(["--format", "json"])
+            .collect();
+        verify(&sandbox, &all).ends_with(0).json()["executions"].clone()
+    };
+    assert_eq!(executions(&[]), 2);
+    assert_eq!(executions(&["--algorithm", "optimal-dpor"]), 2);
+}
+
+#[test]
 fn a_lasso_can_be_run_again() {
     let sandbox = with("peterson.c");
     let options = [

@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::ids::ThreadId;
 use crate::report::{Bug, Counts, Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
-use crate::states::{Look, Step, look, retell};
+use crate::states::{self, Step, retell};
 
 /// What executions that never end must be like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -231,9 +231,9 @@ fn bug<M: StateMachine>(
     settings: &Settings,
     steps: &[Step],
 ) -> Result<Bug, String> {
-    let wrong = |machine: &M| match look(machine, settings.races, &mut Vec::new(), &mut false) {
-        Look::Wrong(wrong) => Ok(*wrong),
-        _ => Err("a failure was not seen again when its schedule was repeated".to_owned()),
+    let wrong = |machine: &M| {
+        let again = "a failure was not seen again when its schedule was repeated";
+        states::wrong(machine, settings.races).ok_or_else(|| again.to_owned())
     };
     retell(machine, steps)?;
     let (failure, _) = wrong(machine)?;

@@ -21,6 +21,7 @@ mod parse;
 mod product;
 mod program;
 mod shortest;
+mod tableau;
 
 pub use automaton::{Automaton, Edge, TooLarge};
 pub use check::{Property, Settings, search};

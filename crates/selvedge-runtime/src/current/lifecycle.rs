@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use selvedge_core::failure::Other;
-use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop, ThreadId};
+use selvedge_core::{Failure, FailureKind, MemoryOrder, Op, Pending, Site, Stop, ThreadId};
 
 use super::{booting, perform, settle_now, site};
 use crate::arena::pointer;
@@ -11,6 +11,7 @@ use crate::fiber::{self, Start};
 use crate::gate::gate;
 use crate::posix;
 use crate::runtime::{Phase, with};
+use crate::states;
 
 /// The number that the next [`spawn`] of the running thread will return; the program may store it
 /// where the new thread reads it.
@@ -90,7 +91,13 @@ pub(crate) fn result(thread: ThreadId) -> *mut c_void {
 
 /// Ends the process as far as the running thread is concerned.
 pub(crate) fn exit() -> ! {
-    stop(Stop::Exited, site())
+    let site = site();
+    if states::in_use() {
+        // Others may have got anywhere by then, so it is a step of its own.
+        let order = MemoryOrder::SeqCst;
+        perform(Op::Fence { order }, site);
+    }
+    stop(Stop::Exited, site)
 }
 
 /// Ends the execution: an assumption does not hold.
