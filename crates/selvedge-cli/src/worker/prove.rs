@@ -107,7 +107,8 @@ impl Prover<'_> {
     }
 
     fn place(&self, base: u64, site: Site) -> Place {
-        Place::nearest(self.binary.frames((site.0 - 1).wrapping_sub(base)))
+        let call = site.0.wrapping_sub(base).wrapping_sub(1);
+        Place::nearest(self.binary.frames(call))
     }
 
     fn summary(&self, verified: &Verified, base: u64) -> Summary {
@@ -249,7 +250,9 @@ impl Writer<'_> {
 
     fn contents(&mut self, verified: &Verified, done: bool) -> Contents {
         let mut doing: BTreeMap<Site, Doing> = BTreeMap::new();
-        for (site, what) in verified.inputs.iter().flat_map(irs::Relaxed::sites) {
+        let sites = verified.inputs.iter().flat_map(irs::Relaxed::sites);
+        // What the end of the process does is called from nowhere.
+        for (site, what) in sites.filter(|(site, _)| site.0 > self.base) {
             let known = doing.entry(site).or_insert(what);
             if *known != what {
                 *known = Doing::Mixed;
