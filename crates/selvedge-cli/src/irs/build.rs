@@ -102,7 +102,10 @@ pub(crate) fn executable(
             .map_err(|error| Problem::internal(format!("{}: {error}", path.display())))?;
         Ok::<_, Problem>(path)
     };
-    let uses = Uses::of(compiled)?;
+    let mut uses = Uses::of(compiled)?;
+    if let Some(view) = prefix {
+        uses.add_functions(view);
+    }
     if let Some(name) = UNSUPPORTED.iter().find(|name| uses.calls(name)) {
         return Err(
             Problem::request(format!("cannot enforce an order on {name}"))
@@ -166,6 +169,21 @@ impl Uses {
             undefined,
             room,
         })
+    }
+
+    /// Functions of C++'s library call others on the user's behalf.
+    fn add_functions(&mut self, prefix: View<'_>) {
+        let named = prefix.sites().map(|site| site.function);
+        for name in named.filter(|name| !name.is_empty()) {
+            if let Err(at) = self
+                .functions
+                .binary_search_by(|known| known.as_str().cmp(name))
+            {
+                self.functions.insert(at, name.to_owned());
+                // The parts that a compiler splits off have names of their own.
+                self.room += selvedge_enforce::Notes::room(2, 64);
+            }
+        }
     }
 
     fn calls(&self, name: &str) -> bool {
