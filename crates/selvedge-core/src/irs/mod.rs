@@ -211,7 +211,11 @@ fn begin<M: Machine, W: Watcher<M>>(
             let mut trace = trace.clone();
             trace.number_dependent();
             let demands = trace.demands();
-            std::cmp::Reverse((demands.waiting_threads(), demands.len()))
+            // Waiting for a thread that is created later takes longest.
+            let backwards = demands
+                .iter()
+                .filter(|demand| demand.thread < demand.source);
+            std::cmp::Reverse((demands.waiting_threads(), backwards.count(), demands.len()))
         });
         candidates.push((inputs, found));
     }

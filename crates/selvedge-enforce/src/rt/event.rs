@@ -8,8 +8,9 @@ use super::sys;
 use super::thread::{self, Thread};
 
 /// How often a thread looks before it does something slower.
-const SPINS: u32 = 200;
-const YIELDS: u32 = 8;
+const SPINS: u32 = 300;
+/// On a busy machine giving way may take as long as a time slice, while whoever sleeps is woken at once.
+const YIELDS: u32 = 1;
 /// A sleeper looks for a weaker prefix when it was not woken for so long, and then for longer each time.
 const FIRST_SLEEP: i64 = 2_000_000;
 const LONGEST_SLEEP: i64 = 64_000_000;
@@ -150,6 +151,10 @@ pub(crate) fn announced_too(site: usize) {
 /// An access at a place that was not verified when the program was built, whatever the thread does there.
 pub(crate) extern "C" fn unreached(address: usize, site: usize, how: u32) {
     let me = thread::current();
+    // Most of them: variables of main on its stack.
+    if how & VOLATILE == 0 && me.owns(address) {
+        return;
+    }
     let plan = plan::present();
     if plan.place(site).is_none() {
         check(me, plan, (address, site, how));

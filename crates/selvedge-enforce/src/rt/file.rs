@@ -65,6 +65,13 @@ pub(super) fn find() -> Option<Contents> {
     {
         return Some(contents);
     }
+    beside_executable()
+}
+
+/// The same by the name that the kernel has for the executable; apart, because of the room that it takes.
+#[cold]
+#[inline(never)]
+fn beside_executable() -> Option<Contents> {
     let mut own = [0; 4000];
     // SAFETY: there is so much room, and a zero behind it.
     let length = unsafe {
