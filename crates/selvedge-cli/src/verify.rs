@@ -323,7 +323,8 @@ impl Found {
         let warning = |(place, rounds): &(report::Place, u32)| {
             format!(
                 "the loop at {place} went round {rounds} times in one execution; --unroll N cuts \
-                 loops that have no bound of their own"
+                 loops that have no bound of their own, and --algorithm csdr checks programs that \
+                 never end"
             )
         };
         hot.filter(|_| machine.unroll.is_none())
