@@ -4,6 +4,7 @@
 mod common;
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -105,6 +106,74 @@ fn another_input_than_was_verified_is_noticed() {
     let (status, words) = run(&sandbox.path("prog"), &[("OTHER", "1")]);
     assert_eq!(status.code(), Some(1), "it runs on: {words}");
     assert!(words.contains("runs on unconstrained"), "{words}");
+}
+
+/// A reader that has to wait for a writer that sleeps first; without the constraint, it need not.
+const SLOW_WRITER: &str = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+    static atomic_int x;\n\
+    static void *reads(void *p) { (void)atomic_load(&x); puts(\"read\"); fflush(stdout); return p; }\n\
+    static void *writes(void *p) { sleep(3); atomic_store(&x, 1); return p; }\n\
+    int main(void) {\n\
+      pthread_t a, b;\n\
+      pthread_create(&a, 0, reads, 0); pthread_create(&b, 0, writes, 0);\n\
+      pthread_join(a, 0); pthread_join(b, 0); return 0;\n\
+    }\n";
+
+#[test]
+fn a_running_program_takes_up_a_weaker_prefix() {
+    let sandbox = Sandbox::with("prog.c", SLOW_WRITER);
+    build(
+        &sandbox,
+        "prog.c",
+        &["--order", "descending", "--max-executions", "1"],
+    );
+    let mut command = Command::new(sandbox.path("prog"));
+    let begin = Instant::now();
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    thread::sleep(Duration::from_millis(100));
+    let verified = sandbox.run(&["irs", "verify", "prog.c", "-o", "prog.irs"]);
+    assert_eq!(verified.status, Some(0), "{}", verified.stderr);
+    let mut read = [0; 5];
+    let mut output = child.stdout.take().expect("standard output is piped");
+    output.read_exact(&mut read).expect("the reader says so");
+    let waited = begin.elapsed();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(
+        waited > Duration::from_millis(100),
+        "it did not wait at all"
+    );
+    assert!(waited < Duration::from_secs(2), "{waited:?}");
+}
+
+#[test]
+fn programs_of_every_compiler_and_language_are_enforced() {
+    let text = "#include <cassert>\n#include <mutex>\n#include <thread>\n#include <chrono>\n\
+        static std::mutex lock; static int sum;\n\
+        static int get() { std::lock_guard<std::mutex> held(lock); return sum; }\n\
+        static void add() { int seen = get(); std::this_thread::sleep_for(std::chrono::microseconds(50));\n\
+          std::lock_guard<std::mutex> held(lock); sum = seen + 1; }\n\
+        int main() { std::thread one(add), two(add); one.join(); two.join(); assert(sum == 2); }\n";
+    for compiler in common::compilers() {
+        let sandbox = Sandbox::with("prog.cc", text);
+        sandbox.write("prog.c", include_str!("irs/lost_signal.c"));
+        for (file, options) in [("prog.cc", &[][..]), ("prog.c", &["--plain", "sc"])] {
+            let mut verify = vec!["irs", "verify", file, "-o", "prog.irs", "--cc", compiler];
+            verify.extend(["--timeout", "10", "--anew"]);
+            verify.extend(options);
+            let verified = sandbox.run(&verify);
+            let made = ["irs", "build", file, "-o", "prog", "--cc", compiler];
+            let built = sandbox.run(&made);
+            assert_eq!(built.status, Some(0), "{}{}", verified.stderr, built.stderr);
+            for _ in 0..20 {
+                let (status, words) = run(&sandbox.path("prog"), &[]);
+                assert!(status.success(), "{compiler} {file}: {status}: {words}");
+            }
+        }
+    }
 }
 
 #[test]
