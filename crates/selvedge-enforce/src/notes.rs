@@ -72,3 +72,35 @@ fn record(function: &Function) -> (u64, u32, u32) {
     let name = hash::hash(function.name.as_bytes(), function.occurrence);
     (name, function.start, function.size)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_as_large_as_they_may_be() {
+        let function = |name: &str, occurrence| Function {
+            name: name.to_owned(),
+            occurrence,
+            start: 16,
+            size: 8,
+        };
+        let notes = Notes {
+            functions: vec![
+                function("main", 0),
+                function("same", 0),
+                function("same", 1),
+            ],
+            removed: vec![40, 20],
+            uncounted: vec![30],
+            ..Notes::default()
+        };
+        let bytes = notes.to_bytes();
+        assert_eq!(bytes.len(), Notes::room(3, 3));
+        let tail: Vec<u32> = bytes[bytes.len() - 12..]
+            .chunks(4)
+            .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
+            .collect();
+        assert_eq!(tail, [20, 40, 30 | UNCOUNTED]);
+    }
+}

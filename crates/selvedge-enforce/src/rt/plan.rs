@@ -283,3 +283,60 @@ pub(crate) fn space<T: Copy>(count: usize, fill: T) -> &'static mut [T] {
     // SAFETY: all of it was just written, and nobody else knows it.
     unsafe { core::slice::from_raw_parts_mut(memory, count) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDERED: Event = Event {
+        site: 16,
+        waits: (0, 1),
+        awaited: false,
+    };
+
+    #[test]
+    fn whoever_ends_is_not_waited_for_nor_are_those_it_did_not_create() {
+        assert!(make_counters(5));
+        let part = |parent, child| Part {
+            place: (parent, child),
+            events: (0, 1),
+        };
+        // Main creates 1, 2 and 4; thread 2 creates 3.
+        let parts = [
+            part(u32::MAX, 0),
+            part(0, 0),
+            part(0, 1),
+            part(2, 0),
+            part(0, 2),
+        ];
+        let plan = Plan {
+            parts: Box::leak(Box::new(parts)),
+            events: &[ORDERED],
+            waits: &[Wait {
+                thread: 1,
+                count: 1,
+            }],
+            ..FREE
+        };
+        let done = || [0, 1, 2, 3, 4].map(|thread| counter(thread).unwrap().done());
+        assert_eq!(plan.child(0, 1), Some(2));
+        assert_eq!(plan.child(0, 3), None);
+        assert_eq!(plan.waits_of(&plan.list(1)[0]).len(), 1);
+        counter(1).unwrap().reach(1);
+        assert_eq!(done(), [0, 1, 0, 0, 0]);
+        plan.ends(0, 1);
+        assert_eq!(done(), [u32::MAX, 1, u32::MAX, u32::MAX, u32::MAX]);
+        assert!(counter(5).is_none());
+    }
+
+    #[test]
+    fn space_is_aligned_and_nobody_elses() {
+        let one = space(3, 7_u8);
+        let two = space(2, 9_u64);
+        assert!(two.as_ptr().is_aligned());
+        assert_eq!((&*one, &*two), (&[7; 3][..], &[9; 2][..]));
+        let large = space(ARENA, 1_u8);
+        assert_eq!(large.len(), ARENA);
+        assert_eq!(one, [7; 3]);
+    }
+}
