@@ -9,6 +9,7 @@
 mod buster;
 mod buster_rows;
 mod check;
+mod csdr;
 mod irs;
 mod nidhugg;
 mod rcu;
@@ -42,6 +43,11 @@ const PAPERS: &[Paper] = &[
         "nidhugg",
         "Sachinoglou: Preemption Bounding Techniques for Dynamic Partial Order Reduction (diploma thesis, NTUA)",
         nidhugg::print,
+    ),
+    (
+        "csdr",
+        "Štill, Ročkai, Barnat: Context-Switch-Directed Verification in DIVINE (MEMICS 2014)",
+        csdr::print,
     ),
     (
         "irs",

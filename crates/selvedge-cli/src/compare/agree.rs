@@ -49,7 +49,11 @@ fn counts(one: &Run, other: &Run) -> Option<String> {
     let exact = |run: &Run| {
         run.explorer.visits_once() && run.explorer.equivalence() == Equivalence::Mazurkiewicz
     };
-    if !verified(one) || !verified(other) || !exact(one) || !same_scope(one, other) {
+    let over_states = one.explorer.keeps_states() || other.explorer.keeps_states();
+    if over_states || !verified(one) || !verified(other) {
+        return None;
+    }
+    if !exact(one) || !same_scope(one, other) {
         return None;
     }
     let (here, there) = (one.report.executions, other.report.executions);

@@ -60,10 +60,8 @@ static int is_empty(void) {
 
 static int pop(void) {
     if (head->taken == CHUNK) {
-        struct chunk *old = head;
-        head = atomic_load(&old->next);
+        head = atomic_load(&head->next);
         assert(head != NULL);
-        free(old);
     }
     while (head->taken == atomic_load(&head->written))
         ;
@@ -87,10 +85,19 @@ static void *read_all(void *unused) {
 }
 
 int main(void) {
-    head = fresh();
-    atomic_init(&tail, head);
+    struct chunk *first = fresh();
+    head = first;
+    atomic_init(&tail, first);
     pthread_t writer, reader;
     pthread_create(&writer, NULL, write_all, NULL);
     pthread_create(&reader, NULL, read_all, NULL);
+    pthread_join(writer, NULL);
+    pthread_join(reader, NULL);
+    /* Chunks stay until the end: a heap that uses memory again gives the same queue many addresses. */
+    while (first != NULL) {
+        struct chunk *next = atomic_load(&first->next);
+        free(first);
+        first = next;
+    }
     return 0;
 }

@@ -1,0 +1,91 @@
+//! The models of the document on context-switch-directed search, small.
+#![allow(missing_docs)]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Checks one of the benchmark's programs.
+fn check(program: &str, options: &str, flags: &str) -> Value {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables/programs/csdr");
+    let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
+        .arg("verify")
+        .arg(programs.join(program))
+        .args(["--model", "sc", "--format", "json"])
+        .args(options.split_whitespace())
+        .arg("--")
+        .args(flags.split_whitespace())
+        .output()
+        .expect("the command runs");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn what_is_right_is_verified_by_every_search() {
+    let models = [
+        ("barrier.c", "--spurious-wakeups", "-DN=2"),
+        ("barrier_re.c", "", "-DN=2"),
+        ("barrier_n.c", "", ""),
+        ("fifo.c", "", "-DITEMS=4"),
+    ];
+    for (program, options, flags) in models {
+        for algorithm in ["csdr", "csdr-exact", "bfs", "dfs", "csdr --lossless"] {
+            let options = format!("--algorithm {algorithm} {options}");
+            let report = check(program, &options, flags);
+            assert_eq!(report["verdict"], "verified", "{program} {options}");
+            assert!(report["states"].as_u64() > Some(20), "{report}");
+        }
+    }
+}
+
+#[test]
+fn bugs_are_found_with_the_fewest_switches() {
+    // The fewest switches, and what kind of bug it is.
+    let models = [
+        ("barrier.c", "--spurious-wakeups", "-DBUG", 1, "assertion"),
+        ("barrier_re.c", "", "-DBUG=1", 5, "deadlock"),
+        ("barrier_re.c", "", "-DBUG=2", 3, "assertion"),
+        ("barrier_re.c", "", "-DBUG=3", 4, "assertion"),
+        ("barrier_n.c", "", "-DBUG", 3, "deadlock"),
+        ("fifo.c", "", "-DBUG", 2, "assertion"),
+        ("partial_deadlock.c", "", "", 3, "deadlock"),
+        ("partial_deadlock_2.c", "", "", 2, "deadlock"),
+    ];
+    for (program, options, flags, switches, kind) in models {
+        let exact = check(program, &format!("--algorithm csdr-exact {options}"), flags);
+        assert_eq!(exact["bug"]["context_switches"], switches, "{program}");
+        assert_eq!(exact["bug"]["kind"], kind, "{program}");
+        let few = check(program, &format!("--algorithm csdr {options}"), flags);
+        assert!(few["bug"]["context_switches"].as_u64() >= Some(switches));
+        let bfs = check(program, &format!("--algorithm bfs {options}"), flags);
+        let length = |report: &Value| report["bug"]["trace"].as_array().map(Vec::len);
+        assert!(length(&bfs) <= length(&exact), "{program}");
+    }
+}
+
+#[test]
+fn the_counterexample_is_the_same_with_several_processes() {
+    for algorithm in ["csdr", "csdr-exact", "bfs"] {
+        let run = |jobs| {
+            let options = format!("--algorithm {algorithm} --jobs {jobs}");
+            check("partial_deadlock_2.c", &options, "")["bug"]["trace"].clone()
+        };
+        let alone = run(1);
+        assert!(alone.is_array());
+        assert_eq!(alone, run(2), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_bound_is_named_unless_it_leaves_nothing_out() {
+    let within = |switches: u32, algorithm: &str| {
+        let options = format!("--algorithm {algorithm} --switches {switches}");
+        check("barrier_re.c", &options, "-DBUG=2")
+    };
+    assert_eq!(within(2, "csdr-exact")["verdict"], "verified");
+    assert_eq!(within(2, "csdr-exact")["bound"], 2);
+    assert_eq!(within(2, "csdr")["verdict"], "incomplete");
+    assert_eq!(within(3, "csdr-exact")["verdict"], "bug");
+}
