@@ -214,6 +214,7 @@ fn every_kind_of_object_is_enforced() {
         "event_counter.c",
         "producer_consumer_if.c",
         "readers_writers.c",
+        "shared_ptr_race.cpp",
     ] {
         keeps_to_its_prefix(example, "sc");
     }

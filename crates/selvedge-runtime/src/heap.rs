@@ -58,35 +58,15 @@ impl Region {
         }
     }
 
-    /// Takes `size` bytes; `None` if they do not fit.
+    /// Takes `size` bytes behind all that were ever taken; `None` if they do not fit.
     pub(crate) fn take(
         &mut self,
         size: usize,
         alignment: usize,
-        (thread, site): (ThreadId, Site),
+        by: (ThreadId, Site),
     ) -> Option<usize> {
-        let alignment = alignment.max(16);
-        let start = self.cursor.checked_add(RED_ZONE + alignment - 1)? & !(alignment - 1);
-        let end = round_up(start.checked_add(size)?, 16);
-        if end.checked_add(RED_ZONE)? > self.end {
-            return None;
-        }
-        if end + RED_ZONE > self.opened {
-            let grown = round_up(end + RED_ZONE - self.opened, STEP).min(self.end - self.opened);
-            arena::open(self.opened, grown).ok()?;
-            self.opened += grown;
-        }
-        self.cursor = end;
-        mark(start, size, 8, (size % 8) as u8);
-        let (start64, size) = (start as u64, size as u64);
-        self.blocks.push(HeapBlock {
-            start: start64,
-            size,
-            thread,
-            site,
-            freed: None,
-        });
-        Some(start)
+        let place = room_after(self.cursor, size, alignment)?;
+        self.insert(self.blocks.len(), place, size, by)
     }
 
     /// Takes `size` bytes, the first that are free; `None` if they do not fit.
@@ -94,42 +74,50 @@ impl Region {
         &mut self,
         size: usize,
         alignment: usize,
+        by: (ThreadId, Site),
+    ) -> Option<usize> {
+        let mut index = self.boot.len();
+        let mut place = room_after(self.boot_end, size, alignment)?;
+        while let Some(block) = self.blocks.get(index)
+            && place.end > block.start as usize
+        {
+            let end = round_up((block.start + block.size) as usize, 16);
+            place = room_after(end, size, alignment)?;
+            index += 1;
+        }
+        let start = self.insert(index, place, size, by)?;
+        // SAFETY: committed now, and nobody else's.
+        unsafe { pointer::<u8>(start).write_bytes(0, size) };
+        Some(start)
+    }
+
+    /// Makes the block with number `index`, in order of addresses, of `size` bytes at `place`.
+    fn insert(
+        &mut self,
+        index: usize,
+        place: Range,
+        size: usize,
         (thread, site): (ThreadId, Site),
     ) -> Option<usize> {
-        let alignment = alignment.max(16);
-        let fit = |after: usize| {
-            let start = after.checked_add(RED_ZONE + alignment - 1)? & !(alignment - 1);
-            Some((start, round_up(start.checked_add(size)?, 16) + RED_ZONE))
-        };
-        let mut place = self.boot.len();
-        let (mut start, mut end) = fit(self.boot_end)?;
-        while let Some(block) = self.blocks.get(place)
-            && end > block.start as usize
-        {
-            (start, end) = fit(round_up((block.start + block.size) as usize, 16))?;
-            place += 1;
-        }
-        if end > self.end {
+        if place.end > self.end {
             return None;
         }
-        if end > self.opened {
-            let grown = round_up(end - self.opened, STEP).min(self.end - self.opened);
+        if place.end > self.opened {
+            let grown = round_up(place.end - self.opened, STEP).min(self.end - self.opened);
             arena::open(self.opened, grown).ok()?;
             self.opened += grown;
         }
-        self.cursor = self.cursor.max(end - RED_ZONE);
-        mark(start, size, 8, (size % 8) as u8);
-        // SAFETY: committed just now or before, and nobody else's.
-        unsafe { pointer::<u8>(start).write_bytes(0, size) };
+        self.cursor = self.cursor.max(place.end - RED_ZONE);
+        mark(place.start, size, 8, (size % 8) as u8);
         let block = HeapBlock {
-            start: start as u64,
+            start: place.start as u64,
             size: size as u64,
             thread,
             site,
             freed: None,
         };
-        self.blocks.insert(place, block);
-        Some(start)
+        self.blocks.insert(index, block);
+        Some(place.start)
     }
 
     /// Frees the block that begins at `address`, whose bytes may be taken again.
@@ -236,6 +224,14 @@ impl Region {
             }
         }
     }
+}
+
+/// Where `size` bytes lie that come next after `end`, with the unusable bytes behind them.
+fn room_after(end: usize, size: usize, alignment: usize) -> Option<Range> {
+    let alignment = alignment.max(16);
+    let start = end.checked_add(RED_ZONE + alignment - 1)? & !(alignment - 1);
+    let end = round_up(start.checked_add(size)?, 16).checked_add(RED_ZONE)?;
+    Some(Range { start, end })
 }
 
 /// Where the state of the word at `address` is kept.

@@ -44,9 +44,49 @@ pub(super) struct Product<'p, G> {
     sources: Vec<Source>,
     fair: bool,
     pairs: Vec<Pair>,
-    numbers: HashMap<u64, u32, BuildHasherDefault<Mixer>>,
+    numbers: Numbers,
     moves: Vec<Move>,
     successors: Vec<Successor>,
+}
+
+/// The numbers of pairs.
+enum Numbers {
+    /// A row for each state with a place for each of so many readers: the usual automata are small.
+    Rows(usize, Vec<u32>),
+    Hashed(HashMap<u64, u32, BuildHasherDefault<Mixer>>),
+}
+
+/// So many readers make rows that are still small.
+const SMALL: usize = 16;
+const NONE: u32 = u32::MAX;
+
+impl Numbers {
+    fn of(automaton: &Automaton) -> Numbers {
+        match automaton.size() {
+            size @ ..=SMALL => Numbers::Rows(size, Vec::new()),
+            _ => Numbers::Hashed(HashMap::default()),
+        }
+    }
+
+    /// The number of `pair`, which becomes `fresh` if it has none.
+    fn find_or_insert(&mut self, pair: Pair, fresh: u32) -> u32 {
+        match self {
+            Numbers::Rows(size, rows) => {
+                let place = pair.state as usize * *size + pair.reader as usize;
+                if rows.len() <= place {
+                    rows.resize((pair.state as usize + 1) * *size, NONE);
+                }
+                if rows[place] == NONE {
+                    rows[place] = fresh;
+                }
+                rows[place]
+            }
+            Numbers::Hashed(numbers) => {
+                let key = u64::from(pair.state) << 32 | u64::from(pair.reader);
+                *numbers.entry(key).or_insert(fresh)
+            }
+        }
+    }
 }
 
 #[derive(Default)]
@@ -93,7 +133,7 @@ impl<'p, G: Graph> Product<'p, G> {
             sources,
             fair,
             pairs: Vec::new(),
-            numbers: HashMap::default(),
+            numbers: Numbers::of(automaton),
             moves: Vec::new(),
             successors: Vec::new(),
         };
@@ -110,9 +150,8 @@ impl<'p, G: Graph> Product<'p, G> {
     }
 
     fn number(&mut self, pair: Pair) -> u32 {
-        let key = u64::from(pair.state) << 32 | u64::from(pair.reader);
         let fresh = self.pairs.len() as u32;
-        let number = *self.numbers.entry(key).or_insert(fresh);
+        let number = self.numbers.find_or_insert(pair, fresh);
         if number == fresh {
             self.pairs.push(pair);
         }

@@ -7,6 +7,8 @@ use super::sys::{self, Header, Module};
 
 const LOAD: u32 = 1;
 const THREAD_LOCALS: u32 = 7;
+/// What is written only while the program is loaded, such as tables of virtual functions.
+const RELOCATED: u32 = 0x6474_e552;
 const WRITABLE: u32 = 2;
 
 /// Whether an address is none that threads share: constants of the program, variables of the C library. Asked only
@@ -21,15 +23,23 @@ pub(crate) fn is_private(address: usize) -> bool {
         let (module, asked) = unsafe { (&*module, &mut *data.cast::<Asked>()) };
         // SAFETY: the table of a loaded module.
         let headers = unsafe { headers(module.headers, module.count.into()) };
-        for header in headers.iter().filter(|header| header.kind == LOAD) {
+        let inside = |header: &&Header| {
             let start = module.base + header.address;
-            if (start..start + header.size).contains(&asked.address) {
-                let ours = module.base == image::base();
-                asked.private = !ours || header.flags & WRITABLE == 0;
-                return 1;
-            }
-        }
-        0
+            (start..start + header.size).contains(&asked.address)
+        };
+        let of_kind = |kind| {
+            headers
+                .iter()
+                .filter(inside)
+                .find(|header| header.kind == kind)
+        };
+        let relocated = of_kind(RELOCATED).is_some();
+        let Some(loaded) = of_kind(LOAD) else {
+            return 0;
+        };
+        let ours = module.base == image::base();
+        asked.private = !ours || relocated || loaded.flags & WRITABLE == 0;
+        1
     }
     let mut asked = Asked {
         address,

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 use selvedge_core::{Site, ThreadId, Value};
 
-use super::spin::Fingerprint;
+use super::spin::Words;
 use super::{engine, stop};
 
 thread_local! {
@@ -217,7 +217,7 @@ impl Memory {
 
     /// What the blocks that are in use contain.
     pub(super) fn fingerprint(&self) -> (u64, u64) {
-        let mut hash = Fingerprint::new();
+        let mut hash = Words::new();
         for block in self.blocks.iter().filter(|block| block.freed.is_none()) {
             let end = block.address + block.layout.size();
             let mut at = block.address;

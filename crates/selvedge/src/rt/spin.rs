@@ -8,6 +8,8 @@
 //! Only reads at places that are known to be passed twice are watched. Coming to an unknown
 //! one for the second time makes the search start over with that place watched, so that every replay decides alike.
 
+use selvedge_core::fingerprint::Fingerprint;
+
 /// A state in which a thread read something.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -85,29 +87,23 @@ impl Spin {
     }
 }
 
-/// Two independent accumulators: different states never look alike in practice.
+/// The fingerprint of a stretch of words; different states never look alike in practice.
 #[derive(Clone, Copy)]
-pub(super) struct Fingerprint(u64, u64);
+pub(super) struct Words(Fingerprint);
 
-impl Fingerprint {
-    pub(super) fn new() -> Fingerprint {
-        Fingerprint(0x8bb8_4b93_962e_acc9, 0x4b33_a62e_d433_d4a3)
+impl Words {
+    pub(super) fn new() -> Words {
+        Words(Fingerprint::new())
     }
 
     #[inline(always)]
     pub(super) fn word(&mut self, word: u64) {
-        self.0 = fold(word ^ 0x2d35_8dcc_aa6c_78a5, self.0 ^ 0x9e37_79b9_7f4a_7c15);
-        self.1 = fold(word ^ 0xa076_1d64_78bd_642f, self.1.rotate_left(31));
+        self.0.pair(word as usize, 0);
     }
 
     pub(super) fn finish(self) -> (u64, u64) {
+        let (one, other) = self.0.finish();
         // The state of an unwatched read is kept apart.
-        (self.0 | 1, self.1)
+        (one | 1, other)
     }
-}
-
-#[inline(always)]
-fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
 }

@@ -11,7 +11,7 @@ use super::memory::Memory;
 use super::place::{New, Place};
 use super::race::{Ended, Race, View};
 use super::shared::Shared;
-use super::spin::{Arrival, Fingerprint};
+use super::spin::{Arrival, Words};
 use super::stack::Stack;
 use super::thread::Thread;
 use super::trouble::SourcePlace;
@@ -228,7 +228,7 @@ impl State {
         let thread = &mut self.threads[running];
         let stack = &thread.stack;
         let state = watched.then_some(|| {
-            let mut hash = Fingerprint::new();
+            let mut hash = Words::new();
             stack.words(stack_pointer).for_each(|word| hash.word(word));
             hash.finish()
         });
