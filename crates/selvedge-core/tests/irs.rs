@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use selvedge_core::irs::{
-    self, Demand, Demands, Impossible, Outcome, Place, Reason, Start, Verified, Watcher,
+    self, Demand, Demands, Impossible, Outcome, Place, Reason, Settings, Verified, Watcher,
 };
 use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
 use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
 
-const PROGRAMS: u64 = 100;
+const PROGRAMS: u64 = 50;
 const LIMIT: usize = 1_500;
 
 /// Keeps everything that is published.
@@ -239,11 +239,21 @@ fn simulate(program: &Program, verified: &Verified, demands: &Demands) -> Seen {
 }
 
 fn check(program: &Program) -> Option<usize> {
+    // In steps that are as small as possible, and in whole ones.
+    let patience = |patience| Settings {
+        patience,
+        ..Settings::default()
+    };
+    check_with(program, patience(0));
+    check_with(program, patience(10_000))
+}
+
+fn check_with(program: &Program, settings: Settings) -> Option<usize> {
     let mut machine = ScriptMachine::new(program.clone());
     let all = brute_force(&mut machine, LIMIT)?;
     let correct = !all.fails && all.stuck.is_empty();
     let mut published = Published::default();
-    let result = irs::verify(&mut machine, Start::Anew(None), &mut published);
+    let result = irs::verify(&mut machine, settings, None, &mut published);
     let (verified, outcome) = match result {
         Ok(result) => result,
         Err(Impossible::NoTrace(_)) => {
@@ -257,7 +267,7 @@ fn check(program: &Program) -> Option<usize> {
         Err(other) => panic!("{other:?}\n{program:?}"),
     };
     assert_eq!(outcome, Outcome::Done, "{program:?}");
-    check_resumed(program, &published.0, &verified);
+    check_resumed(program, settings, &published.0, &verified);
     let mut earlier: Option<&Verified> = None;
     let mut looked_at = HashSet::new();
     for verified in &published.0 {
@@ -311,12 +321,11 @@ fn check(program: &Program) -> Option<usize> {
 }
 
 /// Whoever takes up what was proven half-way comes to the same end.
-fn check_resumed(program: &Program, published: &[Verified], whole: &Verified) {
+fn check_resumed(program: &Program, settings: Settings, published: &[Verified], whole: &Verified) {
     let saved = published[published.len() / 2].save();
     let mut machine = ScriptMachine::new(program.clone());
     let watcher = &mut Published::default();
-    let (again, outcome) =
-        irs::verify(&mut machine, Start::From(Box::new(saved)), watcher).unwrap();
+    let (again, outcome) = irs::verify(&mut machine, settings, Some(saved), watcher).unwrap();
     assert_eq!(outcome, Outcome::Done);
     let ends = |verified: &Verified| {
         let input = &verified.inputs[0];
@@ -400,8 +409,13 @@ fn each_input_has_waits_of_its_own() {
         AssertNot(0, 1),
     ]);
     let mut machine = ScriptMachine::new(program);
-    let (verified, outcome) =
-        irs::verify(&mut machine, Start::Anew(None), &mut Published::default()).unwrap();
+    let (verified, outcome) = irs::verify(
+        &mut machine,
+        Settings::default(),
+        None,
+        &mut Published::default(),
+    )
+    .unwrap();
     assert_eq!(outcome, Outcome::Done);
     let waits: Vec<_> = verified
         .inputs
@@ -416,8 +430,13 @@ fn a_lost_update_is_kept_away_by_one_wait() {
     let program = lost_update();
     check(&program);
     let mut machine = ScriptMachine::new(program);
-    let (verified, _) =
-        irs::verify(&mut machine, Start::Anew(None), &mut Published::default()).unwrap();
+    let (verified, _) = irs::verify(
+        &mut machine,
+        Settings::default(),
+        None,
+        &mut Published::default(),
+    )
+    .unwrap();
     let relaxed = &verified.inputs[0];
     let wait = Demand {
         thread: ThreadId(2),

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::irs::{
-    self, Demand, Doing, Impossible, Outcome, Reason, Saved, Start, Verified,
+    self, Demand, Doing, Impossible, Outcome, Reason, Saved, Settings, Verified,
 };
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::{Site, ThreadId};
@@ -40,10 +40,14 @@ impl Prover<'_> {
     pub(super) fn run(&self, machine: &mut Watched<'_>, plain: Plain) -> Relaxed {
         let base = machine.inner().load_base();
         let earlier = self.earlier();
-        let start = match earlier.as_ref().map(|contents| State::read(contents, base)) {
-            None => Start::Anew(self.request.order),
-            Some(Some(saved)) => Start::From(Box::new(saved)),
+        let saved = match earlier.as_ref().map(|contents| State::read(contents, base)) {
+            None => None,
+            Some(Some(saved)) => Some(saved),
             Some(None) => return Relaxed::Changed,
+        };
+        let settings = Settings {
+            order: self.request.order,
+            ..Settings::default()
         };
         machine.inner_mut().note_silent();
         let mut writer = Writer {
@@ -61,7 +65,7 @@ impl Prover<'_> {
             failed: None,
             refused: None,
         };
-        let result = irs::verify(machine, start, &mut writer);
+        let result = irs::verify(machine, settings, saved, &mut writer);
         let (verified, outcome) = match result {
             Ok(result) => result,
             Err(impossible) => return impossible_in_words(impossible),

@@ -147,26 +147,37 @@ impl Relaxed {
     }
 }
 
-/// Where a proof begins.
-#[derive(Clone, Debug)]
-pub enum Start {
-    /// With the initial trace under which the fewest threads wait, or with one of this order.
-    Anew(Option<Order>),
-    /// Where an earlier one ended.
-    From(Box<Saved>),
+/// How to go about it.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The order of the initial trace; without one, that under which the fewest threads wait.
+    pub order: Option<Order>,
+    /// A step that takes more executions than this, and more than were proven before, is taken in smaller ones where that is
+    /// possible: so that what is proven can be put to use, and is not lost if the verifier ends.
+    pub patience: u64,
 }
 
-/// Proves as much as `watcher` allows for.
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            order: None,
+            patience: 10_000,
+        }
+    }
+}
+
+/// Proves as much as `watcher` allows for, from the beginning or on top of what is `saved`.
 pub fn verify<M: Machine, W: Watcher<M>>(
     machine: &mut M,
-    start: Start,
+    settings: Settings,
+    saved: Option<Saved>,
     watcher: &mut W,
 ) -> Result<(Verified, Outcome), Impossible> {
-    let mut verified = match start {
-        Start::From(saved) => saved.restore(machine)?,
-        Start::Anew(order) => begin(machine, order, watcher)?,
+    let mut verified = match saved {
+        Some(saved) => saved.restore(machine)?,
+        None => begin(machine, settings, watcher)?,
     };
-    let outcome = relax(machine, &mut verified, watcher);
+    let outcome = relax(machine, settings, &mut verified, watcher);
     Ok((verified, outcome))
 }
 
@@ -194,13 +205,13 @@ fn all_inputs<M: Machine>(machine: &mut M) -> Result<Vec<Vec<u32>>, Impossible> 
 /// Finds and proves an initial trace for each input.
 fn begin<M: Machine, W: Watcher<M>>(
     machine: &mut M,
-    order: Option<Order>,
+    settings: Settings,
     watcher: &mut W,
 ) -> Result<Verified, Impossible> {
     let mut candidates = Vec::new();
     for inputs in all_inputs(machine)? {
         let mut found =
-            initial::candidates(machine, &inputs, order).map_err(Impossible::Refused)?;
+            initial::candidates(machine, &inputs, settings.order).map_err(Impossible::Refused)?;
         if found.is_empty() {
             found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
         }
@@ -259,15 +270,16 @@ fn prove<M: Machine, W: Watcher<M>>(
         counted: &verified.counted,
         bugs: &mut verified.bugs,
         explored,
+        patience: u64::MAX,
     };
     let input = &mut verified.inputs[index];
-    match context.explore(input, &input.demands, None) {
+    match context.explore(input, &input.demands, None, None) {
         Step::Safe { traces, log } => {
             input.traces = traces;
             input.log = log;
             ControlFlow::Continue(true)
         }
-        Step::Unsafe(_) => ControlFlow::Continue(false),
+        Step::Unsafe(_) | Step::TooMany => ControlFlow::Continue(false),
         Step::Ended(ending) => ControlFlow::Break(ending),
     }
 }
@@ -275,10 +287,11 @@ fn prove<M: Machine, W: Watcher<M>>(
 /// Weakens what is demanded as far as possible.
 fn relax<M: Machine, W: Watcher<M>>(
     machine: &mut M,
+    settings: Settings,
     verified: &mut Verified,
     watcher: &mut W,
 ) -> Outcome {
-    match try_relax(machine, verified, watcher) {
+    match try_relax(machine, settings, verified, watcher) {
         ControlFlow::Continue(()) => Outcome::Done,
         ControlFlow::Break(ending) => Outcome::Ended(ending),
     }
@@ -286,6 +299,7 @@ fn relax<M: Machine, W: Watcher<M>>(
 
 fn try_relax<M: Machine, W: Watcher<M>>(
     machine: &mut M,
+    settings: Settings,
     verified: &mut Verified,
     watcher: &mut W,
 ) -> ControlFlow<Ending> {
@@ -305,6 +319,7 @@ fn try_relax<M: Machine, W: Watcher<M>>(
                 counted: &verified.counted,
                 bugs: &mut verified.bugs,
                 explored,
+                patience: settings.patience,
             };
             let input = &mut verified.inputs[index];
             let before = input.demands.clone();

@@ -67,6 +67,8 @@ pub(super) enum Step {
     Safe { traces: u64, log: Log },
     /// Not so.
     Unsafe(Reason),
+    /// It takes more executions than it should.
+    TooMany,
     /// The search did not come to an end.
     Ended(Ending),
 }
@@ -102,6 +104,9 @@ struct Listener<'a, W> {
     places: &'a [Option<Place>],
     inputs: &'a [u32],
     traces: u64,
+    /// No more executions than that.
+    limit: Option<u64>,
+    exceeded: bool,
     bugs: &'a mut Vec<Bug>,
     found: Option<Reason>,
 }
@@ -137,7 +142,11 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
         self.found = Some(Reason::Bug(index));
     }
 
-    fn progress(&mut self, _: &Counts) -> ControlFlow<()> {
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        self.exceeded = self.limit.is_some_and(|limit| counts.executions > limit);
+        if self.exceeded {
+            return ControlFlow::Break(());
+        }
         self.watcher.progress(self.before + self.traces)
     }
 }
@@ -150,6 +159,8 @@ pub(super) struct Context<'a, M, W> {
     pub(super) bugs: &'a mut Vec<Bug>,
     /// Traces explored so far, for all inputs.
     pub(super) explored: u64,
+    /// See [`Settings`](super::Settings).
+    pub(super) patience: u64,
 }
 
 impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
@@ -159,6 +170,7 @@ impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
         of: &Relaxed,
         demands: &Demands,
         reversed: Option<Reversed>,
+        limit: Option<u64>,
     ) -> Step {
         let plan = Plan {
             inputs: &of.inputs,
@@ -177,16 +189,19 @@ impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
             places: &of.trace.places,
             inputs: &of.inputs,
             traces: 0,
+            limit,
+            exceeded: false,
             bugs: self.bugs,
             found: None,
         };
         let settings = trust::Settings::default();
         let report =
             trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut listener);
-        let (traces, found) = (listener.traces, listener.found);
+        let (traces, found, exceeded) = (listener.traces, listener.found, listener.exceeded);
         let log = std::mem::take(&mut machine.log);
         match (report.ending, found) {
             (Ending::FirstBug, Some(reason)) => Step::Unsafe(reason),
+            (Ending::Stopped, None) if exceeded => Step::TooMany,
             (Ending::Complete, None) if report.unrolled => {
                 Step::Ended(Ending::Refused("a loop was cut off by --unroll".to_owned()))
             }
@@ -258,31 +273,36 @@ impl Relaxed {
     ) -> ControlFlow<Ending> {
         let lowered = self.trace.lowered(&demand);
         let without = self.demands.replaced(&demand, lowered);
-        let reversed = Reversed::of(&demand);
-        let reason = match context.explore(self, &without, Some(reversed)) {
-            Step::Safe { traces, log } => {
-                self.accept(without, traces, log);
-                return ControlFlow::Continue(());
-            }
-            Step::Unsafe(reason) => reason,
-            Step::Ended(ending) => return ControlFlow::Break(ending),
-        };
-        if let Some(later) = self.trace.postponed(&demand)
-            && matches!(reason, Reason::Bug(_))
-        {
-            let postponed = self
-                .demands
-                .replaced(&demand, lowered.into_iter().chain([later]));
-            match context.explore(self, &postponed, Some(reversed)) {
-                Step::Safe { traces, log } => {
-                    self.accept(postponed, traces, log);
-                    return ControlFlow::Continue(());
+        let postponed = self.trace.postponed(&demand);
+        let postponed = postponed.map(|later| {
+            self.demands
+                .replaced(&demand, lowered.into_iter().chain([later]))
+        });
+        let reversed = Some(Reversed::of(&demand));
+        let limit = postponed
+            .is_some()
+            .then(|| self.traces.max(context.patience));
+        let mut step = context.explore(self, &without, reversed, limit);
+        let mut accepted = without.clone();
+        // Where a step is too large, or fails, a smaller one may do: only until the next event of the thread.
+        let smaller = matches!(step, Step::TooMany | Step::Unsafe(Reason::Bug(_)));
+        if let Some(postponed) = postponed.filter(|_| smaller) {
+            let large = matches!(step, Step::TooMany);
+            match context.explore(self, &postponed, reversed, None) {
+                Step::Unsafe(Reason::Stuck | Reason::Spins) if large => {
+                    step = context.explore(self, &without, reversed, None);
                 }
-                Step::Unsafe(_) => {}
-                Step::Ended(ending) => return ControlFlow::Break(ending),
+                Step::Unsafe(reason) if large => step = Step::Unsafe(reason),
+                Step::Unsafe(_) | Step::TooMany => {}
+                done => (step, accepted) = (done, postponed),
             }
         }
-        self.kept.push(Kept { demand, reason });
+        match step {
+            Step::Safe { traces, log } => self.accept(accepted, traces, log),
+            Step::Unsafe(reason) => self.kept.push(Kept { demand, reason }),
+            Step::TooMany => unreachable!("only steps that have smaller ones are limited"),
+            Step::Ended(ending) => return ControlFlow::Break(ending),
+        }
         ControlFlow::Continue(())
     }
 
@@ -308,13 +328,13 @@ impl Relaxed {
         if rest == self.demands {
             return ControlFlow::Continue(());
         }
-        match context.explore(self, &rest, None) {
+        match context.explore(self, &rest, None, None) {
             Step::Safe { traces, log } => {
                 self.traces = 0;
                 self.accept(rest, traces, log);
                 ControlFlow::Continue(())
             }
-            Step::Unsafe(_) => ControlFlow::Continue(()),
+            Step::Unsafe(_) | Step::TooMany => ControlFlow::Continue(()),
             Step::Ended(ending) => ControlFlow::Break(ending),
         }
     }
