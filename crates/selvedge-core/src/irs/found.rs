@@ -6,10 +6,11 @@ use rustc_hash::FxHashSet;
 
 use super::constrained::{Constrained, Plan};
 use super::demands::Demands;
-use super::initial::{self, Trace};
+use super::initial;
 use super::relax::Watcher;
 use super::reversal::{Pair, causes};
 use super::strip::strip;
+use super::trace::Trace;
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::ThreadId;
 use crate::machine::Machine;

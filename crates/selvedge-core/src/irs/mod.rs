@@ -24,6 +24,7 @@ mod relax;
 mod reversal;
 mod saved;
 mod strip;
+mod trace;
 
 use std::ops::ControlFlow;
 
