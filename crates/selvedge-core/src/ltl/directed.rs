@@ -1,8 +1,8 @@
 //! The first pass: an accepting cycle with few context switches, if one shows itself.
 //!
-//! The product is explored in layers of context switches (document 001, Algorithm 1, with one incoming thread per node).
+//! The product is explored in layers of context switches (Štill, Ročkai and Barnat, Algorithm 1, with one incoming thread per node).
 //! Each node knows its last accepting predecessor on the way it was found (MAP without repropagation, §3.3). The
-//! document reports a cycle when an arc leads to that very predecessor. With acceptance on arcs nearly every
+//! paper reports a cycle when an arc leads to that very predecessor. With acceptance on arcs nearly every
 //! node of a typical automaton is such a predecessor, and only cycles of one step would be seen. So this pass asks
 //! whether the arc leads back to *any* node on the way, if an accepting arc lies in between, and walks back to be sure;
 //! the walks together are limited to a multiple of the arcs seen, which keeps the pass linear. Missing a cycle is no

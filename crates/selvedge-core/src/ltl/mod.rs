@@ -8,7 +8,7 @@
 //!
 //! [`parse`] reads a formula, [`Automaton`] is an automaton for its negation, and [`find`] looks for an execution that
 //! the automaton accepts: a lasso. `components.rs` holds the complete search, `directed.rs` the heuristic one
-//! before it (document 001, §3.3).
+//! before it (Štill, Ročkai and Barnat, "Context-Switch-Directed Verification in DIVINE", §3.3).
 
 mod automaton;
 mod check;
