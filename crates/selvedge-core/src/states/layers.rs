@@ -208,7 +208,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         if let Some(apart) = &mut self.apart {
             let state = search.space.here();
             let cost = (layer, switches);
-            return apart.claims.push(identity, state, parent, step, cost);
+            let claims = &mut apart.claims;
+            return claims.push(identity, state, parent, step, cost, every_thread);
         }
         let verdict = search
             .visited

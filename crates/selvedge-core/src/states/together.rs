@@ -23,11 +23,12 @@ pub(super) struct Claims {
     states: Queue,
     identities: Vec<u128>,
     switches: Vec<bool>,
-    /// What was claimed lately: identity, number of switches, thread. Claiming it again would be in vain.
-    recent: Vec<(u128, u32, ThreadId)>,
+    /// What was claimed lately: identity, number of switches, and the thread where that makes a difference. Claiming
+    /// it again would be in vain.
+    recent: Vec<(u128, u32, Option<ThreadId>)>,
 }
 
-const RECENT: usize = 1 << 14;
+const RECENT: usize = 1 << 16;
 
 impl Claims {
     /// Claims a state that `step` leads to from `parent`.
@@ -38,12 +39,13 @@ impl Claims {
         parent: Node,
         step: Step,
         (layer, switches): (u32, bool),
+        every_thread: bool,
     ) {
         if self.recent.is_empty() {
-            self.recent.resize(RECENT, (0, 0, ThreadId(u32::MAX)));
+            self.recent.resize(RECENT, (0, u32::MAX, None));
         }
         let place = (identity >> 32) as usize & (RECENT - 1);
-        let claim = (identity, layer, step.thread);
+        let claim = (identity, layer, every_thread.then_some(step.thread));
         if std::mem::replace(&mut self.recent[place], claim) == claim {
             return;
         }
