@@ -176,8 +176,8 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
         ),
         (
             &["--jobs", "4"],
-            "error: --jobs 4 is not available yet\n\
-             help: available now: one worker, which is the default\n",
+            "error: --jobs 4 is not available yet with trust\n\
+             help: available now: csdr, csdr-exact and bfs, without --lossless\n",
         ),
     ] {
         let outcome = sandbox.run(&[&["verify", "short.c"], options].concat());
