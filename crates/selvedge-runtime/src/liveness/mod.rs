@@ -166,28 +166,91 @@ impl Liveness {
         hash(keep(0, registers.rbx), registers.rbp);
         hash(keep(1, registers.r12), keep(2, registers.r13));
         hash(keep(3, registers.r14), keep(4, registers.r15));
-        let (mut site, mut frame_pointer, mut at) = (site, registers.rbp, stack_pointer);
-        while let Some(frame) = self.at(site) {
-            let plausible = frame_pointer >= at && frame_pointer + 16 <= stack_top;
-            if !plausible || frame_pointer % 8 != 0 {
-                break;
+        let stack = (stack_pointer, stack_top);
+        let mut at = self.walk(site, registers.rbp, stack, |frame, at, frame_pointer| {
+            for (word, mask) in frame.words_from(at, frame_pointer) {
+                let offset = word.wrapping_sub(frame_pointer) as i32;
+                hash(read(word) & mask, offset as usize);
             }
-            for &(offset, mask) in &frame.words {
-                let word = frame_pointer.wrapping_add_signed(offset as isize);
-                if word >= at {
-                    hash(read(word) & mask as usize, offset as usize);
-                }
-            }
-            let (caller, back) = (read(frame_pointer), read(frame_pointer + 8));
-            hash(caller, back);
-            (site, at) = (back, frame_pointer + 16);
-            frame_pointer = caller;
-        }
+            hash(read(frame_pointer), read(frame_pointer + 8));
+        });
         while at + 8 <= stack_top {
             hash(read(at), 0);
             at += 8;
         }
     }
+
+    /// Makes everything zero on the stack of a stopped thread, from `stack_pointer` up to `stack_top`, that its future
+    /// does not depend on: where it counts for something later, it is the same however the thread came here.
+    pub(crate) fn clear_dead(
+        &mut self,
+        site: usize,
+        frame_pointer: usize,
+        stack_pointer: usize,
+        stack_top: usize,
+    ) {
+        let stack = (stack_pointer, stack_top);
+        self.walk(site, frame_pointer, stack, |frame, at, frame_pointer| {
+            let mut next = at;
+            for (word, mask) in frame.words_from(at, frame_pointer) {
+                clear(next, word);
+                write(word, read(word) & mask);
+                next = word + 8;
+            }
+            clear(next, frame_pointer);
+        });
+    }
+
+    /// Calls `found` for the frames that are understood, innermost first, each with where it begins and its frame
+    /// pointer. Returns where the rest of the stack begins.
+    fn walk(
+        &mut self,
+        site: usize,
+        frame_pointer: usize,
+        (stack_pointer, stack_top): (usize, usize),
+        mut found: impl FnMut(&LiveFrame, usize, usize),
+    ) -> usize {
+        let (mut site, mut frame_pointer, mut at) = (site, frame_pointer, stack_pointer);
+        while let Some(frame) = self.at(site) {
+            let plausible = frame_pointer >= at && frame_pointer + 16 <= stack_top;
+            if !plausible || frame_pointer % 8 != 0 {
+                break;
+            }
+            found(frame, at, frame_pointer);
+            (site, at) = (read(frame_pointer + 8), frame_pointer + 16);
+            frame_pointer = read(frame_pointer);
+        }
+        at
+    }
+}
+
+impl LiveFrame {
+    /// The words with live bytes, from address `at` on, each with the mask of those.
+    fn words_from(
+        &self,
+        at: usize,
+        frame_pointer: usize,
+    ) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let words = self.words.iter().map(move |&(offset, mask)| {
+            let word = frame_pointer.wrapping_add_signed(offset as isize);
+            (word, mask as usize)
+        });
+        words.filter(move |&(word, _)| word >= at)
+    }
+}
+
+/// Zeroes the words of a stopped thread's stack from `start` up to `end`.
+fn clear(start: usize, end: usize) {
+    if start < end {
+        // SAFETY: a part of the stack between its stack pointer and its top; no fiber runs.
+        unsafe { pointer::<u8>(start).write_bytes(0, end - start) };
+    }
+}
+
+/// Sets a word of a stopped thread's stack.
+fn write(address: usize, value: usize) {
+    // SAFETY: as for `read`; no fiber runs.
+    unsafe { pointer::<usize>(address).write(value) };
 }
 
 /// A word of the running thread's stack.

@@ -96,10 +96,13 @@ impl Runtime {
             into.extend_from_slice(bytes(thread.context.stack_pointer(), slot.stack_top));
             return;
         }
+        let stack_pointer = call.stack_pointer + 8;
+        self.liveness
+            .clear_dead(call.site, call.registers.rbp, stack_pointer, slot.stack_top);
         self.liveness.visit(
             call.site,
             &call.registers,
-            call.stack_pointer + 8,
+            stack_pointer,
             slot.stack_top,
             |a, b| {
                 push(into, a);
