@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::effects::{Effects, Tracker};
-use super::{Callees, LiveFrame};
+use super::{Callees, LiveFrame, LiveWord};
 
 /// Frames larger than this are not analysed.
 pub(super) const FRAME_LIMIT: i64 = 1024;
@@ -102,28 +102,43 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
     );
     always.set(
         Span {
-            start: (FRAME_LIMIT - 8 * saved as i64) as usize,
+            start: (FRAME_LIMIT - 8 * saved.len() as i64) as usize,
             end: FRAME_LIMIT as usize,
         },
         true,
     );
+    // A register that the function leaves alone is its caller's, also if an exception takes the thread there.
+    for (place, register) in REGISTERS.iter().enumerate() {
+        let start = FRAME_LIMIT as usize + place;
+        let end = start + 1;
+        if !saved.contains(register) {
+            always.set(Span { start, end }, true);
+        }
+    }
     let mut calls = Vec::new();
     for (index, instruction) in instructions.iter().enumerate() {
         if is_call(instruction) {
             let mut bits = live[index].clone();
             bits.add(&always);
-            calls.push((instruction.next_ip() as usize, frame(&bits)));
+            calls.push((instruction.next_ip() as usize, frame(&bits, &saved)));
         }
     }
     Some(calls)
 }
 
-fn frame(bits: &Bits) -> LiveFrame {
-    let words = (0..FRAME_LIMIT as usize / 8)
-        .map(|word| ((word * 8) as i32 - FRAME_LIMIT as i32, bits.byte_mask(word)))
-        .filter(|&(_, mask)| mask != 0);
+fn frame(bits: &Bits, saved: &[Register]) -> LiveFrame {
+    let words = (0..FRAME_LIMIT as usize / 8).map(|word| {
+        let offset = (word * 8) as i32 - FRAME_LIMIT as i32;
+        let pushed = saved.get((-offset / 8 - 1) as usize);
+        LiveWord {
+            offset,
+            mask: bits.byte_mask(word),
+            // Other registers are pushed to make room for a variable.
+            saves: pushed.and_then(|push| REGISTERS.iter().position(|register| register == push)),
+        }
+    });
     LiveFrame {
-        words: words.collect(),
+        words: words.filter(|word| word.mask != 0).collect(),
         registers: bits.0[FRAME_LIMIT as usize / 64] as u8,
     }
 }
@@ -134,8 +149,8 @@ fn is_call(instruction: &Instruction) -> bool {
 }
 
 /// Checks for an ordinary frame (`push rbp; mov rbp, rsp`, registers saved by pushes, nothing else
-/// pushed, `rbp` left alone) and counts the saved registers.
-fn prologue(instructions: &[Instruction]) -> Option<usize> {
+/// pushed, `rbp` left alone) and tells the saved registers, in the order of their pushes.
+fn prologue(instructions: &[Instruction]) -> Option<Vec<Register>> {
     let mut code = instructions.iter().peekable();
     code.next_if(|instruction| instruction.mnemonic() == Mnemonic::Endbr64);
     let push = code.next()?;
@@ -156,7 +171,8 @@ fn prologue(instructions: &[Instruction]) -> Option<usize> {
     });
     let is_push = |instruction: &Instruction| instruction.mnemonic() == Mnemonic::Push;
     let beginning = straight.count();
-    let saved = rest[..beginning].iter().filter(|i| is_push(i)).count();
+    let pushes = rest[..beginning].iter().filter(|i| is_push(i));
+    let saved = pushes.map(|push| push.op0_register()).collect();
     let disturbed = rest.iter().enumerate().any(|(place, instruction)| {
         let restores = matches!(instruction.mnemonic(), Mnemonic::Leave | Mnemonic::Pop);
         let pushes = is_push(instruction) && place >= beginning;

@@ -22,10 +22,21 @@ use crate::loader::{Function, Image};
 /// What is live in one frame while a call returns to a certain place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveFrame {
-    /// Offset from the frame pointer of each word with live bytes, and the mask of those.
-    words: Box<[(i32, u64)]>,
+    /// The words with live bytes, lowest first.
+    words: Box<[LiveWord]>,
     /// Bit n: the n-th of [`dataflow::REGISTERS`] is live.
     registers: u8,
+}
+
+/// A word of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LiveWord {
+    /// Where it is, from the frame pointer.
+    offset: i32,
+    /// Its live bytes.
+    mask: u64,
+    /// If it holds a register of the caller's, which of [`dataflow::REGISTERS`]: live only if that is.
+    saves: Option<usize>,
 }
 
 /// What is known of the program's functions.
@@ -208,32 +219,47 @@ impl Liveness {
         site: usize,
         frame_pointer: usize,
         (stack_pointer, stack_top): (usize, usize),
-        mut found: impl FnMut(&LiveFrame, usize, usize),
+        mut found: impl FnMut(Walked<'_>, usize, usize),
     ) -> usize {
         let (mut site, mut frame_pointer, mut at) = (site, frame_pointer, stack_pointer);
-        while let Some(frame) = self.at(site) {
+        loop {
             let plausible = frame_pointer >= at && frame_pointer + 16 <= stack_top;
-            if !plausible || frame_pointer % 8 != 0 {
-                break;
+            if !plausible || frame_pointer % 8 != 0 || self.at(site).is_none() {
+                return at;
             }
-            found(frame, at, frame_pointer);
-            (site, at) = (read(frame_pointer + 8), frame_pointer + 16);
+            let back = read(frame_pointer + 8);
+            let wanted = self.at(back).map_or(u8::MAX, |caller| caller.registers);
+            if let Some(frame) = self.at(site) {
+                found(Walked { frame, wanted }, at, frame_pointer);
+            }
+            (site, at) = (back, frame_pointer + 16);
             frame_pointer = read(frame_pointer);
         }
-        at
     }
 }
 
-impl LiveFrame {
+/// A frame on a stack.
+struct Walked<'a> {
+    frame: &'a LiveFrame,
+    /// The registers that are live in its caller.
+    wanted: u8,
+}
+
+impl Walked<'_> {
     /// The words with live bytes, from address `at` on, each with the mask of those.
     fn words_from(
         &self,
         at: usize,
         frame_pointer: usize,
     ) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let words = self.words.iter().map(move |&(offset, mask)| {
-            let word = frame_pointer.wrapping_add_signed(offset as isize);
-            (word, mask as usize)
+        let dead = |word: &&LiveWord| {
+            let saves = word.saves;
+            saves.is_some_and(|register| self.wanted & (1 << register) == 0)
+        };
+        let words = self.frame.words.iter().filter(move |word| !dead(word));
+        let words = words.map(move |word| {
+            let address = frame_pointer.wrapping_add_signed(word.offset as isize);
+            (address, word.mask as usize)
         });
         words.filter(move |&(word, _)| word >= at)
     }
