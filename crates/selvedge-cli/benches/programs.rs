@@ -31,7 +31,7 @@ fn main() {
         "executions",
         "blocked",
         "per second",
-        "ns/step",
+        "ns/event",
         "bare",
         "ratio",
         "MiB start",
@@ -60,7 +60,7 @@ fn interleaving() {
     const ENGINES: [&str; 3] = ["trust", "optimal-dpor", "source-dpor"];
     println!(
         "{:<18} {:>10} {:>14} {:>14} {:>14} {:>16} {:>15} {:>9}",
-        "ns/event",
+        "ns/step",
         "executions",
         ENGINES[0],
         ENGINES[1],
