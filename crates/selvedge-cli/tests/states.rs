@@ -100,3 +100,92 @@ fn a_bound_is_named_unless_it_leaves_nothing_out() {
     assert_eq!(within(2, "csdr")["verdict"], "incomplete");
     assert_eq!(within(3, "csdr-exact")["verdict"], "bug");
 }
+
+/// Checks a program of two threads, `one` and `two`, by states: the kind of bug that is found.
+fn bug_of(threads: &str, options: &str) -> Value {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let source = format!(
+        "#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static int *plain;
+static atomic_int *shared;
+static pthread_mutex_t *mutex;
+static atomic_int flag;
+{threads}
+int main(void) {{
+  pthread_t a, b;
+  shared = malloc(sizeof *shared);
+  mutex = malloc(sizeof *mutex);
+  pthread_mutex_init(mutex, NULL);
+  pthread_create(&a, NULL, one, NULL);
+  pthread_create(&b, NULL, two, NULL);
+  pthread_join(a, NULL);
+  pthread_join(b, NULL);
+}}
+"
+    );
+    let file = directory.path().join("program.c");
+    std::fs::write(&file, source).expect("the program is written");
+    let file = file.to_str().expect("a plain path");
+    check(file, options, "")["bug"]["kind"].clone()
+}
+
+#[test]
+fn locals_are_shared_once_a_plain_store_gives_their_address_away() {
+    let threads = "
+static void *one(void *unused) {
+  int local = 0;
+  plain = &local;
+  atomic_store(&flag, 1);
+  local = 1;
+  while (atomic_load(&flag) != 2) ;
+  return unused;
+}
+static void *two(void *unused) {
+  if (atomic_load(&flag) == 1 && *plain == 1) ;
+  atomic_store(&flag, 2);
+  return unused;
+}";
+    assert_eq!(bug_of(threads, "--algorithm bfs"), "data-race");
+}
+
+#[test]
+fn memory_that_is_freed_while_a_thread_is_about_to_access_it_is_found() {
+    for access in [
+        "atomic_store(mine, 1)",
+        "*(int *)mine = 1",
+        "if (*(int *)mine) abort()",
+    ] {
+        let threads = format!(
+            "static void *one(void *unused) {{
+               atomic_int *mine = shared;
+               atomic_store(&flag, 1);
+               {access};
+               return unused;
+             }}
+             static void *two(void *unused) {{
+               if (atomic_load(&flag)) free(shared);
+               return unused;
+             }}"
+        );
+        let options = "--algorithm bfs --plain sc";
+        assert_eq!(bug_of(&threads, options), "use-after-free", "{access}");
+    }
+}
+
+#[test]
+fn a_destroyed_mutex_on_the_heap_stays_destroyed() {
+    let threads = "
+static void *one(void *unused) {
+  pthread_mutex_destroy(mutex);
+  atomic_store(&flag, 1);
+  return unused;
+}
+static void *two(void *unused) {
+  while (!atomic_load(&flag)) ;
+  pthread_mutex_lock(mutex);
+  return unused;
+}";
+    assert_eq!(bug_of(threads, "--algorithm bfs"), "object-misuse");
+}

@@ -99,6 +99,9 @@ impl Runtime {
         }
         self.passing(access.site);
         self.touches(access.address);
+        if self.settings.stateful {
+            self.look_at_given();
+        }
         if self.settings.plain == Plain::Sc || self.settings.stateful {
             return self.plain_event(access);
         }

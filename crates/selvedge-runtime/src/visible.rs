@@ -91,7 +91,8 @@ impl Runtime {
         site: usize,
     ) -> Result<Option<Write>, (Problem, Access)> {
         if self.settings.stateful {
-            return Ok(self.performed_in_state(op, outcome));
+            let performed = self.performed_in_state(op, outcome);
+            return performed.map_err(|problem| (problem, self.access_of(op, outcome, site)));
         }
         let (location, order, wrote) = match *op {
             Op::Load { at, order } => (at, order, None),
@@ -213,7 +214,7 @@ impl Runtime {
 
 /// Whether the operation is on an object that may be gone by then: a barrier may be destroyed and
 /// freed as soon as it has opened, before everybody has left it.
-fn leaves_behind(op: &Op) -> bool {
+pub(crate) fn leaves_behind(op: &Op) -> bool {
     matches!(
         op,
         Op::Update {

@@ -29,12 +29,13 @@ use crate::current;
 use crate::gate::{self, Registers, gate};
 use crate::locations::Kind as LocationKind;
 use crate::machine::NativeMachine;
+use crate::memory;
 use crate::posix::temporal;
 use crate::problem::report;
 use crate::runtime::{Phase, Runtime, with};
 use crate::shadow::Kind;
 use crate::tsan::plain::By;
-use crate::visible::Write;
+use crate::visible::{Write, leaves_behind};
 
 /// The part that threads share.
 const SHARED: usize = 0;
@@ -103,6 +104,8 @@ pub(crate) struct Call {
     log: (u64, u64),
     /// The bytes that the pending operation is about, if they are more than its location.
     extent: usize,
+    /// What the thread writes after the call, address and size, until it comes back: never anything while it is stopped.
+    given: (usize, usize),
 }
 
 /// Whether states are saved and a thread of the program runs.
@@ -136,12 +139,20 @@ pub(crate) fn announce(access: Access) {
     };
     with(|runtime| runtime.current().call.extent = access.size);
     current::pause(op, selvedge_core::Site(access.site as u64));
-    with(|runtime| {
-        runtime.current().call.extent = 0;
+    let checked = with(|runtime| {
+        let thread = runtime.current();
+        thread.call.extent = 0;
         if access.kind.writes() {
+            // What is written is not known yet: it may be the address of something on the thread's stack.
+            thread.call.given = (access.address, access.size);
             runtime.writes(access.address, access.size);
         }
+        // Others may have freed it meanwhile.
+        runtime.check_address(access.address, access.size)
     });
+    if let Err(problem) = checked {
+        report(problem, access);
+    }
 }
 
 /// Stops before an access to a range of bytes, if others can reach it.
@@ -152,6 +163,7 @@ pub(crate) fn range(access: Access, by: By) {
     if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
         report(problem, access);
     }
+    with(Runtime::look_at_given);
     if !with(|runtime| runtime.is_shared(access.address)) {
         return;
     }
@@ -162,9 +174,6 @@ pub(crate) fn range(access: Access, by: By) {
     // What a library function has read already must still be there.
     let seen = (by == By::Library && !access.kind.writes()).then(|| contents(access));
     announce(access);
-    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
-        report(problem, access);
-    }
     if seen.is_some_and(|seen| seen != contents(access)) {
         report(Problem::Aggregate, access);
     }
@@ -181,6 +190,7 @@ fn contents(access: Access) -> (u64, u64) {
 impl Runtime {
     /// The running thread arrives at an operation.
     pub(crate) fn enter_operation(&mut self) {
+        self.look_at_given();
         // SAFETY: the gate is mapped while a program is loaded.
         let gate = unsafe { &*gate() };
         let thread = &mut self.threads[self.running];
@@ -197,6 +207,7 @@ impl Runtime {
                 arguments,
                 log: (0, 0),
                 extent,
+                given: (0, 0),
             };
         } else {
             let Outcome { read, wrote } = thread.outcome;
@@ -209,33 +220,62 @@ impl Runtime {
         }
     }
 
+    /// Looks whether the thread gave away an address in its slot by the plain store that it has made since its last call.
+    pub(crate) fn look_at_given(&mut self) {
+        let thread = &mut self.threads[self.running];
+        let (address, size) = std::mem::take(&mut thread.call.given);
+        if thread.slot.contains(address) {
+            return;
+        }
+        let words = (address..address + size).step_by(8).take(size / 8);
+        for word in words {
+            thread.published |= thread.slot.contains(memory::read(word, 8) as usize);
+        }
+    }
+
     /// The running thread's operation was performed. Returns what is left to be written to memory.
-    pub(crate) fn performed_in_state(&mut self, op: &Op, outcome: Outcome) -> Option<Write> {
-        let (location, value) = match *op {
-            Op::Store { at, value, .. } => (at, value),
-            Op::Update { at, .. } => (at, outcome.wrote?),
-            _ => return None,
+    pub(crate) fn performed_in_state(
+        &mut self,
+        op: &Op,
+        outcome: Outcome,
+    ) -> Result<Option<Write>, Problem> {
+        let wrote = match *op {
+            Op::Store { value, .. } => Some(value),
+            _ => outcome.wrote,
+        };
+        let Some(location) = op.location().filter(|_| !leaves_behind(op)) else {
+            return Ok(None);
         };
         let entry = *self.locations.entry(location);
+        // Others may have freed it since the thread arrived.
+        self.check_address(entry.address, entry.width.into())?;
+        let Some(value) = wrote else { return Ok(None) };
         let thread = self.current();
         if entry.width == 8 && thread.slot.contains(value as usize) {
             thread.published = true;
         }
         if entry.kind != LocationKind::Memory {
             self.locations.set_object(location, value, self.run);
-            return None;
+            // What ends the life of an object leaves a mark in its memory.
+            self.changes(entry.address);
+            return Ok(None);
         }
         self.writes(entry.address, entry.width.into());
-        Some(Write {
+        Ok(Some(Write {
             address: entry.address,
             width: entry.width,
             value,
-        })
+        }))
     }
 
     /// The running thread writes `size` bytes at `address`.
     fn writes(&mut self, address: usize, size: usize) {
         self.locations.forget_objects(address, size);
+        self.changes(address);
+    }
+
+    /// What lies at `address` changes.
+    fn changes(&mut self, address: usize) {
         if let Some(owner) = self.layout.stack_owner(address) {
             self.states.changed(stack_of(owner));
         } else if let Some(owner) = self.layout.heap_owner(address) {
