@@ -9,6 +9,7 @@ use std::ptr::{self, NonNull};
 use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId, Value};
 use selvedge_fiber::{self as fiber, Context};
 
+use super::memory::Owner;
 use super::state::State;
 use super::stop::refuse;
 use super::thread::{Local, Start};
@@ -106,11 +107,11 @@ impl Engine {
         };
         self.on_fiber.set(true);
         loop {
-            memory::track(true);
+            memory::allocate_for(Owner::Model);
             // SAFETY: `host` is this engine's own cell, and `context` a fiber that was prepared or suspended and not
             // continued since: each context is taken from `fiber` once, right after it was saved there.
             unsafe { fiber::switch(self.host.as_ptr(), context) };
-            memory::track(false);
+            memory::allocate_for(Owner::Checker);
             context = self.fiber.get();
             let Some(mut request) = self.request.take() else {
                 break;
@@ -183,9 +184,9 @@ impl Engine {
     /// Drops what belongs to the execution that is over.
     pub(super) fn discard<T>(&self, value: T) {
         let before = self.abandoning.replace(true);
-        memory::track(true);
+        memory::allocate_for(Owner::Model);
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
-        memory::track(false);
+        memory::allocate_for(Owner::Checker);
         self.abandoning.set(before);
         // A destructor that fails while nobody looks: there is nothing to tell.
         drop(dropped);
@@ -229,9 +230,9 @@ pub(crate) fn abandoning() -> bool {
 pub(crate) fn host<R>(work: impl FnOnce(&mut State) -> R) -> R {
     let engine = current();
     if !engine.on_fiber.get() {
-        let tracked = memory::track(false);
+        let owner = memory::allocate_for(Owner::Checker);
         let result = work(&mut engine.state.borrow_mut());
-        memory::track(tracked);
+        memory::allocate_for(owner);
         return result;
     }
     let mut work = Some(work);
@@ -390,9 +391,9 @@ fn drop_locals() {
 /// A panic came to the end of its thread.
 fn panicked(payload: Box<dyn Any + Send>) {
     let abandoned = payload.is::<Abandoned>();
-    let tracked = memory::track(false);
+    let owner = memory::allocate_for(Owner::Checker);
     let message = hook::message(&*payload);
-    memory::track(tracked);
+    memory::allocate_for(owner);
     // What a payload does when it is dropped is the program's own business.
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
     if !abandoned && !current().abandoning.get() {

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Once;
 
 use super::engine;
+use super::memory::{self, Owner};
 
 /// What a panic says.
 pub(super) fn message(payload: &dyn Any) -> String {
@@ -26,17 +27,17 @@ pub(super) fn install() {
             if engine::abandoning() {
                 return;
             }
-            let tracked = super::memory::track(false);
+            let owner = memory::allocate_for(Owner::Checker);
             if engine::replaying() {
                 before(info);
             }
-            super::memory::track(false);
+            memory::allocate_for(Owner::Checker);
             let message = message(info.payload());
             let place = info
                 .location()
                 .map(|place| (place.file().to_owned(), place.line(), place.column()));
             engine::host(|state| state.panics(message, place));
-            super::memory::track(tracked);
+            memory::allocate_for(owner);
         }));
     });
 }

@@ -8,6 +8,7 @@ use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, Thre
 
 use super::engine::Engine;
 use super::hook;
+use super::memory::{self, Owner};
 use super::state::State;
 use super::trouble::SourcePlace;
 
@@ -37,12 +38,20 @@ impl RustMachine {
     pub(crate) fn new(model: Arc<dyn Fn()>, limits: Limits) -> Option<RustMachine> {
         static SERIAL: AtomicU32 = AtomicU32::new(1);
         hook::install();
+        let owner = memory::allocate_for(Owner::Checker);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let mut state = State::new(serial, limits);
-        state.add_thread().ok()?;
-        let engine = Rc::new(Engine::new(state));
-        // Not `then_some`: a machine that is dropped ends the search that is going on.
-        engine.install().then(|| RustMachine { engine, model })
+        let closure = Arc::as_ptr(&model).cast::<u8>().expose_provenance();
+        let closure = closure..closure + size_of_val(&*model);
+        let mut state = State::new(serial, limits, closure);
+        let machine = state.add_thread().ok().and_then(|()| {
+            let engine = Rc::new(Engine::new(state));
+            // Not `then_some`: a machine that is dropped ends the search that is going on.
+            engine.install().then(|| RustMachine { engine, model })
+        });
+        if machine.is_none() {
+            memory::allocate_for(owner);
+        }
+        machine
     }
 
     /// Whether the search has to start over, because something was learned about the program.
@@ -144,6 +153,7 @@ impl Machine for RustMachine {
         drop(state);
         self.engine.set_outcome(outcome);
         self.engine.run(index);
+        self.engine.judge(index);
         if let Some(child) = created {
             self.engine.run(child);
         }
@@ -184,5 +194,6 @@ impl Drop for RustMachine {
         self.engine.abandon();
         self.engine.state().borrow_mut().memory.reset();
         self.engine.uninstall();
+        memory::allocate_for(Owner::Outside);
     }
 }

@@ -7,7 +7,7 @@
 //! the execution ends: an address is never used twice in one execution, which keeps pointers apart
 //! that the program keeps apart, and a block that is freed twice is noticed.
 //!
-//! That is what the crate's global allocator is for. Outside of a model it is the system's.
+//! That is what the crate's global allocator is for. Outside of a model it is the system's, and notes where blocks are (see [`blocks`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -16,16 +16,26 @@ use rustc_hash::FxHashMap;
 use selvedge_core::{Site, ThreadId, Value};
 
 use super::spin::Words;
-use super::{engine, stop};
+use super::{blocks, engine, stop};
 
-thread_local! {
-    /// Whether what this OS thread allocates belongs to a thread of a model.
-    static TRACKED: Cell<bool> = const { Cell::new(false) };
+/// Whose allocations those of an OS thread are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// Not a model's.
+    Outside,
+    /// The checker's, which no model can reach.
+    Checker,
+    /// A thread's of a model.
+    Model,
 }
 
-/// From now on allocations of this OS thread do (not) belong to a model. Returns what held before.
-pub(super) fn track(on: bool) -> bool {
-    TRACKED.replace(on)
+thread_local! {
+    static OWNER: Cell<Owner> = const { Cell::new(Owner::Outside) };
+}
+
+/// From now on allocations of this OS thread are `owner`'s. Returns whose they were before.
+pub(super) fn allocate_for(owner: Owner) -> Owner {
+    OWNER.replace(owner)
 }
 
 /// The system's allocator, which tells a running model what its threads do.
@@ -41,33 +51,36 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
-        if TRACKED.get() && !block.is_null() {
-            allocated(block, layout);
-        }
+        allocated(block, layout);
         block
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc_zeroed(layout) };
-        if TRACKED.get() && !block.is_null() {
-            allocated(block, layout);
-        }
+        allocated(block, layout);
         block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        if TRACKED.get() && freed(block) {
+        if OWNER.get() == Owner::Model && freed(block) {
             return;
         }
+        blocks::forget(block.addr());
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if !TRACKED.get() {
+        if OWNER.get() != Owner::Model {
+            blocks::forget(block.addr());
             // SAFETY: the caller's promise.
-            return unsafe { System.realloc(block, layout, size) };
+            let larger = unsafe { System.realloc(block, layout, size) };
+            if OWNER.get() == Owner::Outside {
+                let kept = if larger.is_null() { block } else { larger };
+                blocks::note(kept.expose_provenance());
+            }
+            return larger;
         }
         // SAFETY: the caller's promise: `size` is valid for this alignment, and `block` has `layout`.
         unsafe {
@@ -81,21 +94,30 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-#[cold]
 fn allocated(block: *mut u8, layout: Layout) {
+    match OWNER.get() {
+        _ if block.is_null() => {}
+        Owner::Outside => blocks::note(block.expose_provenance()),
+        Owner::Checker => {}
+        Owner::Model => allocated_in_model(block, layout),
+    }
+}
+
+#[cold]
+fn allocated_in_model(block: *mut u8, layout: Layout) {
     let address = block.expose_provenance();
-    TRACKED.set(false);
+    OWNER.set(Owner::Checker);
     engine::host(|state| state.allocated(address, layout));
-    TRACKED.set(true);
+    OWNER.set(Owner::Model);
 }
 
 /// Whether the block is held back.
 #[cold]
 fn freed(block: *mut u8) -> bool {
     let address = block.addr();
-    TRACKED.set(false);
+    OWNER.set(Owner::Checker);
     let freed = engine::host(|state| state.freed(address));
-    TRACKED.set(true);
+    OWNER.set(Owner::Model);
     match freed {
         Freed::Unknown => false,
         Freed::HeldBack => true,
@@ -148,9 +170,13 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Forgets the execution and gives back what was freed in it.
+    /// Forgets the execution and gives back what was freed in it. What was not is no model's any more.
     pub(super) fn reset(&mut self) {
-        for block in self.blocks.drain(..).filter(|block| block.freed.is_some()) {
+        for block in self.blocks.drain(..) {
+            if block.freed.is_none() {
+                blocks::note(block.address);
+                continue;
+            }
             let address = std::ptr::with_exposed_provenance_mut(block.address);
             // SAFETY: allocated with this layout by the system's allocator, and freed by the program, which
             // `freed` kept from reaching that allocator.

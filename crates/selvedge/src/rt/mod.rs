@@ -11,11 +11,14 @@
 )]
 
 mod accesses;
+mod blocks;
 mod engine;
 mod gate;
 mod hook;
+mod judge;
 pub(crate) mod machine;
 pub(crate) mod memory;
+mod outside;
 mod place;
 mod race;
 pub(crate) mod shared;

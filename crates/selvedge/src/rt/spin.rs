@@ -3,12 +3,14 @@
 //! A thread that comes back to a visible read with the stack and the registers it had there before, and
 //! that neither wrote nor allocated anything in between, can only be helped by another value: it is parked
 //! (see [`Stop::Spinning`](selvedge_core::Stop)). What it wrote to the heap is told by comparing the blocks
-//! allocated in this execution before and after each of its stretches.
+//! allocated in this execution before and after each of its stretches, and whatever else it may have changed by going through the iteration
+//! again (see [`super::judge`]).
 //!
 //! Only reads at places that are known to be passed twice are watched. Coming to an unknown
 //! one for the second time makes the search start over with that place watched, so that every replay decides alike.
 
 use selvedge_core::fingerprint::Fingerprint;
+use selvedge_core::{Op, Outcome, Site};
 
 /// A state in which a thread read something.
 #[derive(Clone, Copy)]
@@ -19,10 +21,27 @@ struct Seen {
     event: u32,
 }
 
+/// An operation that was no side effect.
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub(super) op: Op,
+    pub(super) site: Site,
+    pub(super) outcome: Outcome,
+    pub(super) event: u32,
+}
+
 /// The reads of a thread since its last side effect.
 #[derive(Default)]
 pub(super) struct Spin {
     seen: Vec<Seen>,
+    /// What it did since the first of them that is watched.
+    pub(super) trail: Vec<Step>,
+    /// The number of the event it stands before.
+    pub(super) event: u32,
+    /// It seems to be in a loop that only waits, whose iteration begins with this event.
+    pub(super) suspect: Option<u32>,
+    /// Whether there was a side effect since this was last set to false.
+    pub(super) disturbed: bool,
     /// What the heap was when the thread was last resumed; `None` while no read is watched.
     pub(super) heap: Option<(u64, u64)>,
     /// Whether a cell was read since the last side effect.
@@ -46,6 +65,8 @@ impl Spin {
     #[inline]
     pub(super) fn effect(&mut self) {
         self.seen.clear();
+        self.trail.clear();
+        self.disturbed = true;
         self.heap = None;
         self.touched = false;
     }
@@ -55,19 +76,19 @@ impl Spin {
         self.seen.iter().any(|seen| seen.state != (0, 0))
     }
 
-    /// Notes an arrival. `state` is asked for only if the place is watched.
+    /// Notes an arrival. The `state` is known only if the place is watched.
     pub(super) fn arrive(
         &mut self,
         site: u64,
         stack_pointer: usize,
         event: u32,
-        state: Option<impl FnOnce() -> (u64, u64)>,
+        state: Option<(u64, u64)>,
     ) -> Arrival {
         let here = |seen: &&Seen| seen.site == site && seen.stack_pointer == stack_pointer;
         let state = match state {
             None if self.seen.iter().any(|seen| here(&seen)) => return Arrival::Unwatched,
             None => (0, 0),
-            Some(state) => state(),
+            Some(state) => state,
         };
         let again = self
             .seen

@@ -1,17 +1,19 @@
 //! What an execution consists of, seen from the host.
 
 use std::any::Any;
+use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, ThreadId};
 
 use super::engine::may_leave;
 use super::machine::Limits;
 use super::memory::Memory;
+use super::outside::Outside;
 use super::place::{New, Place};
 use super::race::{Ended, Race, View};
 use super::shared::Shared;
-use super::spin::{Arrival, Words};
+use super::spin::{Arrival, Step};
 use super::stack::Stack;
 use super::thread::Thread;
 use super::trouble::SourcePlace;
@@ -41,6 +43,15 @@ pub(crate) struct State {
     pub(super) again: bool,
     /// Reads that are passed more than once without an effect.
     watched: FxHashSet<u64>,
+    /// Reads in loops that change something which only going through them again can tell.
+    pub(super) busy: FxHashSet<u64>,
+    /// Reads in loops that were found to change nothing.
+    pub(super) judged: FxHashSet<u64>,
+    /// A thread goes through an iteration again: nothing of it is to be noted.
+    pub(super) rehearsing: bool,
+    pub(super) outside: Outside,
+    /// What the model's closure consists of.
+    pub(super) closure: Range<usize>,
     /// Where reference-counted values are created whose counts matter.
     pub(super) counted: FxHashSet<Site>,
     /// The same by name, for a schedule from elsewhere.
@@ -53,7 +64,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(super) fn new(serial: u32, limits: Limits) -> State {
+    pub(super) fn new(serial: u32, limits: Limits, closure: Range<usize>) -> State {
         State {
             serial,
             run: 0,
@@ -71,6 +82,11 @@ impl State {
             refusal: None,
             again: false,
             watched: FxHashSet::default(),
+            busy: FxHashSet::default(),
+            judged: FxHashSet::default(),
+            rehearsing: false,
+            outside: Outside::default(),
+            closure,
             counted: FxHashSet::default(),
             counted_places: Vec::new(),
             shared: FxHashMap::default(),
@@ -195,6 +211,12 @@ impl State {
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
+        if self.rehearsing {
+            let thread = &mut self.threads[running];
+            (thread.site, thread.stack_pointer) = (site, stack_pointer);
+            thread.pending = Pending::Op(op);
+            return;
+        }
         if let Some(&arc) = self.threads[running].uncounted.first() {
             self.counted.insert(arc);
             return self.start_over();
@@ -202,9 +224,10 @@ impl State {
         let limit = self.limits.max_branches;
         let watched = self.watched.contains(&site.0);
         let thread = &mut self.threads[running];
-        thread.site = site;
+        (thread.site, thread.stack_pointer) = (site, stack_pointer);
         thread.pending = Pending::Op(op);
         let events = thread.counted(running);
+        thread.spin.event = events;
         if events as usize >= limit {
             let place = self.place_of(site);
             return self.refuse(format!(
@@ -222,19 +245,14 @@ impl State {
         {
             self.threads[running].spin.effect();
         }
-        if !matches!(op, Op::Load { .. } | Op::Update { .. }) {
+        if !matches!(op, Op::Load { .. } | Op::Update { .. }) || self.busy.contains(&site.0) {
             return;
         }
         let thread = &mut self.threads[running];
-        let stack = &thread.stack;
-        let state = watched.then_some(|| {
-            let mut hash = Words::new();
-            stack.words(stack_pointer).for_each(|word| hash.word(word));
-            hash.finish()
-        });
+        let state = watched.then(|| thread.stack_state());
         match thread.spin.arrive(site.0, stack_pointer, events, state) {
             Arrival::New => {}
-            Arrival::Again(since) => thread.pending = Pending::Stopped(Stop::Spinning { since }),
+            Arrival::Again(since) => thread.spin.suspect = Some(since),
             Arrival::Unwatched => {
                 self.watched.insert(site.0);
                 self.start_over();
@@ -258,7 +276,7 @@ impl State {
             Op::Store { at, value, .. } => (at, Some(value)),
             Op::Update { at, .. } => (at, outcome.wrote),
             Op::Fence { .. } => {
-                self.watch_heap(thread);
+                self.watch(thread, op, outcome);
                 return true;
             }
             Op::Join { child } => {
@@ -279,7 +297,7 @@ impl State {
         if changes {
             known.spin.effect();
         }
-        self.watch_heap(thread);
+        self.watch(thread, op, outcome);
         let mut access = self.access(site);
         access.epoch = access.epoch.wrapping_sub(1);
         let view = View {
@@ -302,11 +320,29 @@ impl State {
         false
     }
 
-    /// Notes what the heap is before `thread` goes on, if that matters.
-    fn watch_heap(&mut self, thread: usize) {
-        if self.threads[thread].spin.watching() {
-            self.threads[thread].spin.heap = Some(self.memory.fingerprint());
+    /// Notes what `thread` did, and what the heap is before it goes on, if that matters.
+    fn watch(&mut self, thread: usize, op: Op, outcome: Outcome) {
+        let known = &mut self.threads[thread];
+        if known.spin.watching() {
+            let (site, event) = (known.site, known.spin.event);
+            known.spin.trail.push(Step {
+                op,
+                site,
+                outcome,
+                event,
+            });
+            known.spin.heap = Some(self.memory.fingerprint());
         }
+    }
+
+    /// The memory that `thread` can reach without a pointer from elsewhere, its own stack and the heap of this execution left out.
+    pub(super) fn beside(&self, thread: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let others = self.begun.iter().filter(move |&&other| other != thread);
+        let stacks = others.map(|&other| &self.threads[other]);
+        let stacks = stacks
+            .filter(|other| other.alive)
+            .map(|other| other.context.stack_pointer()..other.stack.top());
+        std::iter::once(self.closure.clone()).chain(stacks)
     }
 
     /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would have to wait.

@@ -5,7 +5,7 @@ use std::any::Any;
 use selvedge_core::{Location, Pending, Site};
 use selvedge_fiber::Context;
 
-use super::spin::Spin;
+use super::spin::{Spin, Words};
 use super::stack::Stack;
 
 /// What a thread runs.
@@ -18,6 +18,8 @@ pub(super) struct Thread {
     pub(super) run: u32,
     pub(super) pending: Pending,
     pub(super) site: Site,
+    /// Below it nothing belongs to the thread, while it stands before an operation.
+    pub(super) stack_pointer: usize,
     /// How many events of each thread happen before its present point.
     pub(super) clock: Vec<u32>,
     pub(super) stack: Stack,
@@ -66,6 +68,7 @@ impl Thread {
             run: 0,
             pending: Pending::Absent,
             site: Site(0),
+            stack_pointer: stack.top(),
             clock: Vec::new(),
             lowest: stack.top(),
             stack,
@@ -99,12 +102,21 @@ impl Thread {
         self.sizes.clear();
         self.spin.effect();
         self.spin.open = 0;
+        self.spin.suspect = None;
         self.panic = None;
         self.woke = false;
         self.timed_out = false;
         self.uncounted.clear();
         self.outer_clocks.clear();
         self.leaving = 0;
+    }
+
+    /// What its stack holds while it stands before an operation, the registers that it saved included.
+    pub(super) fn stack_state(&self) -> (u64, u64) {
+        let mut hash = Words::new();
+        let words = self.stack.words(self.stack_pointer);
+        words.for_each(|word| hash.word(word));
+        hash.finish()
     }
 
     /// How many events of `thread` it knows of.
