@@ -221,7 +221,7 @@ pub(crate) fn classify_by<M: Machine>(
     spins: impl Fn(ThreadId, u32) -> bool,
     waits: impl Fn(ThreadId, Op) -> Obstacle,
 ) -> End {
-    let mut waiting = Vec::new();
+    let (mut waiting, mut hindered) = (Vec::new(), Vec::new());
     let (mut blocked, mut over, mut spinning) = (false, false, false);
     for thread in (0..machine.threads() as u32).map(ThreadId) {
         match machine.pending(thread) {
@@ -234,7 +234,7 @@ pub(crate) fn classify_by<M: Machine>(
                 waiting.push(wait(machine, thread, None, None));
             }
             Pending::Op(op) => {
-                blocked |= machine.pointless(thread);
+                hindered.push(thread);
                 let obstacle = waits(thread, op);
                 blocked |= obstacle.stale;
                 let on = match op {
@@ -248,7 +248,8 @@ pub(crate) fn classify_by<M: Machine>(
             }
         }
     }
-    if blocked {
+    // Machines are asked only about threads that do wait for ever.
+    if blocked || hindered.into_iter().any(|thread| machine.pointless(thread)) {
         return End::Blocked;
     }
     if waiting.is_empty() || over {

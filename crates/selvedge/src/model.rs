@@ -11,8 +11,8 @@ use selvedge_core::report::{Bug, Counts, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 
-use crate::options::environment;
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
+use crate::options::{Liberties, environment, is_set};
 use crate::report;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
@@ -50,6 +50,15 @@ pub struct Builder {
     /// Whether a wait on a [`Condvar`](crate::sync::Condvar), or a [`park`](crate::thread::park), may end without a reason. That
     /// this happens once in each thread is explored.
     pub spurious_wakeups: bool,
+    /// Whether a `compare_exchange_weak` may fail although it finds what it expects. That this happens once in each thread is
+    /// explored.
+    pub spurious_failures: bool,
+    /// How many timed waits of a thread may time out, each of them as soon as it begins or at any later point. If a thread has no time-out
+    /// left and nothing else ends its wait, the execution is left out, which [`Verdict::Stopped`] tells.
+    pub max_timeouts: usize,
+    /// Whether a thread that allocates memory is given the block of that size which it freed last, as allocators
+    /// do. Otherwise no address is used twice in an execution, and what needs that (the ABA problem) is not found.
+    pub reuse_memory: bool,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
 }
@@ -75,7 +84,7 @@ pub enum Verdict {
     Verified,
     /// An execution fails.
     Failed(Box<Failure>),
-    /// No execution fails so far, but a limit that was asked for ended the exploration.
+    /// No execution fails so far, but some are left out: a limit ended the exploration, or a thread timed out as often as it may.
     Stopped,
     /// Something stands in the way of exploring all executions.
     Incomplete(String),
@@ -85,7 +94,8 @@ impl Builder {
     /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
     /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with `SELVEDGE_SEED` and `SELVEDGE_RUNS`,
-    /// `SELVEDGE_SPURIOUS_WAKEUPS`, `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `SELVEDGE_SPURIOUS_WAKEUPS`, `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`, `SELVEDGE_LOG` and
+    /// `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
     /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
@@ -104,7 +114,7 @@ impl Builder {
             checkpoint_interval: 20_000,
             expect_explicit_explore: false,
             location: false,
-            log: std::env::var_os("SELVEDGE_LOG").is_some(),
+            log: is_set("SELVEDGE_LOG"),
             model: environment(&["SELVEDGE_MODEL"]).unwrap_or_default(),
             equivalence: environment(&["SELVEDGE_EQUIVALENCE"]).unwrap_or_default(),
             random: environment(&["SELVEDGE_RANDOM"]).map(|strategy| Random {
@@ -112,7 +122,10 @@ impl Builder {
                 seed: environment(&["SELVEDGE_SEED"]).unwrap_or(0),
                 runs: environment(&["SELVEDGE_RUNS"]).unwrap_or(1_000),
             }),
-            spurious_wakeups: std::env::var_os("SELVEDGE_SPURIOUS_WAKEUPS").is_some(),
+            spurious_wakeups: is_set("SELVEDGE_SPURIOUS_WAKEUPS"),
+            spurious_failures: is_set("SELVEDGE_SPURIOUS_FAILURES"),
+            max_timeouts: environment(&["SELVEDGE_MAX_TIMEOUTS"]).unwrap_or(1),
+            reuse_memory: is_set("SELVEDGE_REUSE_MEMORY"),
             check_leaks: true,
         }
     }
@@ -136,7 +149,8 @@ impl Builder {
         match self.explore(f).verdict {
             Verdict::Verified => {}
             Verdict::Stopped => eprintln!(
-                "selvedge: this model was not explored completely: it was stopped by a limit that was asked for"
+                "selvedge: this model was not explored completely: a limit ended it (max_permutations, max_duration, max_timeouts, or a \
+                 random search)"
             ),
             Verdict::Failed(failure) => panic!("{failure}"),
             Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
@@ -153,7 +167,12 @@ impl Builder {
             max_branches: self.max_branches,
             max_threads: Some(self.max_threads),
             check_leaks: self.check_leaks,
-            spurious_wakeups: self.spurious_wakeups,
+            liberties: Liberties {
+                wakeups: self.spurious_wakeups,
+                failures: self.spurious_failures,
+                timeouts: self.max_timeouts,
+                reuse: self.reuse_memory,
+            },
             replaying: false,
         };
         if self.equivalence == Equivalence::ReadsFrom {
@@ -171,7 +190,7 @@ impl Builder {
             until: self.max_duration.map(|duration| Instant::now() + duration),
             model: self.random.map_or(self.model, |_| MemoryModel::Sc),
             failure: None,
-            told: std::env::var_os("SELVEDGE_PROGRESS").map(|_| Instant::now()),
+            told: is_set("SELVEDGE_PROGRESS").then(Instant::now),
         };
         let found = loop {
             watch.failure = None;
@@ -195,6 +214,7 @@ impl Builder {
             )),
             (None, Ending::Refused(why)) => Verdict::Incomplete(why),
             (None, Ending::Stopped | Ending::Sampled(_)) => Verdict::Stopped,
+            (None, _) if machine.ran_out_of_time() => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
         if self.log {

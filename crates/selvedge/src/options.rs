@@ -1,5 +1,6 @@
 //! What a model can be asked for.
 
+use std::fmt;
 use std::str::FromStr;
 
 /// What counts as an allowed outcome.
@@ -92,6 +93,68 @@ impl FromStr for Strategy {
             )),
         }
     }
+}
+
+/// What may happen to a thread although nothing gave a reason for it, and how often.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Liberties {
+    /// A wait on a condition variable, or a park, may end, once in each thread.
+    pub(crate) wakeups: bool,
+    /// A weak compare-exchange may fail, once in each thread.
+    pub(crate) failures: bool,
+    /// So many timed waits of each thread may time out.
+    pub(crate) timeouts: usize,
+    /// A thread is given blocks again that it freed.
+    pub(crate) reuse: bool,
+}
+
+impl Default for Liberties {
+    fn default() -> Liberties {
+        Liberties {
+            wakeups: false,
+            failures: false,
+            timeouts: 1,
+            reuse: false,
+        }
+    }
+}
+
+impl Liberties {
+    /// Takes in a word that [`Display`](fmt::Display) wrote; false if it is none.
+    pub(crate) fn read(&mut self, word: &str) -> bool {
+        let timeouts = word.strip_prefix("timeouts:").map(str::parse);
+        match (word, timeouts) {
+            ("wakeups", _) => self.wakeups = true,
+            ("failures", _) => self.failures = true,
+            ("reuse", _) => self.reuse = true,
+            (_, Some(Ok(timeouts))) => self.timeouts = timeouts,
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl fmt::Display for Liberties {
+    /// A word, with a space before it, for each that is not as usual.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [
+            (self.wakeups, " wakeups"),
+            (self.failures, " failures"),
+            (self.reuse, " reuse"),
+        ];
+        for (_, word) in words.iter().filter(|(said, _)| *said) {
+            f.write_str(word)?;
+        }
+        match self.timeouts {
+            1 => Ok(()),
+            timeouts => write!(f, " timeouts:{timeouts}"),
+        }
+    }
+}
+
+/// Whether one of these variables is set.
+pub(crate) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
 }
 
 /// The value of the first of these variables that is set.

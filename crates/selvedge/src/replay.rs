@@ -27,7 +27,7 @@ where
         max_branches: usize::MAX,
         max_threads: None,
         check_leaks: true,
-        spurious_wakeups: token.spurious_wakeups,
+        liberties: token.liberties,
         replaying: true,
     };
     let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {

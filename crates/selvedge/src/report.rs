@@ -44,12 +44,7 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
     let schedule = words::line(steps.iter().map(|step| (step.thread.0, step.switch)));
     let names = Names::new(machine, bug);
     let failure = &bug.failure;
-    let replay = token::write(
-        model,
-        steps,
-        &machine.counted_places(),
-        machine.spurious_wakeups(),
-    );
+    let replay = token::write(model, steps, &machine.counted_places(), machine.liberties());
     let kind = kind_name(failure.kind);
     let place = machine.place_of(failure.site);
     let mut text = format!("{}\n", failure.message);

@@ -2,14 +2,13 @@
 //!
 //! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i` if it reads the initial
 //! value; `=n` if it took alternative *n*; and `@t:n` for each other thread *t* of which it newly knows *n* events. At the
-//! end, `arc:` and a place for each reference count that takes part, and `spurious` if waits may end without a reason.
+//! end, `arc:` and a place for each reference count that takes part, and a word for each of the [`Liberties`] that were taken.
 
 use selvedge_core::Op;
 use selvedge_core::witness::{Origin, Step};
 
 use crate::model::MemoryModel;
-
-const SPURIOUS: &str = "spurious";
+use crate::options::Liberties;
 
 /// A schedule to be repeated.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub(crate) struct Token {
     pub(crate) model: MemoryModel,
     pub(crate) steps: Vec<TokenStep>,
     pub(crate) counted: Vec<String>,
-    pub(crate) spurious_wakeups: bool,
+    pub(crate) liberties: Liberties,
 }
 
 /// One step of it.
@@ -35,7 +34,7 @@ pub(crate) fn write(
     model: MemoryModel,
     steps: &[Step],
     counted: &[String],
-    spurious_wakeups: bool,
+    liberties: Liberties,
 ) -> String {
     let mut text = model.name().to_owned();
     let mut clocks: Vec<Vec<u32>> = Vec::new();
@@ -77,9 +76,7 @@ pub(crate) fn write(
     for place in counted {
         text.push_str(&format!(" arc:{place}"));
     }
-    if spurious_wakeups {
-        text.push_str(&format!(" {SPURIOUS}"));
-    }
+    text.push_str(&liberties.to_string());
     text
 }
 
@@ -92,8 +89,7 @@ pub(crate) fn read(text: &str) -> Result<Token, String> {
         ..Token::default()
     };
     for word in words {
-        if word == SPURIOUS {
-            token.spurious_wakeups = true;
+        if token.liberties.read(word) {
             continue;
         }
         match word.strip_prefix("arc:") {
@@ -133,9 +129,17 @@ mod tests {
 
     #[test]
     fn a_step_is_read_as_it_was_written() {
-        let token = read("tso 0 1<i@0:3 0<1=2@1:1@2:7 arc:src/lib.rs:3:9").unwrap();
+        let token =
+            read("tso 0 1<i@0:3 0<1=2@1:1@2:7 arc:src/lib.rs:3:9 wakeups timeouts:3").unwrap();
         assert_eq!(token.model, MemoryModel::Tso);
         assert_eq!(token.counted, ["src/lib.rs:3:9"]);
+        let liberties = Liberties {
+            wakeups: true,
+            timeouts: 3,
+            ..Liberties::default()
+        };
+        assert_eq!(token.liberties, liberties);
+        assert_eq!(liberties.to_string(), " wakeups timeouts:3");
         let last = TokenStep {
             thread: 0,
             origin: Some(Origin::Step(1)),

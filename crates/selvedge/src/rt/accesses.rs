@@ -151,6 +151,13 @@ impl State {
         self.memory.allocated(address, layout, name);
     }
 
+    /// A block that the running thread may have again.
+    pub(super) fn reused(&mut self, layout: Layout) -> Option<usize> {
+        let address = self.memory.reused(self.running(), layout)?;
+        self.current().spin.effect();
+        Some(address)
+    }
+
     pub(super) fn freed(&mut self, address: usize) -> Freed {
         let by = self.running();
         let thread = self.current();

@@ -1,5 +1,6 @@
 //! The machine that explorers drive.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +12,7 @@ use super::hook;
 use super::memory::{self, Owner};
 use super::state::State;
 use super::trouble::SourcePlace;
+use crate::options::Liberties;
 
 /// How far a model may go.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +23,8 @@ pub(crate) struct Limits {
     pub(crate) max_threads: Option<usize>,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
-    /// Whether a wait on a condition variable, or a park, may end without a reason, once for each thread.
-    pub(crate) spurious_wakeups: bool,
+    /// What may happen without a reason.
+    pub(crate) liberties: Liberties,
     /// Whether one schedule is run again, rather than all searched.
     pub(crate) replaying: bool,
 }
@@ -31,6 +33,7 @@ pub(crate) struct Limits {
 pub(crate) struct RustMachine {
     engine: Rc<Engine>,
     model: Arc<dyn Fn()>,
+    ran_out_of_time: Cell<bool>,
 }
 
 impl RustMachine {
@@ -46,10 +49,17 @@ impl RustMachine {
         let machine = state.add_thread().ok().and_then(|()| {
             let engine = Rc::new(Engine::new(state));
             // Not `then_some`: a machine that is dropped ends the search that is going on.
-            engine.install().then(|| RustMachine { engine, model })
+            engine.install().then(|| RustMachine {
+                engine,
+                model,
+                ran_out_of_time: Cell::new(false),
+            })
         });
-        if machine.is_none() {
-            memory::allocate_for(owner);
+        match machine {
+            Some(_) => memory::reuse(limits.liberties.reuse),
+            None => {
+                memory::allocate_for(owner);
+            }
         }
         machine
     }
@@ -59,9 +69,14 @@ impl RustMachine {
         std::mem::take(&mut self.engine.state().borrow_mut().again)
     }
 
-    /// Whether waits may end without a reason.
-    pub(crate) fn spurious_wakeups(&self) -> bool {
-        self.engine.state().borrow().limits.spurious_wakeups
+    /// What may happen without a reason.
+    pub(crate) fn liberties(&self) -> Liberties {
+        self.engine.state().borrow().limits.liberties
+    }
+
+    /// Whether executions were left out because a thread had timed out as often as it may.
+    pub(crate) fn ran_out_of_time(&self) -> bool {
+        self.ran_out_of_time.get()
     }
 
     /// The places where values are created whose reference counts are atomics.
@@ -171,6 +186,14 @@ impl Machine for RustMachine {
             .threads
             .get(thread.index())
             .map_or(Site(0), |thread| thread.site)
+    }
+
+    fn pointless(&self, thread: ThreadId) -> bool {
+        let state = self.engine.state().borrow();
+        let timed = state.threads[thread.index()].waits_in_time;
+        self.ran_out_of_time
+            .set(self.ran_out_of_time.get() || timed);
+        timed
     }
 
     fn failure(&self) -> Option<Failure> {

@@ -31,6 +31,12 @@ pub(super) enum Owner {
 
 thread_local! {
     static OWNER: Cell<Owner> = const { Cell::new(Owner::Outside) };
+    static REUSES: Cell<bool> = const { Cell::new(false) };
+}
+
+/// From now on threads of a model on this OS thread are (not) given blocks again that they freed.
+pub(super) fn reuse(on: bool) {
+    REUSES.set(on);
 }
 
 /// From now on allocations of this OS thread are `owner`'s. Returns whose they were before.
@@ -49,6 +55,9 @@ static ALLOCATOR: Allocator = Allocator;
 // are given back at the end of the execution.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if let Some(block) = reused(layout) {
+            return block;
+        }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
         allocated(block, layout);
@@ -56,6 +65,11 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if let Some(block) = reused(layout) {
+            // SAFETY: a block of this layout.
+            unsafe { block.write_bytes(0, layout.size()) };
+            return block;
+        }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc_zeroed(layout) };
         allocated(block, layout);
@@ -111,6 +125,17 @@ fn allocated_in_model(block: *mut u8, layout: Layout) {
     OWNER.set(Owner::Model);
 }
 
+/// A block of this layout that the running thread freed, if such are to be used again.
+fn reused(layout: Layout) -> Option<*mut u8> {
+    if OWNER.get() != Owner::Model || !REUSES.get() {
+        return None;
+    }
+    OWNER.set(Owner::Checker);
+    let address = engine::host(|state| state.reused(layout));
+    OWNER.set(Owner::Model);
+    address.map(std::ptr::with_exposed_provenance_mut)
+}
+
 /// Whether the block is held back.
 #[cold]
 fn freed(block: *mut u8) -> bool {
@@ -161,6 +186,8 @@ struct Block {
 #[derive(Default)]
 pub(super) struct Memory {
     blocks: Vec<Block>,
+    /// Those that were freed, in this order.
+    held_back: Vec<u32>,
     /// From address to the block that begins there.
     at: FxHashMap<usize, u32>,
     /// Numbers of names, for the whole search.
@@ -182,6 +209,7 @@ impl Memory {
             // `freed` kept from reaching that allocator.
             unsafe { System.dealloc(address, block.layout) };
         }
+        self.held_back.clear();
         self.at.clear();
         self.addresses.fill(0);
     }
@@ -205,9 +233,22 @@ impl Memory {
             Some((thread, site)) => Freed::Twice(thread, site),
             None => {
                 block.freed = Some((by, site));
+                self.held_back.push(index);
                 Freed::HeldBack
             }
         }
+    }
+
+    /// The block of this layout that `by` freed last, which is in use again. It keeps its name.
+    pub(super) fn reused(&mut self, by: ThreadId, layout: Layout) -> Option<usize> {
+        let fits = |&index: &u32| {
+            let block = &self.blocks[index as usize];
+            block.layout == layout && block.freed.is_some_and(|(thread, _)| thread == by)
+        };
+        let last = self.held_back.iter().rposition(fits)?;
+        let block = &mut self.blocks[self.held_back.remove(last) as usize];
+        block.freed = None;
+        Some(block.address)
     }
 
     /// The value that stands for `address`: itself, unless it is in a block of this execution.

@@ -36,6 +36,6 @@ pub(crate) use place::Object;
 pub(crate) use race::{CellId, Kind as AccessKind};
 pub(crate) use selvedge_core::Site;
 pub(crate) use stop::{
-    assume_nothing, begin_access, end_access, new_cell, refuse, wakes_spuriously,
+    assume_nothing, begin_access, end_access, misses_spuriously, new_cell, refuse, wakes_spuriously,
 };
 pub(crate) use trouble::site_of;

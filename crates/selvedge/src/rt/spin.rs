@@ -76,6 +76,11 @@ impl Spin {
         self.seen.iter().any(|seen| seen.state != (0, 0))
     }
 
+    /// Whether the thread was at a read at `site` since its last effect.
+    pub(super) fn was_at(&self, site: u64) -> bool {
+        self.seen.iter().any(|seen| seen.site == site)
+    }
+
     /// Notes an arrival. The `state` is known only if the place is watched.
     pub(super) fn arrive(
         &mut self,

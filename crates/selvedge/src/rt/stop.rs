@@ -111,6 +111,18 @@ pub(crate) fn wakes_spuriously(site: Site) -> bool {
     wakes
 }
 
+/// Whether a weak compare-exchange fails without a reason.
+pub(crate) fn misses_spuriously(site: Site) -> bool {
+    if abandoning() || !host(|state| state.may_miss(site)) {
+        return false;
+    }
+    let misses = visible(Op::Choose { alternatives: 2 }, site).read == 1;
+    if misses {
+        host(State::misses);
+    }
+    misses
+}
+
 /// The execution is of no interest.
 pub(crate) fn assume_nothing() {
     let engine = current();

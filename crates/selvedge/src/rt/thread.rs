@@ -46,8 +46,12 @@ pub(super) struct Thread {
     pub(super) name: Option<String>,
     /// Whether one of its waits has ended without a reason.
     pub(super) woke: bool,
-    /// Whether one of its timed waits could have timed out.
-    pub(super) timed_out: bool,
+    /// Whether one of its weak compare-exchanges has failed without a reason.
+    pub(super) missed: bool,
+    /// How many of its timed waits have timed out.
+    pub(super) timeouts: usize,
+    /// Whether it is in a timed wait that may not time out any more.
+    pub(super) waits_in_time: bool,
     /// How deep it is in the destructor of a value whose reference count is not an event.
     pub(super) uncounted: Vec<Site>,
     /// What it knew before each of these destructors.
@@ -85,7 +89,9 @@ impl Thread {
             locals: Vec::new(),
             name: None,
             woke: false,
-            timed_out: false,
+            missed: false,
+            timeouts: 0,
+            waits_in_time: false,
             uncounted: Vec::new(),
             outer_clocks: Vec::new(),
             leaving: 0,
@@ -105,7 +111,9 @@ impl Thread {
         self.spin.suspect = None;
         self.panic = None;
         self.woke = false;
-        self.timed_out = false;
+        self.missed = false;
+        self.timeouts = 0;
+        self.waits_in_time = false;
         self.uncounted.clear();
         self.outer_clocks.clear();
         self.leaving = 0;

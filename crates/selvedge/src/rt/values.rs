@@ -42,7 +42,7 @@ impl State {
 
     /// Whether a wait of the running thread may end without a reason.
     pub(super) fn may_wake(&self) -> bool {
-        self.limits.spurious_wakeups && !self.threads[self.running].woke
+        self.limits.liberties.wakeups && !self.threads[self.running].woke
     }
 
     /// A wait of the running thread ends without a reason.
@@ -50,9 +50,32 @@ impl State {
         self.current().woke = true;
     }
 
-    /// Whether this is the first timed wait of the running thread.
-    pub(crate) fn may_time_out(&mut self) -> bool {
-        !std::mem::replace(&mut self.current().timed_out, true)
+    /// Whether the weak compare-exchange at `site`, which the running thread is about to perform, may fail without a reason. In
+    /// a loop that changes nothing that would be the same each time.
+    pub(super) fn may_miss(&self, site: Site) -> bool {
+        let thread = &self.threads[self.running];
+        self.limits.liberties.failures && !thread.missed && !thread.spin.was_at(site.0)
+    }
+
+    /// A weak compare-exchange of the running thread fails without a reason.
+    pub(super) fn misses(&mut self) {
+        self.current().missed = true;
+    }
+
+    /// The running thread begins a timed wait. Whether that may time out; if not, never going on from it
+    /// is no deadlock.
+    pub(crate) fn begin_timed_wait(&mut self) -> bool {
+        let most = self.limits.liberties.timeouts;
+        let thread = self.current();
+        thread.waits_in_time = thread.timeouts >= most;
+        !thread.waits_in_time
+    }
+
+    /// The end of that wait.
+    pub(crate) fn end_timed_wait(&mut self, timed_out: bool) {
+        let thread = self.current();
+        thread.waits_in_time = false;
+        thread.timeouts += usize::from(timed_out);
     }
 
     /// The name of the running thread.

@@ -54,8 +54,8 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// Waits for a notification or a time-out. Time does not pass in a model: that the first timed wait of each thread
-    /// times out, as soon as it begins or at any later point, is explored; further ones do not.
+    /// Waits for a notification or a time-out. Time does not pass in a model: that the wait times out, as soon as it begins or at
+    /// any later point, is explored within [`Builder::max_timeouts`](crate::model::Builder::max_timeouts).
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,
@@ -63,13 +63,36 @@ impl Condvar {
         _dur: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
         let site = site_of(Location::caller());
-        let timed = host(|state| state.may_time_out());
+        let timed = host(|state| state.begin_timed_wait());
         let (guard, woken) = self.wait_until(guard, timed, site);
         let result = WaitTimeoutResult(!woken);
         match guard {
             Ok(guard) => Ok((guard, result)),
             Err(poisoned) => Err(PoisonError::new((poisoned.into_inner(), result))),
         }
+    }
+
+    /// Waits for a notification or a time-out, as long as `condition` says so.
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T, F>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        dur: Duration,
+        mut condition: F,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        let mut timed_out = false;
+        while condition(&mut *guard) {
+            if timed_out {
+                return Ok((guard, WaitTimeoutResult(true)));
+            }
+            let result;
+            (guard, result) = self.wait_timeout(guard, dur)?;
+            timed_out = result.timed_out();
+        }
+        Ok((guard, WaitTimeoutResult(false)))
     }
 
     fn wait_until<'a, T>(
@@ -93,6 +116,7 @@ impl Condvar {
             ObjectFunction::ConditionAwait { slot }
         };
         let left = self.step(function, MemoryOrder::Acquire, site);
+        host(|state| state.end_timed_wait(timed && !was_woken(left.read, slot)));
         (mutex.acquire(site), was_woken(left.read, slot))
     }
 

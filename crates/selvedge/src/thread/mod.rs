@@ -12,6 +12,7 @@ use std::fmt;
 use std::io;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use selvedge_core::objects::ObjectFunction;
 use selvedge_core::op::Rmw;
@@ -128,6 +129,21 @@ pub fn park() {
     let function = Function::Object(ObjectFunction::SemaphoreWait);
     let acquire = MemoryOrder::Acquire;
     token(thread, site).update(function, acquire, acquire, site);
+}
+
+/// The same, or until time is up, which is explored within
+/// [`Builder::max_timeouts`](crate::model::Builder::max_timeouts).
+#[track_caller]
+pub fn park_timeout(_dur: Duration) {
+    let site = site_of(Location::caller());
+    let thread = host(|state| state.running().0);
+    let function = match host(|state| state.begin_timed_wait()) {
+        true => ObjectFunction::SemaphoreTryWait,
+        false => ObjectFunction::SemaphoreWait,
+    };
+    let acquire = MemoryOrder::Acquire;
+    let taken = token(thread, site).update(Function::Object(function), acquire, acquire, site);
+    host(|state| state.end_timed_wait(taken.wrote.is_none()));
 }
 
 /// Lets others go on. Nothing depends on it: every schedule is explored anyway, and loops that only wait are

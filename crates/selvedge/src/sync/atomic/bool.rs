@@ -6,7 +6,7 @@ use std::panic::Location;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
-use super::{Ordering, compare_exchange, failure_of, load, rmw, store};
+use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
 use crate::rt::{AccessKind, Object, site_of};
 
 const WIDTH: Width = Width(1);
@@ -94,7 +94,7 @@ impl AtomicBool {
         }
     }
 
-    /// The same, and may fail for no reason, which it never does here.
+    /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
     #[track_caller]
     pub fn compare_exchange_weak(
         &self,
@@ -103,6 +103,9 @@ impl AtomicBool {
         success: Ordering,
         failure: Ordering,
     ) -> Result<bool, bool> {
+        if misses() {
+            return missed(current, self.load(failure));
+        }
         self.compare_exchange(current, new, success, failure)
     }
 

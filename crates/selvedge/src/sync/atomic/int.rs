@@ -6,7 +6,7 @@ use std::panic::Location;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
-use super::{Ordering, compare_exchange, failure_of, load, rmw, store};
+use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
 use crate::rt::{AccessKind, Object, site_of};
 
 macro_rules! atomic_int {
@@ -106,7 +106,7 @@ macro_rules! atomic_int {
                 }
             }
 
-            /// The same, and may fail for no reason, which it never does here.
+            /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,
@@ -115,6 +115,9 @@ macro_rules! atomic_int {
                 success: Ordering,
                 failure: Ordering,
             ) -> Result<$int, $int> {
+                if misses() {
+                    return missed(current, self.load(failure));
+                }
                 self.compare_exchange(current, new, success, failure)
             }
 

@@ -1,6 +1,7 @@
 //! Atomic types, as in [`std::sync::atomic`].
 //!
-//! Each operation has the order that is written, `SeqCst` included. `compare_exchange_weak` does not fail spuriously.
+//! Each operation has the order that is written, `SeqCst` included. `compare_exchange_weak` fails without a reason only if
+//! [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
 
 mod bool;
 mod int;
@@ -18,7 +19,7 @@ use std::panic::Location;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder, Op, Outcome, Value, Width};
 
-use crate::rt::{Object, site_of, visible};
+use crate::rt::{Object, assume_nothing, misses_spuriously, site_of, visible};
 
 /// Signals the processor that it is inside a busy-wait spin loop. Nothing depends on it here.
 pub fn spin_loop_hint() {}
@@ -98,6 +99,21 @@ fn compare_exchange(
     let function = Function::Memory { width, rmw };
     let site = site_of(Location::caller());
     object.update(function, memory_order(success), memory_order(failure), site)
+}
+
+/// Whether the weak compare-exchange that is asked for fails without a reason.
+#[track_caller]
+fn misses() -> bool {
+    misses_spuriously(site_of(Location::caller()))
+}
+
+/// What it returns then, having read `value`.
+fn missed<T: PartialEq>(current: T, value: T) -> Result<T, T> {
+    if value != current {
+        // A failure for a reason is one of those that do not need this.
+        assume_nothing();
+    }
+    Err(value)
 }
 
 /// The failure order that `compare_and_swap` had.

@@ -7,7 +7,7 @@ use std::panic::Location;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
-use super::{Ordering, compare_exchange, failure_of, load, rmw, store};
+use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
 use crate::rt::{AccessKind, Object, host, site_of};
 
 /// A pointer is presented to the explorer as a block and an offset, which takes more than its own eight bytes.
@@ -123,7 +123,7 @@ impl<T> AtomicPtr<T> {
         }
     }
 
-    /// The same, and may fail for no reason, which it never does here.
+    /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
     #[track_caller]
     pub fn compare_exchange_weak(
         &self,
@@ -132,6 +132,9 @@ impl<T> AtomicPtr<T> {
         success: Ordering,
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
+        if misses() {
+            return missed(current, self.load(failure));
+        }
         self.compare_exchange(current, new, success, failure)
     }
 

@@ -56,12 +56,15 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Waits for a value or a time-out. That the first timed wait of each thread times out is explored; further ones do
-    /// not.
+    /// Waits for a value or a time-out, which is explored within
+    /// [`Builder::max_timeouts`](crate::model::Builder::max_timeouts).
     #[track_caller]
     pub fn recv_timeout(&self, _timeout: Duration) -> Result<T, RecvTimeoutError> {
-        let waits = !host(|state| state.may_time_out());
-        match self.queue.receive(waits, site_of(Location::caller())) {
+        let waits = !host(|state| state.begin_timed_wait());
+        let received = self.queue.receive(waits, site_of(Location::caller()));
+        let timed_out = matches!(received, Received::Nothing);
+        host(|state| state.end_timed_wait(timed_out));
+        match received {
             Received::Message(message) => Ok(message),
             Received::Nothing => Err(RecvTimeoutError::Timeout),
             Received::Disconnected => Err(RecvTimeoutError::Disconnected),
