@@ -60,7 +60,7 @@ fn rustc(kind: &str, name: &str, root: &Path, to: &Path) -> Result<(), Box<dyn E
         .args(["--edition", "2024", "--crate-name", name])
         .args(["--crate-type", kind, "--target"])
         .arg(variable("TARGET")?)
-        .args(["-C", "opt-level=3", "-C", "panic=abort"])
+        .args(["-C", "opt-level=s", "-C", "panic=abort"])
         .args(["-C", "codegen-units=1", "-C", "relocation-model=pic"])
         .args(["-C", "debuginfo=0", "--cap-lints", "allow", "-o"])
         .arg(to)

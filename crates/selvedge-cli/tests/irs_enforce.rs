@@ -248,6 +248,29 @@ fn a_program_without_its_prefix_does_not_run() {
     assert!(words.contains("cannot read the prefix file"), "{words}");
 }
 
+/// The prefix that a program was built with is part of it; a file is read where it is another one.
+#[test]
+fn a_damaged_prefix_is_refused_and_a_missing_one_is_not_missed() {
+    let sandbox = Sandbox::with("prog.c", include_str!("irs/too_early.c"));
+    build(&sandbox, "prog.c", &["--plain", "sc"]);
+    let file = fs::read(sandbox.path("prog.irs")).expect("the prefix is there");
+    fs::remove_file(sandbox.path("prog.irs")).expect("the prefix can be removed");
+    for _ in 0..20 {
+        let (status, words) = run(&sandbox.path("prog"), &[]);
+        assert!(status.success(), "{status}: {words}");
+    }
+    let (status, words) = run(&sandbox.path("prog"), &[("SELVEDGE_IRS", "prog.irs")]);
+    assert!(!status.success());
+    assert!(words.contains("cannot read the prefix file"), "{words}");
+    // The same in another file, and a part of it.
+    fs::write(sandbox.path("prog.irs"), &file).expect("the prefix can be written");
+    assert!(run(&sandbox.path("prog"), &[]).0.success());
+    fs::write(sandbox.path("prog.irs"), &file[..300]).expect("the prefix can be written");
+    let (status, words) = run(&sandbox.path("prog"), &[]);
+    assert!(!status.success());
+    assert!(words.contains("truncated prefix file"), "{words}");
+}
+
 #[test]
 fn a_prefix_of_another_program_is_refused() {
     let sandbox = Sandbox::with("prog.c", include_str!("irs/too_early.c"));

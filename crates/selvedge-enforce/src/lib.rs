@@ -4,9 +4,15 @@
 //! else, to one object file without the standard library ([`OBJECT`]), which `selvedge irs build` links programs with. Functions
 //! that it defines as `__wrap_NAME` are to be linked with the linker's `--wrap=NAME`.
 
+// The same in the library and on the host.
+#[path = "rt/composed.rs"]
+mod composed;
 mod notes;
 
-pub use notes::{Function, Notes, SYMBOL};
+pub use notes::{Chosen, Function, Notes, SYMBOL};
+
+/// The symbol at the beginning of the memory that the library uses first, and its size and alignment.
+pub const ARENA: (&str, usize, usize) = ("selvedge_arena", 64 << 10, 128);
 
 /// The library, as a relocatable object.
 pub const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/enforce.o"));

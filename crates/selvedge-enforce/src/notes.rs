@@ -1,7 +1,8 @@
 //! What is noted in an executable for the library.
 
-#[path = "rt/hash.rs"]
-pub(crate) mod hash;
+use selvedge_irs_format::View;
+
+use crate::composed::{self, Code, Executable, Sizes, UNCOUNTED, only_input};
 
 /// The symbol at the beginning of the notes.
 pub const SYMBOL: &str = "selvedge_image";
@@ -19,10 +20,51 @@ pub struct Notes {
     pub removed: Vec<u32>,
     /// Those where nothing is left but a fence.
     pub uncounted: Vec<u32>,
+    /// The prefix that it is built for.
+    pub prefix: Option<Chosen>,
 }
 
-/// Tells the latter from the former.
-const UNCOUNTED: u32 = 1 << 31;
+/// A prefix that an executable is built for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The prefix file.
+    pub bytes: Vec<u8>,
+    /// Which file that is: device, number, and when it was written, in seconds and nanoseconds. As long as the program finds this
+    /// one it need not read it.
+    pub identity: [u64; 4],
+}
+
+/// Larger files are left to the program.
+const LARGEST: usize = 256 << 10;
+
+impl Chosen {
+    /// How much space the file and what is composed of it take at most.
+    pub fn room(bytes: &[u8]) -> usize {
+        match Chosen::sizes(bytes) {
+            Some(sizes) => 4 * sizes.words() + bytes.len() + 8,
+            None => 0,
+        }
+    }
+
+    fn sizes(bytes: &[u8]) -> Option<Sizes> {
+        let view = View::new(bytes).ok().filter(|_| bytes.len() <= LARGEST)?;
+        Some(match only_input(view) {
+            Some(input) => Sizes::of(view, input),
+            None => Sizes::of_beginning(view),
+        })
+    }
+
+    /// What the program's threads follow; nothing if the program has to see to that itself.
+    fn compose(&self, executable: Executable<'_>) -> Option<Vec<u32>> {
+        let mut words = vec![0; Chosen::sizes(&self.bytes)?.words()];
+        let view = View::new(&self.bytes).ok()?;
+        let composed = match only_input(view) {
+            Some(input) => composed::whole(view, input, executable, &mut words),
+            None => composed::beginning(view, executable, &mut words),
+        };
+        composed.ok().map(|()| words)
+    }
+}
 
 /// A function of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,10 +79,13 @@ pub struct Function {
     pub size: u32,
 }
 
+/// How many bytes the notes begin with.
+const HEAD: usize = 72;
+
 impl Notes {
     /// How much space the notes take at most for a program with so many functions and calls.
     pub fn room(functions: usize, calls: usize) -> usize {
-        32 + 16 * functions + 4 * calls
+        HEAD + 16 * functions + 4 * calls
     }
 
     /// The notes as the library reads them.
@@ -50,27 +95,44 @@ impl Notes {
         let uncounted = self.uncounted.iter().map(|site| site | UNCOUNTED);
         let mut removed: Vec<u32> = self.removed.iter().copied().chain(uncounted).collect();
         removed.sort_unstable();
+        let executable = Executable {
+            functions: &functions,
+            removed: &removed,
+        };
+        let prefix = self.prefix.as_ref();
+        let composed = prefix.and_then(|prefix| Some((prefix, prefix.compose(executable)?)));
         let mut bytes = Vec::with_capacity(Notes::room(functions.len(), removed.len()));
         bytes.extend(1_u32.to_le_bytes());
         bytes.extend(u32::from(self.warn).to_le_bytes());
         bytes.extend(self.fingerprint);
-        bytes.extend((functions.len() as u32).to_le_bytes());
-        bytes.extend((removed.len() as u32).to_le_bytes());
-        for (name, start, size) in functions {
-            bytes.extend(name.to_le_bytes());
-            bytes.extend(start.to_le_bytes());
-            bytes.extend(size.to_le_bytes());
+        let (words, file) = composed.as_ref().map_or((0, 0), |(prefix, words)| {
+            (words.len() as u32, prefix.bytes.len() as u32)
+        });
+        for count in [functions.len() as u32, removed.len() as u32, words, file] {
+            bytes.extend(count.to_le_bytes());
         }
-        for site in removed {
-            bytes.extend(site.to_le_bytes());
+        let identity = composed.as_ref().map(|(prefix, _)| prefix.identity);
+        let identity = identity.unwrap_or_default();
+        bytes.extend(identity.iter().flat_map(|word| word.to_le_bytes()));
+        for code in &functions {
+            bytes.extend(code.name.to_le_bytes());
+            bytes.extend(code.start.to_le_bytes());
+            bytes.extend(code.size.to_le_bytes());
         }
+        let words = composed.iter().flat_map(|(_, words)| words);
+        let words = removed.iter().chain(words);
+        bytes.extend(words.flat_map(|word| word.to_le_bytes()));
+        bytes.extend(composed.iter().flat_map(|(prefix, _)| &prefix.bytes));
         bytes
     }
 }
 
-fn record(function: &Function) -> (u64, u32, u32) {
-    let name = hash::hash(function.name.as_bytes(), function.occurrence);
-    (name, function.start, function.size)
+fn record(function: &Function) -> Code {
+    Code {
+        name: composed::hash(function.name.as_bytes(), function.occurrence),
+        start: function.start,
+        size: function.size,
+    }
 }
 
 #[cfg(test)]

@@ -103,8 +103,15 @@ pub(super) const LINK: [&str; 1] = [
 ];
 
 /// For linking the program into an executable.
-pub(super) const EXECUTABLE: [&str; 5] =
-    ["-pie", "-pthread", "-static-libstdc++", "-lm", "-Wl,-z,now"];
+pub(super) const EXECUTABLE: [&str; 6] = [
+    "-pie",
+    "-pthread",
+    "-static-libstdc++",
+    "-lm",
+    "-Wl,-z,now",
+    // Code and notes in one piece: each piece costs the program a page fault, which is much for a short one.
+    "-Wl,-z,noseparate-code",
+];
 
 /// The user's flags as they are given to the compiler, or which of them is in the way.
 pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {

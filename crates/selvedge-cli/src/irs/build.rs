@@ -1,10 +1,12 @@
 //! `selvedge irs build`: from source files to an executable that keeps to a prefix.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use object::{File, Object as _, ObjectSymbol as _};
+use selvedge_enforce::Chosen;
 use selvedge_irs_format::View;
 
 use super::calls::Executable;
@@ -34,19 +36,19 @@ pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
         .prefix
         .clone()
         .unwrap_or_else(|| beside(&request.output));
-    let prefix = match request.prefix.is_some() || request.tune || path.exists() {
+    let mut prefix = match request.prefix.is_some() || request.tune || path.exists() {
         true => Some(read(&path)?),
         false => None,
     };
-    let warn = request.on_divergence == OnDivergence::Warn;
-    match &prefix {
-        Some(bytes) if request.tune => {
-            let fastest = tune::fastest(request, &compiled, bytes)?;
-            executable(&compiled, Some(&fastest), warn, &request.output)?;
-            replace(&path, &fastest)?;
-        }
-        _ => executable(&compiled, prefix.as_deref(), warn, &request.output)?,
+    if let Some(chosen) = &mut prefix
+        && request.tune
+    {
+        let fastest = tune::fastest(request, &compiled, &chosen.bytes)?;
+        replace(&path, &fastest)?;
+        *chosen = read(&path)?;
     }
+    let warn = request.on_divergence == OnDivergence::Warn;
+    executable(&compiled, prefix.as_ref(), warn, &request.output)?;
     Ok(Status::Verified)
 }
 
@@ -70,24 +72,31 @@ pub(crate) fn beside(executable: &Path) -> PathBuf {
     name.into()
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Problem> {
+/// Reads a prefix file, and notes which one it is.
+pub(super) fn read(path: &Path) -> Result<Chosen, Problem> {
     let problem = |why: &dyn std::fmt::Display| {
         Problem::request(format!("{}: {why}", path.display()))
             .help("write one: selvedge irs verify FILE… -o PROGRAM.irs")
     };
-    let bytes = fs::read(path).map_err(|error| problem(&error))?;
+    let mut file = fs::File::open(path).map_err(|error| problem(&error))?;
+    let about = file.metadata().map_err(|error| problem(&error))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)
+        .map_err(|error| problem(&error))?;
     View::new(&bytes).map_err(|damage| problem(&damage))?;
-    Ok(bytes)
+    let modified = [about.mtime(), about.mtime_nsec()].map(i64::cast_unsigned);
+    let identity = [about.dev(), about.ino(), modified[0], modified[1]];
+    Ok(Chosen { bytes, identity })
 }
 
 /// Links what was compiled with the enforcement library, and takes out the callbacks that `prefix` has no use for.
 pub(crate) fn executable(
     compiled: &Compiled,
-    prefix: Option<&[u8]>,
+    chosen: Option<&Chosen>,
     warn: bool,
     to: &Path,
 ) -> Result<(), Problem> {
-    let prefix = prefix.map(View::new).transpose();
+    let prefix = chosen.map(|chosen| View::new(&chosen.bytes)).transpose();
     let prefix = prefix.map_err(|damage| Problem::request(damage.to_string()))?;
     let fingerprint = compiled.fingerprint()?;
     if prefix.is_some_and(|view| view.fingerprint() != fingerprint) {
@@ -106,6 +115,7 @@ pub(crate) fn executable(
     if let Some(view) = prefix {
         uses.add_functions(view);
     }
+    uses.room += chosen.map_or(0, |chosen| Chosen::room(&chosen.bytes));
     if let Some(name) = UNSUPPORTED.iter().find(|name| uses.calls(name)) {
         return Err(
             Problem::request(format!("cannot enforce an order on {name}"))
@@ -116,13 +126,14 @@ pub(crate) fn executable(
     let notes = thunks::assembly(&uses.undefined, uses.room);
     let notes = written("notes.s", notes.as_bytes())?;
     let linked = scratch.join("program");
-    compiled.executable(&[notes, library], &wraps()?, &linked)?;
+    // The notes end with memory that is hardly ever used up: it comes last.
+    compiled.executable(&[library, notes], &wraps()?, &linked)?;
     let failed =
         |error: std::io::Error| Problem::internal(format!("{}: {error}", linked.display()));
     let mut bytes = fs::read(&linked).map_err(failed)?;
     let executable = Executable::read(&bytes, &uses.functions)
         .ok_or_else(|| Problem::internal("the linker made an executable that cannot be read"))?;
-    patch::apply(&mut bytes, &executable, prefix, (fingerprint, warn))?;
+    patch::apply(&mut bytes, &executable, chosen, (fingerprint, warn))?;
     fs::write(&linked, &bytes).map_err(failed)?;
     // A copy has the right permissions; a running program keeps the file that it was started from.
     let _ = fs::remove_file(to);

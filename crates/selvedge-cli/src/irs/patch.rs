@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use selvedge_enforce::{Notes, SYMBOL};
+use selvedge_enforce::{Chosen, Notes, SYMBOL};
 use selvedge_irs_format::{Class, Flags, View};
 
 use super::calls::{Access, Call, Callee, Executable};
@@ -26,10 +26,11 @@ enum Action {
 pub(super) fn apply(
     bytes: &mut [u8],
     executable: &Executable,
-    prefix: Option<View<'_>>,
+    chosen: Option<&Chosen>,
     (fingerprint, warn): ([u8; 16], bool),
 ) -> Result<(), Problem> {
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
+    let prefix = chosen.and_then(|chosen| View::new(&chosen.bytes).ok());
     let (mut removed, mut uncounted) = (Vec::new(), Vec::new());
     for (call, action) in actions(executable, prefix) {
         let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;
@@ -55,6 +56,7 @@ pub(super) fn apply(
         functions: executable.functions.clone(),
         removed,
         uncounted,
+        prefix: chosen.cloned(),
     };
     let notes = notes.to_bytes();
     let start = executable

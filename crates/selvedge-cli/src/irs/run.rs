@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use selvedge_enforce::Chosen;
 use selvedge_irs_format::View;
 
 use super::build;
@@ -96,19 +97,21 @@ impl Verifier {
     }
 
     /// Waits for the first prefix of the program with this fingerprint.
-    fn first(&mut self, prefix: &Path, fingerprint: [u8; 16]) -> Result<Vec<u8>, Problem> {
+    fn first(&mut self, prefix: &Path, fingerprint: [u8; 16]) -> Result<Chosen, Problem> {
         loop {
-            if let Ok(bytes) = fs::read(prefix)
-                && View::new(&bytes).is_ok_and(|view| view.fingerprint() == fingerprint)
+            // The file may be the last thing that it does.
+            let ended = matches!(self.child.try_wait(), Ok(Some(_)));
+            if let Ok(found) = build::read(prefix)
+                && View::new(&found.bytes).is_ok_and(|view| view.fingerprint() == fingerprint)
             {
-                return Ok(bytes);
+                return Ok(found);
             }
             if interrupt::requests() > 0 {
                 return Err(Problem::interrupted(
                     "interrupted before anything was proven",
                 ));
             }
-            if let Ok(Some(_)) = self.child.try_wait() {
+            if ended {
                 let words = fs::read_to_string(&self.words).unwrap_or_default();
                 return Err(Problem::request("nothing about this program is proven").words(words));
             }

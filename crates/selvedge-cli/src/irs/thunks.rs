@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use selvedge_enforce::SYMBOL;
+use selvedge_enforce::{ARENA, SYMBOL};
 
 use super::calls::Callee;
 
@@ -22,7 +22,13 @@ pub(super) fn assembly(used: &[String], room: usize) -> String {
     let mut text = format!(
         "\t.section .selvedge.notes,\"a\",@progbits\n\t.p2align 4\n\
          \t.globl {SYMBOL}\n\t.hidden {SYMBOL}\n\t.type {SYMBOL}, @object\n\
-         {SYMBOL}:\n\t.zero {room}\n\t.size {SYMBOL}, {room}\n\t.text\n"
+         {SYMBOL}:\n\t.zero {room}\n\t.size {SYMBOL}, {room}\n"
+    );
+    let (arena, size, alignment) = ARENA;
+    let _ = write!(
+        text,
+        "\t.bss\n\t.balign {alignment}\n\t.globl {arena}\n\t.hidden {arena}\n\t.type {arena}, @object\n\
+         {arena}:\n\t.zero {size}\n\t.size {arena}, {size}\n\t.text\n"
     );
     for callee in used {
         match Callee::of(callee) {

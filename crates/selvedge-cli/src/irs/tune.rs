@@ -131,9 +131,9 @@ impl Candidate {
     ) -> Result<Candidate, Problem> {
         let program = compiled.scratch().join(format!("tuned{number}"));
         let file = build::beside(&program);
-        build::executable(compiled, Some(&prefix), false, &program)?;
         fs::write(&file, &prefix)
             .map_err(|error| Problem::internal(format!("{}: {error}", file.display())))?;
+        build::executable(compiled, Some(&build::read(&file)?), false, &program)?;
         Ok(Candidate {
             name,
             prefix,

@@ -1,7 +1,8 @@
 //! Events: waiting before them, telling of them afterwards.
 
+use super::composed::WaitWords;
 use super::diverge;
-use super::plan::{self, ANY, Event, Place, Plan, Wait};
+use super::plan::{self, ANY, Event, Place, Plan};
 use super::refresh;
 use super::shared;
 use super::sys;
@@ -78,9 +79,11 @@ fn before(visible: bool) -> bool {
     let site = me.site;
     loop {
         let Some(plan) = follow(me) else { return false };
-        let event = &plan.list(me.index)[me.next as usize];
-        match role(plan, event, site) {
-            Role::Next if admitted(plan, event) => return true,
+        let Some(event) = plan.list(me.index).get(me.next as usize) else {
+            return false;
+        };
+        match role(plan, &event, site) {
+            Role::Next if admitted(plan, &event) => return true,
             Role::Next => {}
             Role::Unknown if visible && plan.strict => {
                 return diverge::report(me, site, event.site);
@@ -99,7 +102,8 @@ pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
         let Some(plan) = follow(me) else { return };
         let list = plan.list(me.index);
         let next = me.next as usize;
-        match role(plan, &list[next], site) {
+        let Some(event) = list.get(next) else { return };
+        match role(plan, &event, site) {
             Role::Next => {}
             Role::Uncounted => return,
             Role::Unknown => {
@@ -112,13 +116,13 @@ pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
                 if how & WRITES != 0 && second {
                     me.early = 1;
                 } else {
-                    diverge::report(me, site, list[next].site);
+                    diverge::report(me, site, event.site);
                 }
                 return;
             }
         }
-        let mut both = list[next..].iter().take(1 + usize::from(me.early));
-        if both.all(|event| admitted(plan, event)) {
+        let mut both = list.from(next).take(1 + usize::from(me.early));
+        if both.all(|event| admitted(plan, &event)) {
             break;
         }
     }
@@ -138,10 +142,10 @@ pub(crate) fn announced_too(site: usize) {
         let Some(event) = plan.list(me.index).get(second) else {
             return;
         };
-        if !matches!(role(plan, event, site), Role::Next) {
+        if !matches!(role(plan, &event, site), Role::Next) {
             return;
         }
-        if admitted(plan, event) {
+        if admitted(plan, &event) {
             me.pending += 1;
             return;
         }
@@ -185,14 +189,13 @@ pub(crate) fn range() {
     settle(me);
     let mut pending = 0;
     'parts: while let Some(plan) = follow(me) {
-        let rest = plan.list(me.index).get(me.next as usize + pending..);
-        for event in rest.unwrap_or_default() {
+        for event in plan.list(me.index).from(me.next as usize + pending) {
             // A place that is counted at all makes one event at least.
-            let first = pending == 0 && matches!(role(plan, event, me.site), Role::Next);
+            let first = pending == 0 && matches!(role(plan, &event, me.site), Role::Next);
             if !(first || event.site == me.site) || pending == u8::MAX.into() {
                 break;
             }
-            if !admitted(plan, event) {
+            if !admitted(plan, &event) {
                 continue 'parts;
             }
             pending += 1;
@@ -251,33 +254,35 @@ fn follow(me: &mut Thread) -> Option<&'static Plan> {
 
 /// Waits for what an event has to wait for; `false` as soon as another plan holds.
 fn admitted(plan: &Plan, event: &Event) -> bool {
-    plan.waits_of(event).iter().all(|wait| wait_for(plan, wait))
+    plan.waits_of(event)
+        .iter()
+        .all(|wait| wait_for(plan, *wait))
 }
 
-fn wait_for(plan: &Plan, wait: &Wait) -> bool {
-    let Some(counter) = plan::counter(wait.thread) else {
+fn wait_for(plan: &Plan, [thread, count]: WaitWords) -> bool {
+    let Some(counter) = plan::counter(thread) else {
         return true;
     };
-    if counter.done() >= wait.count {
+    if counter.done() >= count {
         return true;
     }
     for _ in 0..refresh::spins(SPINS) {
         core::hint::spin_loop();
-        if counter.done() >= wait.count {
+        if counter.done() >= count {
             return true;
         }
     }
     for _ in 0..YIELDS {
         // SAFETY: nothing to rely on.
         unsafe { sys::sched_yield() };
-        if counter.done() >= wait.count {
+        if counter.done() >= count {
             return true;
         }
     }
     let mut limit = FIRST_SLEEP;
     loop {
         let done = counter.done();
-        if done >= wait.count {
+        if done >= count {
             return true;
         }
         if !core::ptr::eq(plan, plan::present()) {

@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use super::image::{self, Identity};
 use super::plan::{self, space};
 use super::sys::{self, Status};
 
@@ -10,15 +11,46 @@ use super::sys::{self, Status};
 const VARIABLE: &[u8] = b"SELVEDGE_IRS\0";
 const ENDING: &[u8] = b".irs\0";
 
-/// What tells a file from the one that it replaces.
-pub(super) type Identity = (u64, u64, i64, i64);
-
 /// A file in memory.
 #[derive(Clone, Copy)]
 pub(super) struct Contents {
     pub(super) bytes: &'static [u8],
-    /// Which file it was; not known of one that was read.
-    pub(super) identity: Option<Identity>,
+    /// Whether the memory can be given back.
+    mapped: bool,
+}
+
+impl Contents {
+    /// No file.
+    pub(super) const NONE: Contents = Contents {
+        bytes: &[],
+        mapped: false,
+    };
+
+    /// The one that is part of the program.
+    fn built_in() -> Contents {
+        Contents {
+            bytes: image::file(),
+            mapped: false,
+        }
+    }
+
+    /// Gives the memory back, where that is possible. Nobody may look at it any more.
+    pub(super) fn forget(self) {
+        if self.mapped {
+            // SAFETY: it was mapped by [`map`], once.
+            unsafe { sys::munmap(self.bytes.as_ptr().cast_mut().cast(), self.bytes.len()) };
+        }
+    }
+}
+
+/// What a program begins with.
+pub(super) enum First {
+    /// The prefix that it was built with.
+    BuiltIn(Contents),
+    /// Another one.
+    Other(Contents),
+    /// There is none, or none that can be read.
+    Missing,
 }
 
 /// Where the file is: a path that ends with a zero.
@@ -29,16 +61,6 @@ const SMALL: usize = 16 << 10;
 
 const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
 
-impl Contents {
-    /// Gives the memory back, where that is possible. Nobody may look at it any more.
-    pub(super) fn forget(self) {
-        if self.identity.is_some() {
-            // SAFETY: it was mapped by [`map`], once.
-            unsafe { sys::munmap(self.bytes.as_ptr().cast_mut().cast(), self.bytes.len()) };
-        }
-    }
-}
-
 /// Which file is there now.
 pub(super) fn present() -> Option<Identity> {
     let mut status = Status::EMPTY;
@@ -47,13 +69,30 @@ pub(super) fn present() -> Option<Identity> {
     found.then(|| identity(&status))
 }
 
-/// Finds the file and reads it; before there are other threads.
-pub(super) fn find() -> Option<Contents> {
+/// Finds the file, and reads it if it is not the one that the program was built with; before there are other threads. Also, which file
+/// it is.
+pub(super) fn find() -> (First, Option<Identity>) {
     // SAFETY: the name ends with a zero, and so does what it is given.
     let named = unsafe { sys::getenv(VARIABLE.as_ptr().cast()) };
-    if !named.is_null() {
-        return (set_path(named, b"\0")).then(open_first).flatten();
-    }
+    let prepared = !image::composed().is_empty();
+    let found = match named.is_null() {
+        true => beside_program(),
+        false => set_path(named, b"\0").then(present).flatten(),
+    };
+    let first = match found {
+        Some(found) if prepared && found == image::head().identity => {
+            First::BuiltIn(Contents::built_in())
+        }
+        Some(_) => open_first().map_or(First::Missing, First::Other),
+        // What a program was built with is proven, and nobody asked for anything else.
+        None if prepared && named.is_null() => First::BuiltIn(Contents::built_in()),
+        None => First::Missing,
+    };
+    (first, found)
+}
+
+/// Looks beside the executable.
+fn beside_program() -> Option<Identity> {
     // What the program was started as is known for nothing.
     const EXECUTED_AS: usize = 31;
     // SAFETY: the kernel passes a string, or nothing.
@@ -61,9 +100,9 @@ pub(super) fn find() -> Option<Contents> {
     let started = core::ptr::with_exposed_provenance::<c_char>(started);
     if !started.is_null()
         && set_path(started, ENDING)
-        && let Some(contents) = open_first()
+        && let Some(found) = present()
     {
-        return Some(contents);
+        return Some(found);
     }
     beside_executable()
 }
@@ -71,7 +110,7 @@ pub(super) fn find() -> Option<Contents> {
 /// The same by the name that the kernel has for the executable; apart, because of the room that it takes.
 #[cold]
 #[inline(never)]
-fn beside_executable() -> Option<Contents> {
+fn beside_executable() -> Option<Identity> {
     let mut own = [0; 4000];
     // SAFETY: there is so much room, and a zero behind it.
     let length = unsafe {
@@ -79,7 +118,7 @@ fn beside_executable() -> Option<Contents> {
         sys::readlink(name, own.as_mut_ptr(), own.len() - 1)
     };
     (length > 0 && set_path(own.as_ptr(), ENDING))
-        .then(open_first)
+        .then(present)
         .flatten()
 }
 
@@ -115,21 +154,26 @@ fn open_first() -> Option<Contents> {
         if size < room.len() {
             plan::use_room(size);
             let bytes = room.get(..size)?;
-            let identity = None;
-            return Some(Contents { bytes, identity });
+            let mapped = false;
+            return Some(Contents { bytes, mapped });
         }
-        map()
+        map().map(|(contents, _)| contents)
     }
 }
 
 fn identity(status: &Status) -> Identity {
     let modified = status.modified;
     let (seconds, nanoseconds) = (modified.seconds, modified.nanoseconds);
-    (status.device, status.inode, seconds, nanoseconds)
+    [
+        status.device,
+        status.inode,
+        seconds.cast_unsigned(),
+        nanoseconds.cast_unsigned(),
+    ]
 }
 
-/// Maps the file.
-pub(super) fn map() -> Option<Contents> {
+/// Maps the file, and tells which one it is.
+pub(super) fn map() -> Option<(Contents, Identity)> {
     const READ: c_int = 1;
     const PRIVATE_POPULATED: c_int = 0x2 | 0x8000;
     let mut status = Status::EMPTY;
@@ -157,7 +201,7 @@ pub(super) fn map() -> Option<Contents> {
             return None;
         }
         let bytes = core::slice::from_raw_parts(start.cast(), size);
-        let identity = Some(identity(&status));
-        Some(Contents { bytes, identity })
+        let mapped = true;
+        Some((Contents { bytes, mapped }, identity(&status)))
     }
 }

@@ -1,5 +1,6 @@
 //! What `selvedge irs build` notes in the executable; `Notes` on the host's side is the same.
 
+use super::composed::{Code, Executable};
 use super::diverge::Policy;
 use super::sys::Header;
 
@@ -12,19 +13,16 @@ pub(crate) struct Head {
     pub(crate) fingerprint: [u8; 16],
     functions: u32,
     removed: u32,
+    /// How many words the prefix has that the program was built with, as it was composed then, and how many bytes the
+    /// file; zero if there is none.
+    composed: u32,
+    file: u32,
+    /// Which file that was.
+    pub(crate) identity: Identity,
 }
 
-/// Where a function of the program is.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Function {
-    /// The hash of its name and of its number among those of that name.
-    pub(crate) name: u64,
-    /// Its address in the executable.
-    pub(crate) start: u32,
-    /// How many bytes it has.
-    pub(crate) size: u32,
-}
+/// What tells a file from the one that it replaces: device, number, and when it was written.
+pub(crate) type Identity = [u64; 4];
 
 #[cfg(not(test))]
 unsafe extern "C" {
@@ -41,6 +39,9 @@ static IMAGE: Head = Head {
     fingerprint: [0; 16],
     functions: 0,
     removed: 0,
+    composed: 0,
+    file: 0,
+    identity: [0; 4],
 };
 #[cfg(test)]
 static HEADER: [u8; 64] = [0; 64];
@@ -52,22 +53,30 @@ pub(crate) fn head() -> &'static Head {
     unsafe { &*notes }
 }
 
-/// The functions of the program, sorted by name.
-pub(crate) fn functions() -> &'static [Function] {
+/// The functions of the program, and what was taken out of it.
+pub(crate) fn executable() -> Executable<'static> {
     let head = head();
-    let start = (&raw const *head).wrapping_add(1).cast();
+    let functions = (&raw const *head).wrapping_add(1).cast::<Code>();
     // SAFETY: so many follow the head.
-    unsafe { core::slice::from_raw_parts(start, head.functions as usize) }
+    let functions = unsafe { core::slice::from_raw_parts(functions, head.functions as usize) };
+    let removed = functions.as_ptr_range().end.cast();
+    // SAFETY: so many follow the functions.
+    let removed = unsafe { core::slice::from_raw_parts(removed, head.removed as usize) };
+    Executable { functions, removed }
 }
 
-/// Tells places where a fence is left from those where nothing is.
-pub(crate) const UNCOUNTED: u32 = 1 << 31;
+/// The prefix that the program was built with, as it was composed then.
+pub(crate) fn composed() -> &'static [u32] {
+    let first = executable().removed.as_ptr_range().end;
+    // SAFETY: so many words follow what was removed.
+    unsafe { core::slice::from_raw_parts(first, head().composed as usize) }
+}
 
-/// The places whose callbacks were taken out, as addresses in the executable, sorted.
-pub(crate) fn removed() -> &'static [u32] {
-    let start = functions().as_ptr_range().end.cast();
-    // SAFETY: so many follow the functions.
-    unsafe { core::slice::from_raw_parts(start, head().removed as usize) }
+/// The file that it was.
+pub(crate) fn file() -> &'static [u8] {
+    let first = composed().as_ptr_range().end.cast();
+    // SAFETY: so many bytes follow the prefix.
+    unsafe { core::slice::from_raw_parts(first, head().file as usize) }
 }
 
 /// What to do when the program leaves what was verified.

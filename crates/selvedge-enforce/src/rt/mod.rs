@@ -13,12 +13,12 @@ mod c11;
 mod calls;
 mod choice;
 mod compose;
+#[cfg(not(test))]
+mod composed;
 mod condition;
 mod diverge;
 mod event;
 mod file;
-#[cfg(not(test))]
-mod hash;
 mod image;
 mod mutex;
 mod once;
@@ -35,7 +35,7 @@ mod thread;
 mod tsan;
 
 #[cfg(test)]
-use crate::notes::hash;
+use crate::composed;
 
 /// The library itself has failed.
 #[cfg(not(test))]

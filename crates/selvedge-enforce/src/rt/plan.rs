@@ -6,6 +6,8 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
+use super::composed::{self, EventWords, HEAD, PartWords, PlaceWord, WaitWords};
+use super::image;
 use super::sys;
 
 /// An event of the prefix.
@@ -15,7 +17,7 @@ pub(crate) struct Event {
     /// varies.
     pub(crate) site: usize,
     /// What it waits for: the first of the plan's waits, and how many.
-    pub(crate) waits: (u32, u32),
+    waits: (u32, u32),
     /// Whether another event waits for it.
     pub(crate) awaited: bool,
 }
@@ -24,43 +26,60 @@ pub(crate) struct Event {
 pub(crate) const ANY: usize = 0;
 
 /// A place that the verifier knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The address that the call returns to.
-    pub(crate) site: usize,
     /// Whether what is done there is counted.
     pub(crate) counted: bool,
 }
 
-/// Something to wait for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wait {
-    /// This thread…
-    pub(crate) thread: u32,
-    /// …must have performed so many events.
-    pub(crate) count: u32,
+/// The events of a thread.
+#[derive(Clone, Copy)]
+pub(crate) struct List(&'static [EventWords]);
+
+impl List {
+    /// How many they are.
+    #[inline]
+    pub(crate) fn len(self) -> usize {
+        self.0.len()
+    }
+
+    /// One of them.
+    #[inline]
+    pub(crate) fn get(self, number: usize) -> Option<Event> {
+        self.0.get(number).map(event)
+    }
+
+    /// Those from a number on.
+    pub(crate) fn from(self, number: usize) -> impl Iterator<Item = Event> {
+        self.0.get(number..).unwrap_or_default().iter().map(event)
+    }
 }
 
-/// What a thread has to do.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    /// Its place in the tree of threads: who creates it, and as which of its children.
-    pub(crate) place: (u32, u32),
-    /// Its events: the first of the plan's events, and how many.
-    pub(crate) events: (u32, u32),
+#[inline]
+fn event(&[site, first, how]: &EventWords) -> Event {
+    Event {
+        site: match site {
+            composed::ANY => ANY,
+            _ => image::base() + site as usize,
+        },
+        waits: (first, how >> 1),
+        awaited: how & 1 != 0,
+    }
 }
 
 /// A prefix.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     /// By thread number.
-    pub(crate) parts: &'static [Part],
+    parts: &'static [PartWords],
     /// All events, thread by thread.
-    pub(crate) events: &'static [Event],
+    events: &'static [EventWords],
     /// All waits.
-    pub(crate) waits: &'static [Wait],
+    waits: &'static [WaitWords],
     /// The places that were reached, sorted.
-    pub(crate) places: &'static [Place],
+    places: &'static [PlaceWord],
+    /// How many threads there are, with whatever input.
+    pub(crate) threads: u32,
     /// Whether visible operations at other places have not been verified.
     pub(crate) strict: bool,
     /// Whether the program's input is not known yet.
@@ -75,6 +94,7 @@ pub(crate) static FREE: Plan = Plan {
     events: &[],
     waits: &[],
     places: &[],
+    threads: 0,
     strict: false,
     undecided: false,
     plain_events: false,
@@ -97,32 +117,53 @@ pub(crate) fn publish(plan: &'static Plan) {
 }
 
 impl Plan {
-    /// The events of a thread.
-    #[inline]
-    pub(crate) fn list(&self, thread: u32) -> &'static [Event] {
-        let Some(part) = self.parts.get(thread as usize) else {
-            return &[];
-        };
-        let (first, count) = (part.events.0 as usize, part.events.1 as usize);
-        self.events.get(first..first + count).unwrap_or_default()
+    /// A prefix that was composed.
+    pub(crate) fn new(words: &'static [u32]) -> Option<Plan> {
+        let (&[parts, events, waits, places, threads, flags], rest) =
+            words.split_first_chunk::<HEAD>()?;
+        let (parts, rest) = rest.split_at_checked(4 * parts as usize)?;
+        let (events, rest) = rest.split_at_checked(3 * events as usize)?;
+        let (waits, rest) = rest.split_at_checked(2 * waits as usize)?;
+        Some(Plan {
+            parts: parts.as_chunks().0,
+            events: events.as_chunks().0,
+            waits: waits.as_chunks().0,
+            places: rest.get(..places as usize)?,
+            threads,
+            strict: true,
+            undecided: flags & composed::UNDECIDED != 0,
+            plain_events: flags & composed::PLAIN_EVENTS != 0,
+        })
     }
 
-    /// What an event waits for.
+    /// The events of a thread.
     #[inline]
-    pub(crate) fn waits_of(&self, event: &Event) -> &'static [Wait] {
+    pub(crate) fn list(&self, thread: u32) -> List {
+        let Some(&[_, _, first, count]) = self.parts.get(thread as usize) else {
+            return List(&[]);
+        };
+        let (first, count) = (first as usize, count as usize);
+        List(self.events.get(first..first + count).unwrap_or_default())
+    }
+
+    /// What an event waits for: threads, and how many events each must have performed.
+    #[inline]
+    pub(crate) fn waits_of(&self, event: &Event) -> &'static [WaitWords] {
         let (first, count) = (event.waits.0 as usize, event.waits.1 as usize);
         self.waits.get(first..first + count).unwrap_or_default()
     }
 
     /// What is known about a place.
     pub(crate) fn place(&self, site: usize) -> Option<Place> {
-        let found = self.places.binary_search_by_key(&site, |place| place.site);
-        found.ok().map(|at| self.places[at])
+        let address = site.wrapping_sub(image::base()) as u32;
+        let found = self.places.binary_search_by_key(&address, |word| word >> 1);
+        let counted = self.places.get(found.ok()?)? & 1 != 0;
+        Some(Place { counted })
     }
 
     /// The number of the `nth` child of `parent`.
     pub(crate) fn child(&self, parent: u32, nth: u32) -> Option<u32> {
-        let at = |part: &Part| part.place == (parent, nth);
+        let at = |part: &PartWords| part[..2] == [parent, nth];
         let found = self.parts.iter().skip(1).position(at);
         found.map(|position| position as u32 + 1)
     }
@@ -133,8 +174,8 @@ impl Plan {
         if let Some(counter) = counter(thread) {
             counter.reach(u32::MAX);
         }
-        for (number, part) in self.parts.iter().enumerate() {
-            if part.place.0 == thread && part.place.1 >= children && number > 0 {
+        for (number, &[parent, child, _, _]) in self.parts.iter().enumerate() {
+            if parent == thread && child >= children && number > 0 {
                 self.ends(number as u32, 0);
             }
         }
@@ -217,7 +258,10 @@ pub(crate) fn counter(thread: u32) -> Option<&'static Counter> {
 /// So that whoever sleeps looks at the plan again.
 fn wake_everybody() {
     for thread in 0..COUNT.load(Ordering::Acquire) {
-        if let Some(counter) = counter(thread) {
+        // One that is about to sleep sees the plan when it wakes for itself.
+        if let Some(counter) = counter(thread)
+            && counter.sleepers.load(Ordering::SeqCst) != 0
+        {
             sys::futex_wake_all(counter.done.as_ptr());
         }
     }
@@ -225,6 +269,9 @@ fn wake_everybody() {
 
 /// The first few things that need memory find it here: asking the system takes longer than everything else that a
 /// small program does for its prefix.
+///
+/// It is defined by the assembly that every executable gets, behind everything else that is written to: so its beginning lies in the page that the
+/// program's own variables are in, and so do the library's.
 #[repr(align(128))]
 struct Arena(UnsafeCell<[u8; ARENA]>);
 
@@ -232,6 +279,12 @@ struct Arena(UnsafeCell<[u8; ARENA]>);
 unsafe impl Sync for Arena {}
 
 const ARENA: usize = 64 << 10;
+#[cfg(not(test))]
+unsafe extern "C" {
+    #[link_name = "selvedge_arena"]
+    safe static ARENA_BYTES: Arena;
+}
+#[cfg(test)]
 static ARENA_BYTES: Arena = Arena(UnsafeCell::new([0; ARENA]));
 static ARENA_USED: AtomicUsize = AtomicUsize::new(0);
 
@@ -288,40 +341,23 @@ pub(crate) fn space<T: Copy>(count: usize, fill: T) -> &'static mut [T] {
 mod tests {
     use super::*;
 
-    const ORDERED: Event = Event {
-        site: 16,
-        waits: (0, 1),
-        awaited: false,
-    };
-
     #[test]
     fn whoever_ends_is_not_waited_for_nor_are_those_it_did_not_create() {
         assert!(make_counters(5));
-        let part = |parent, child| Part {
-            place: (parent, child),
-            events: (0, 1),
-        };
         // Main creates 1, 2 and 4; thread 2 creates 3.
-        let parts = [
-            part(u32::MAX, 0),
-            part(0, 0),
-            part(0, 1),
-            part(2, 0),
-            part(0, 2),
-        ];
+        let parts = [(u32::MAX, 0), (0, 0), (0, 1), (2, 0), (0, 2)];
+        let parts = parts.map(|(parent, child)| [parent, child, 0, 1]);
         let plan = Plan {
             parts: Box::leak(Box::new(parts)),
-            events: &[ORDERED],
-            waits: &[Wait {
-                thread: 1,
-                count: 1,
-            }],
+            events: &[[16, 0, 2]],
+            waits: &[[1, 1]],
             ..FREE
         };
         let done = || [0, 1, 2, 3, 4].map(|thread| counter(thread).unwrap().done());
         assert_eq!(plan.child(0, 1), Some(2));
         assert_eq!(plan.child(0, 3), None);
-        assert_eq!(plan.waits_of(&plan.list(1)[0]).len(), 1);
+        let event = plan.list(1).get(0).unwrap();
+        assert_eq!((plan.waits_of(&event).len(), event.awaited), (1, false));
         counter(1).unwrap().reach(1);
         assert_eq!(done(), [0, 1, 0, 0, 0]);
         plan.ends(0, 1);

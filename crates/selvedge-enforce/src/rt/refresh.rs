@@ -6,9 +6,10 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use selvedge_irs_format::{Input, View, weaker};
 
 use super::compose;
+use super::composed::{Why, only_input};
 use super::diverge;
-use super::file::{self, Contents, Identity};
-use super::image;
+use super::file::{self, Contents, First};
+use super::image::{self, Identity};
 use super::plan::{self, Plan};
 use super::sys;
 use super::thread;
@@ -19,10 +20,7 @@ const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
 const INPUTS: usize = 64;
 
 /// The file that the present plan is from, and which file was looked at last; only touched by whoever holds [`LOOKING`].
-static mut PRESENT: Contents = Contents {
-    bytes: &[],
-    identity: None,
-};
+static mut PRESENT: Contents = Contents::NONE;
 static mut SEEN: Option<Identity> = None;
 /// Whether a thread is busy reading the file: others do not wait for it.
 static LOOKING: AtomicBool = AtomicBool::new(true);
@@ -51,30 +49,55 @@ pub(crate) fn begin() {
     // SAFETY: the name ends with a zero; nobody changes the environment yet.
     let input = unsafe { sys::getenv(INPUT.as_ptr().cast()) };
     ENVIRONMENT.store(input.cast_mut(), Ordering::Relaxed);
-    let Some(contents) = file::find() else {
-        return diverge::refuse(format_args!(
-            "cannot read the prefix file (PROGRAM.irs or $SELVEDGE_IRS)"
-        ));
+    let (first, identity) = file::find();
+    let contents = match first {
+        First::BuiltIn(contents) => {
+            take_up(compose::plan(image::composed()).and_then(counted));
+            contents
+        }
+        First::Other(contents) => match read(contents) {
+            true => contents,
+            false => return,
+        },
+        First::Missing => {
+            return diverge::refuse(format_args!(
+                "cannot read the prefix file (PROGRAM.irs or $SELVEDGE_IRS)"
+            ));
+        }
     };
+    // SAFETY: nobody else looks before the flag is given back.
+    unsafe { (PRESENT, SEEN) = (contents, identity) };
+    LOOKING.store(false, Ordering::Release);
+}
+
+/// Takes up a prefix that is not part of the program; whether there is one.
+#[cold]
+fn read(contents: Contents) -> bool {
     let view = match View::new(contents.bytes) {
         Ok(view) => view,
-        Err(damage) => return diverge::refuse(format_args!("{damage}")),
+        Err(damage) => {
+            diverge::refuse(format_args!("{damage}"));
+            return false;
+        }
     };
     if view.fingerprint() != image::head().fingerprint {
-        return diverge::refuse(format_args!("the prefix file is for another program"));
+        diverge::refuse(format_args!("the prefix file is for another program"));
+        return false;
     }
-    let most = view.inputs().map(|input| input.threads().len()).max();
-    if !plan::make_counters(most.unwrap_or(0) as u32) {
-        return diverge::refuse(format_args!("{}", compose::NO_MEMORY));
+    let plan = match only_input(view) {
+        Some(input) => compose::whole(view, input),
+        None => compose::beginning(view),
+    };
+    take_up(plan.and_then(counted));
+    true
+}
+
+/// A plan, if there are counters for its threads.
+fn counted(plan: &'static Plan) -> Result<&'static Plan, Why> {
+    match plan::make_counters(plan.threads) {
+        true => Ok(plan),
+        false => Err(compose::NO_MEMORY),
     }
-    // SAFETY: nobody else looks before the flag is given back.
-    unsafe { (PRESENT, SEEN) = (contents, contents.identity) };
-    let mut inputs = view.inputs();
-    match (inputs.next(), inputs.next()) {
-        (Some(input), None) => take_up(compose::one(view, input)),
-        _ => take_up(compose::any(view)),
-    }
-    LOOKING.store(false, Ordering::Release);
 }
 
 /// Main is about to create its first thread: its input is known now.
@@ -88,7 +111,7 @@ pub(crate) fn decide() {
     let any = PICKED.load(Ordering::Acquire) != 0 || plan::present().undecided;
     if any && let Ok(view) = View::new(present.bytes) {
         match chosen(view) {
-            Some(input) => take_up(compose::one(view, input)),
+            Some(input) => take_up(compose::whole(view, input)),
             None => diverge::refuse(format_args!("this input was not verified")),
         }
         let me = thread::current();
@@ -152,7 +175,7 @@ pub(crate) fn look() {
     let found = file::present();
     if found.is_some()
         && found != seen
-        && let Some(contents) = file::map()
+        && let Some((contents, identity)) = file::map()
     {
         let replaced = replace(present.bytes, contents.bytes);
         let (kept, superseded) = match replaced {
@@ -160,7 +183,7 @@ pub(crate) fn look() {
             false => (present, contents),
         };
         // SAFETY: this thread has the flag.
-        unsafe { (PRESENT, SEEN) = (kept, contents.identity) };
+        unsafe { (PRESENT, SEEN) = (kept, Some(identity)) };
         superseded.forget();
     }
     LOOKING.store(false, Ordering::Release);
@@ -175,7 +198,7 @@ fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
         return false;
     }
     // A file that does not fit the program leaves it with what it has.
-    match chosen(new).map(|input| compose::one(new, input)) {
+    match chosen(new).map(|input| compose::whole(new, input)) {
         Some(Ok(plan)) => plan::publish(plan),
         _ => return false,
     }
@@ -183,7 +206,7 @@ fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
 }
 
 /// Makes a plan the one that holds.
-fn take_up(plan: Result<&'static Plan, &'static str>) {
+fn take_up(plan: Result<&'static Plan, Why>) {
     match plan {
         Ok(plan) => plan::publish(plan),
         Err(why) => diverge::refuse(format_args!("{why}")),

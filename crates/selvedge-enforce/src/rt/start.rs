@@ -58,7 +58,7 @@ fn begin(number: u32) {
     let pointer = thread::pointer();
     me.index = number;
     me.locals = (pointer - shared::size_of_locals(), pointer + ABOVE_POINTER);
-    me.active = u8::from(!plan::present().list(number).is_empty());
+    me.active = u8::from(plan::present().list(number).len() > 0);
 }
 
 /// What a new thread is told.

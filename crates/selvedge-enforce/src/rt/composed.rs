@@ -1,0 +1,243 @@
+//! A prefix as the threads of one executable follow it, as a list of words that holds no address.
+//!
+//! `selvedge irs build` makes it ahead of time, so that a program need not read its prefix file as long as that is the
+//! one that it was built with; a program that finds another one makes it itself. Both use what is here.
+
+use selvedge_irs_format::{Class, Flags, Input, NONE, View};
+
+/// Where a function is in an executable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(C)]
+pub(crate) struct Code {
+    /// The [`hash`] of its name and of its number among those of that name.
+    pub(crate) name: u64,
+    /// Its address relative to the executable's beginning.
+    pub(crate) start: u32,
+    /// How many bytes it has.
+    pub(crate) size: u32,
+}
+
+/// The hash of a function's name and of its number among those of that name.
+pub(crate) fn hash(name: &[u8], occurrence: u32) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = name.iter().copied().fold(0xcbf2_9ce4_8422_2325, step);
+    occurrence.to_le_bytes().into_iter().fold(hash, step)
+}
+
+/// The executable that a prefix is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Executable<'a> {
+    /// Its functions, sorted.
+    pub(crate) functions: &'a [Code],
+    /// The places whose callbacks were taken out, sorted; with [`UNCOUNTED`], those where a fence is left.
+    pub(crate) removed: &'a [u32],
+}
+
+/// Tells places where a fence is left from those where nothing is.
+pub(crate) const UNCOUNTED: u32 = 1 << 31;
+
+/// Why a prefix cannot be used.
+pub(crate) type Why = &'static str;
+
+/// Words before the tables: how long each of them is, how many threads there are with any input, and the flags.
+pub(crate) const HEAD: usize = 6;
+/// Whether plain accesses to shared memory are visible.
+pub(crate) const PLAIN_EVENTS: u32 = 1;
+/// Whether the program's input is not known yet.
+pub(crate) const UNDECIDED: u32 = 2;
+
+/// Of each thread: who creates it, as which of its children, its first event, and how many it has.
+pub(crate) type PartWords = [u32; 4];
+/// Of each event: its place ([`ANY`] if that varies), its first wait, and twice the number of its waits, plus one if another event waits
+/// for it.
+pub(crate) type EventWords = [u32; 3];
+/// Of each wait: which thread must have performed how many events.
+pub(crate) type WaitWords = [u32; 2];
+/// Of each place: twice the address that the call returns to, plus one if it is counted. They are sorted.
+pub(crate) type PlaceWord = u32;
+
+/// Stands for every counted place.
+pub(crate) const ANY: u32 = 0;
+
+/// How long the tables of a composed prefix are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) parts: usize,
+    pub(crate) events: usize,
+    pub(crate) waits: usize,
+    pub(crate) places: usize,
+    /// How many threads there are with any input.
+    threads: usize,
+}
+
+impl Sizes {
+    /// For the prefix of one input.
+    pub(crate) fn of(view: View<'_>, input: Input<'_>) -> Sizes {
+        Sizes {
+            parts: input.threads().len(),
+            events: input.threads().map(|thread| thread.limit as usize).sum(),
+            waits: input.waits(),
+            places: view.sites().len(),
+            threads: threads(view),
+        }
+    }
+
+    /// For what main does before its input is known.
+    pub(crate) fn of_beginning(view: View<'_>) -> Sizes {
+        let mains = view.inputs().filter_map(|input| input.threads().next());
+        Sizes {
+            parts: 1,
+            events: mains.map(|main| main.limit as usize).max().unwrap_or(0),
+            waits: 0,
+            places: view.sites().len(),
+            threads: threads(view),
+        }
+    }
+
+    /// How many words the whole takes.
+    pub(crate) fn words(self) -> usize {
+        HEAD + 4 * self.parts + 3 * self.events + 2 * self.waits + self.places
+    }
+}
+
+fn threads(view: View<'_>) -> usize {
+    let threads = view.inputs().map(|input| input.threads().len());
+    threads.max().unwrap_or(0)
+}
+
+/// The input of a program that has no choice.
+pub(crate) fn only_input(view: View<'_>) -> Option<Input<'_>> {
+    let mut inputs = view.inputs();
+    let first = inputs.next()?;
+    inputs.next().is_none().then_some(first)
+}
+
+/// The tables in their words.
+struct Tables<'a> {
+    parts: &'a mut [PartWords],
+    events: &'a mut [EventWords],
+    waits: &'a mut [WaitWords],
+    places: &'a mut [PlaceWord],
+}
+
+/// Divides `words`, which are all zero, into tables of these sizes.
+fn divide(words: &mut [u32], sizes: Sizes, flags: u32) -> Option<Tables<'_>> {
+    let (head, rest) = words.split_at_mut_checked(HEAD)?;
+    let lengths = [
+        sizes.parts,
+        sizes.events,
+        sizes.waits,
+        sizes.places,
+        sizes.threads,
+    ];
+    for (word, length) in head.iter_mut().zip(lengths) {
+        *word = length as u32;
+    }
+    head[HEAD - 1] = flags;
+    let (parts, rest) = rest.split_at_mut_checked(4 * sizes.parts)?;
+    let (events, rest) = rest.split_at_mut_checked(3 * sizes.events)?;
+    let (waits, rest) = rest.split_at_mut_checked(2 * sizes.waits)?;
+    Some(Tables {
+        parts: parts.as_chunks_mut().0,
+        events: events.as_chunks_mut().0,
+        waits: waits.as_chunks_mut().0,
+        places: rest.get_mut(..sizes.places)?,
+    })
+}
+
+const NO_ROOM: Why = "no memory for the prefix";
+
+/// Until main creates its first thread, its events are counted, and nothing more.
+pub(crate) fn beginning(
+    view: View<'_>,
+    executable: Executable<'_>,
+    words: &mut [u32],
+) -> Result<(), Why> {
+    let sizes = Sizes::of_beginning(view);
+    let tables = divide(words, sizes, flags(view) | UNDECIDED).ok_or(NO_ROOM)?;
+    for part in tables.parts {
+        *part = [NONE, 0, 0, sizes.events as u32];
+    }
+    tables.events.fill([ANY, 0, 0]);
+    places(view, executable, tables.places)?;
+    tables.places.sort_unstable();
+    Ok(())
+}
+
+/// The prefix for one input.
+pub(crate) fn whole(
+    view: View<'_>,
+    input: Input<'_>,
+    executable: Executable<'_>,
+    words: &mut [u32],
+) -> Result<(), Why> {
+    let sizes = Sizes::of(view, input);
+    let tables = divide(words, sizes, flags(view)).ok_or(NO_ROOM)?;
+    places(view, executable, tables.places)?;
+    let (mut first, mut waiting) = (0, 0);
+    for (part, thread) in tables.parts.iter_mut().zip(input.threads()) {
+        *part = [thread.parent, thread.child, first as u32, thread.limit];
+        let mine = &mut tables.events[first..first + thread.limit as usize];
+        for (event, site) in mine.iter_mut().zip(thread.events()) {
+            event[0] = site.map_or(ANY, |site| tables.places[site as usize] >> 1);
+        }
+        for wait in thread.waits() {
+            let event = &mut mine[wait.event as usize];
+            if event[2] == 0 {
+                event[1] = waiting as u32;
+            }
+            event[2] += 2;
+            tables.waits[waiting] = [wait.thread, wait.count];
+            waiting += 1;
+        }
+        first += thread.limit as usize;
+    }
+    for &[thread, count] in tables.waits.iter() {
+        let [_, _, first, events] = tables.parts[thread as usize];
+        if count > 0 && count <= events {
+            tables.events[first as usize + count as usize - 1][2] |= 1;
+        }
+    }
+    tables.places.sort_unstable();
+    Ok(())
+}
+
+fn flags(view: View<'_>) -> u32 {
+    match view.flags().contains(Flags::PLAIN_EVENTS) {
+        true => PLAIN_EVENTS,
+        false => 0,
+    }
+}
+
+/// The places that the verifier knows, in the order of the file.
+fn places(view: View<'_>, executable: Executable<'_>, places: &mut [PlaceWord]) -> Result<(), Why> {
+    let plain_events = view.flags().contains(Flags::PLAIN_EVENTS);
+    for (place, site) in places.iter_mut().zip(view.sites()) {
+        let counted = site.class == Class::Counted;
+        // What happens after main is nobody's call.
+        if site.function.is_empty() && !counted {
+            continue;
+        }
+        let ordered = counted || plain_events && !site.alone;
+        let known = executable.address(site.function, site.occurrence, site.offset);
+        let Some(address) = known else {
+            return Err("the prefix file names a function that the program does not have");
+        };
+        let removed = |how| executable.removed.binary_search(&(address | how)).is_ok();
+        if ordered && removed(0) || counted && removed(UNCOUNTED) {
+            return Err("the prefix file needs what was taken out of the program: build it again");
+        }
+        *place = address << 1 | u32::from(counted);
+    }
+    Ok(())
+}
+
+impl Executable<'_> {
+    /// Where a place of the verifier's is.
+    fn address(self, function: &str, occurrence: u32, offset: u32) -> Option<u32> {
+        let name = hash(function.as_bytes(), occurrence);
+        let found = self.functions.binary_search_by_key(&name, |code| code.name);
+        let function = self.functions.get(found.ok()?)?;
+        (offset <= function.size).then_some(function.start + offset)
+    }
+}
