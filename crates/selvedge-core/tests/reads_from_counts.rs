@@ -421,3 +421,113 @@ fn a_weak_failure_is_found_and_repeated() {
     assert_eq!(found(false).ending, Ending::FirstBug);
     assert!(counts::<SaturatedSc>(program.clone()).executions == 3);
 }
+
+/// Executions; none of them may be given up on the way.
+fn unblocked(workers: Vec<Vec<I>>) -> u64 {
+    for counts in [
+        counts::<SaturatedRa>(Program::of_workers(workers.clone())),
+        counts::<SaturatedSc>(Program::of_workers(workers.clone())),
+    ] {
+        assert_eq!(counts.blocked, 0);
+    }
+    both(workers)
+}
+
+/// A critical section between `acquire` and a store of zero.
+fn spin_lock(acquire: &[I], sections: usize) -> Vec<I> {
+    let mut code = Vec::new();
+    for _ in 0..sections {
+        let here = code.len();
+        for &instruction in acquire {
+            code.push(match instruction {
+                I::JumpIf(register, value, target) => I::JumpIf(register, value, here + target),
+                other => other,
+            });
+        }
+        code.push(I::Store(X, 0));
+    }
+    code
+}
+
+#[test]
+fn spin_locks_block_no_execution() {
+    let exchange = [I::memory(0, X, Rmw::Exchange(1)), I::JumpIf(0, 1, 0)];
+    let compare = [I::compare_exchange(0, X, 0, 1), I::JumpIf(0, 1, 0)];
+    for acquire in [exchange, compare] {
+        for (threads, sections, orders) in [(2, 3, 20), (3, 1, 6), (3, 2, 90), (4, 1, 24)] {
+            let workers = vec![spin_lock(&acquire, sections); threads];
+            assert_eq!(unblocked(workers), orders);
+        }
+    }
+}
+
+#[test]
+fn a_ticket_lock_blocks_no_execution() {
+    // Who has ticket t waits while any smaller one is served.
+    let thread = || {
+        let mut code = vec![I::fetch_add(0, X, 1)];
+        let bodies: Vec<usize> = (0..3).map(|ticket| 4 + ticket * 6).collect();
+        for (ticket, &body) in bodies.iter().enumerate() {
+            code.push(I::JumpIf(0, ticket as u128, body));
+        }
+        let end = 4 + 3 * 6;
+        for ticket in 0..3_u128 {
+            let here = code.len();
+            code.push(I::Load(1, Y));
+            for smaller in 0..2 {
+                let waits = if smaller < ticket { smaller } else { 9 };
+                code.push(I::JumpIf(1, waits, here));
+            }
+            code.push(I::Store(Y, ticket + 1));
+            code.push(I::Load(2, Z));
+            code.push(I::JumpIf(2, 0, end));
+        }
+        code
+    };
+    assert_eq!(unblocked(vec![thread(); 3]), 6);
+}
+
+#[test]
+fn a_barrier_of_spinning_threads_blocks_no_execution() {
+    let thread = || {
+        let here = 3;
+        vec![
+            I::fetch_add(0, X, 1),
+            I::JumpIf(0, 2, 5),
+            I::Load(2, Z),
+            I::Load(1, Y),
+            I::JumpIf(1, 0, here),
+            I::Store(Y, 1),
+        ]
+    };
+    // Who comes last lets the others go; these may see that from anybody who has gone.
+    assert_eq!(unblocked(vec![thread(); 3]), 18);
+}
+
+#[test]
+fn flags_handed_from_one_to_the_next_block_no_execution() {
+    let wait = |variable, then| vec![I::Load(0, variable), I::JumpIf(0, 0, 0), I::Store(then, 1)];
+    assert_eq!(
+        unblocked(vec![wait(X, Y), wait(Y, Z), vec![I::Store(X, 1)]]),
+        1
+    );
+}
+
+/// Whoever waits for a value that may be overwritten waits for ever in one class.
+#[test]
+fn waiting_for_ever_is_found() {
+    let waiter = vec![I::Load(0, X), I::JumpIf(0, 0, 0), I::JumpIf(0, 2, 0)];
+    let workers = vec![waiter, vec![I::Store(X, 1)], vec![I::Store(X, 2)]];
+    for (counts, _) in [
+        (
+            counts::<SaturatedRa>(Program::of_workers(workers.clone())),
+            "ra",
+        ),
+        (
+            counts::<SaturatedSc>(Program::of_workers(workers.clone())),
+            "sc",
+        ),
+    ] {
+        assert_eq!((counts.executions, counts.blocked), (1, 1));
+    }
+}

@@ -20,10 +20,12 @@ pub enum Flavour {
     Objects,
     /// Spin loops, data choices and assumptions.
     Loops,
+    /// Little else than loops that wait, for one variable or for either of two.
+    Waiting,
 }
 
 impl Flavour {
-    /// All of them.
+    /// All of them but the last.
     pub const ALL: [Flavour; 5] = [
         Flavour::Memory,
         Flavour::Mutexes,
@@ -129,7 +131,11 @@ impl Generator {
     }
 
     fn step(&mut self, thread: u32, code: &mut Vec<Instruction>) {
-        if self.random.once_in(2) {
+        let plain = match self.flavour {
+            Flavour::Waiting => 4,
+            _ => 2,
+        };
+        if self.random.once_in(plain) {
             return self.memory(code);
         }
         match self.flavour {
@@ -138,6 +144,7 @@ impl Generator {
             Flavour::Deadlocks => self.lock_or_unlock(thread, code),
             Flavour::Objects => self.object(thread, code),
             Flavour::Loops => self.special(code),
+            Flavour::Waiting => self.wait(code),
         }
     }
 
@@ -283,6 +290,44 @@ impl Generator {
                 code.push(Instruction::Load(2, variable));
                 code.push(Instruction::Assume(2, self.random.below(2).into()));
             }
+        }
+    }
+}
+
+/// The loops of [`Flavour::Waiting`].
+impl Generator {
+    fn wait(&mut self, code: &mut Vec<Instruction>) {
+        let variable = self.variable();
+        let here = code.len();
+        match self.random.below(6) {
+            0 => {
+                code.push(Instruction::Load(2, variable));
+                code.push(Instruction::JumpIf(2, self.random.below(3).into(), here));
+            }
+            1 => {
+                code.push(Instruction::compare_exchange(2, variable, 0, 7));
+                code.push(Instruction::JumpIf(2, 7, here));
+                code.push(Instruction::Store(variable, 0));
+            }
+            2 => {
+                code.push(Instruction::memory(2, variable, Rmw::Exchange(7)));
+                code.push(Instruction::JumpIf(2, 7, here));
+                code.push(Instruction::Store(variable, 0));
+            }
+            3 => {
+                code.push(Instruction::Load(2, variable));
+                code.push(Instruction::JumpIf(2, 7, here));
+                code.push(Instruction::compare_exchange(2, variable, 0, 7));
+                code.push(Instruction::JumpIf(2, 7, here));
+                code.push(Instruction::Store(variable, 0));
+            }
+            4 => {
+                code.push(Instruction::Load(2, 0));
+                code.push(Instruction::JumpIf(2, 1, here + 4));
+                code.push(Instruction::Load(2, 1));
+                code.push(Instruction::JumpIf(2, 0, here));
+            }
+            _ => code.push(Instruction::Store(variable, self.random.below(3).into())),
         }
     }
 }

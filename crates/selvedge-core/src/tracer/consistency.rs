@@ -22,6 +22,9 @@ pub trait Consistency: Default {
     /// Only the first `events` events remain. Called while the graph still has them all.
     fn undo(&mut self, graph: &Graph, events: usize);
 
+    /// The write of `at` that comes last in every coherence order, if there is one.
+    fn newest(&self, graph: &Graph, at: Location) -> Option<Slot>;
+
     /// Coherence orders of all locations that make the graph consistent, with the given writes
     /// last in theirs; `None` if there are none.
     fn orders(&mut self, graph: &Graph, newest: &[Newest]) -> Option<Vec<(Location, Vec<Slot>)>>;

@@ -17,11 +17,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Counts an execution that can go no further, and reports what is wrong with it.
     pub(super) fn finish(&mut self) -> Flow {
         let mut waiting = false;
+        let mut repeating = false;
         let mut dull = false;
         for thread in (0..self.pending.len() as u32).map(ThreadId) {
             match self.pending[thread.index()] {
                 Pending::Op(op) => {
                     waiting = true;
+                    repeating |= self.loops.repeats(thread);
                     if let Op::Update { at, .. } = op {
                         self.compete(self.graph.next_id(thread), op, at);
                     }
@@ -33,8 +35,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         if dull {
             self.counts.blocked += 1;
+        } else if repeating {
+            self.finish_in_loops()?;
         } else if waiting {
-            self.finish_waiting()?;
+            self.counts.blocked += u64::from(!self.finish_waiting()?);
         } else {
             self.counts.executions += 1;
             self.observer.complete(&self.graph);
@@ -46,16 +50,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The same where some thread waits. It waits for good only if what it has read, or would
-    /// read, can be the newest there is.
-    fn finish_waiting(&mut self) -> Flow {
+    /// read, can be the newest there is; false if it cannot.
+    pub(super) fn finish_waiting(&mut self) -> Flow<bool> {
         let mut newest = Vec::new();
         let Some(graph) = self
             .collect_spinning(&mut newest)
             .then(|| self.settle(&mut newest))
             .flatten()
         else {
-            self.counts.blocked += 1;
-            return ControlFlow::Continue(());
+            return ControlFlow::Continue(false);
         };
         match report::classify(self.machine, &graph) {
             End::Complete => {
@@ -65,14 +68,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     self.bug(failure, Vec::new(), &newest)?;
                 }
             }
-            End::Blocked => self.counts.blocked += 1,
+            End::Blocked => return ControlFlow::Continue(false),
             End::Stuck(failure, waiting) => {
                 self.counts.blocked += 1;
                 self.observer.stuck(&graph);
                 self.bug(failure, waiting, &newest)?;
             }
         }
-        ControlFlow::Continue(())
+        ControlFlow::Continue(true)
     }
 
     /// The writes that spinning threads read in their last iteration. False if one read two

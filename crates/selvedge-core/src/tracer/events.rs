@@ -84,7 +84,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     pub(super) fn undo(&mut self, events: usize) {
         self.model.undo(&self.graph, events);
-        while self.graph.len() > events {
+        while let Some(event) = self.graph.events().last()
+            && self.graph.len() > events
+        {
+            self.loops.popped(event.id);
             self.graph.pop();
         }
     }

@@ -1,6 +1,6 @@
 //! Points to come back to: reads with the writes they have not been given yet.
 
-use crate::graph::Slot;
+use crate::graph::{INIT, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::op::{Effect, Op, Value};
 
@@ -24,6 +24,8 @@ pub(super) struct Frame {
     /// instead leaves it waiting: then it is not part of the schedule, and gets a new frame when it
     /// can go on.
     pub(super) waits: bool,
+    /// For a read of a loop that only waits, how it stands.
+    pub(super) turn: Option<Turn>,
     /// The writes that were there and have not been tried, the next one last.
     pub(super) sources: Vec<Slot>,
     /// The next of the alternatives that the last of them leaves.
@@ -32,10 +34,47 @@ pub(super) struct Frame {
     pub(super) schedules: Schedules,
 }
 
+/// What becomes of a read of a loop that only waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// It reads one of the writes that were there.
+    Taken {
+        /// Others turned up, with it in place, who could have written what it reads, or taken it.
+        rivals: bool,
+    },
+    /// It reads none of these: others go first.
+    Left,
+}
+
 impl Frame {
+    /// Notes that there is a rival, if this is a read of a loop that only waits. It then gets no schedule.
+    pub(super) fn has_rival(&mut self) -> bool {
+        match &mut self.turn {
+            Some(Turn::Taken { rivals }) => {
+                *rivals = true;
+                true
+            }
+            Some(Turn::Left) => true,
+            None => false,
+        }
+    }
+
+    /// How many events there were when a read of `thread`, the one after `before`, left its turn to others here.
+    pub(super) fn left_by(&self, thread: ThreadId, before: Option<Slot>) -> Option<usize> {
+        let left = self.thread == thread
+            && self.turn == Some(Turn::Left)
+            && before.is_none_or(|before| (before as usize) < self.events);
+        left.then_some(self.events)
+    }
+
     pub(super) fn location(&self) -> Option<Location> {
         self.op.location()
     }
+}
+
+/// Whether a read that left its turn to others when there were so many events must not read `source`, which was there.
+pub(super) fn is_left(left: Option<usize>, source: Slot) -> bool {
+    left.is_some_and(|events| source == INIT || (source as usize) < events)
 }
 
 /// How many ways `op` has to go on when it reads `value`.

@@ -19,6 +19,7 @@
 //!   lets it through and nothing else can go on. Where it takes that write, an execution in which it does
 //!   not has exactly one other update that does: the rival runs, and the first one waits
 //!   for another turn. Updates that still wait at the end compete as well, in deadlocks too.
+//! * Reads of loops that only wait are performed as late, see [`waiting`].
 //! * Choices, and updates with several possible effects, are part of the observations.
 //!
 //! No execution is given up once begun. The search keeps one graph, and for each read in it the
@@ -33,6 +34,7 @@ mod ra;
 mod replay;
 mod sc;
 mod swap;
+mod waiting;
 
 pub use consistency::Consistency;
 pub use ra::SaturatedRa;
@@ -63,6 +65,8 @@ pub fn search<C: Consistency, M: Machine>(
         frames: Vec::new(),
         depth: 0,
         pending: Vec::new(),
+        loops: waiting::Loops::default(),
+        ahead: false,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
         counts: Counts::default(),
@@ -91,6 +95,10 @@ struct Search<'a, C, M, O> {
     depth: usize,
     /// What the machine said each thread is about to do.
     pending: Vec<Pending>,
+    /// What is known of loops that only wait.
+    loops: waiting::Loops,
+    /// The machine performed a read that was taken back.
+    ahead: bool,
     /// The schedule that is being run.
     steps: Vec<Step>,
     scratch: swap::Scratch,
@@ -104,10 +112,24 @@ struct Search<'a, C, M, O> {
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// A loop that was not known to wait, or an iteration that turns out to touch what others can reach, makes
+    /// the search start over.
     fn run(&mut self) -> Ending {
-        match self.explore() {
-            ControlFlow::Continue(()) => Ending::Complete,
-            ControlFlow::Break(ending) => ending,
+        loop {
+            let ending = match self.explore() {
+                ControlFlow::Continue(()) => Ending::Complete,
+                ControlFlow::Break(ending) => ending,
+            };
+            let learned = self.loops.learned();
+            let misjudged = self.machine.misjudged();
+            if !learned && (ending != Ending::Complete || !misjudged) {
+                return ending;
+            }
+            self.undo(0);
+            self.depth = 0;
+            self.undefined = false;
+            self.counts = Counts::default();
+            self.observer.restart();
         }
     }
 
@@ -130,15 +152,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Adds events in step with the machine until no thread can go on.
     fn grow(&mut self) -> Flow {
         while !self.undefined {
-            let slot = match self.next() {
-                Some((thread, op)) => self.add(thread, op),
-                // Waiting operations come last: everything that can let them through is there.
-                None => match self.add_waiting() {
-                    None => return ControlFlow::Continue(()),
-                    slot => slot,
-                },
-            };
-            self.enter(slot.expect("the newest write can always be read"))?;
+            if let Some((thread, op)) = self.next() {
+                let slot = self.add(thread, op);
+                self.enter(slot.expect("the newest write can always be read"))?;
+            } else if !self.add_waiting()? {
+                break;
+            }
         }
         ControlFlow::Continue(())
     }
@@ -156,20 +175,28 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Adds an operation that some write lets through.
-    fn add_waiting(&mut self) -> Option<Slot> {
+    /// Adds an operation that some write lets through. They come last: everything that can let them through
+    /// is there. False if there is none.
+    fn add_waiting(&mut self) -> Flow<bool> {
         for thread in (0..self.pending.len() as u32).map(ThreadId) {
-            if let Pending::Op(op @ Op::Update { at, .. }) = self.pending[thread.index()] {
+            let Pending::Op(op) = self.pending[thread.index()] else {
+                continue;
+            };
+            if self.loops.repeats(thread) {
+                if self.open_loop(thread, op)? {
+                    return ControlFlow::Continue(true);
+                }
+            } else if let Op::Update { at, .. } = op {
                 self.open(thread, op);
                 self.frames[self.depth - 1].waits = self.has_one_source(at);
-                let slot = self.advance();
-                if slot.is_some() {
-                    return slot;
+                if let Some(slot) = self.advance() {
+                    self.enter(slot)?;
+                    return ControlFlow::Continue(true);
                 }
                 self.depth -= 1;
             }
         }
-        None
+        ControlFlow::Continue(false)
     }
 
     /// The next operation that cannot be made to wait: preferably one that reads nothing, preferably
@@ -190,6 +217,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::JoinAll if self.others_ended(thread) => return Some((thread, op)),
                 Op::Join { .. } | Op::JoinAll => {}
                 Op::Update { function, .. } if function.can_block() => {}
+                Op::Load { .. } | Op::Update { .. } if self.loops.repeats(thread) => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }
@@ -232,6 +260,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             initial,
             slot: NOWHERE,
             waits: false,
+            turn: None,
             sources,
             next_choice: 0,
             schedules,
@@ -312,6 +341,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let events = frame.events;
             frame.slot = NOWHERE;
             self.undo(events);
+            if self.frames[self.depth - 1].turn.is_some() {
+                if self.backtrack_loop()? {
+                    return ControlFlow::Continue(true);
+                }
+                self.depth -= 1;
+                continue;
+            }
             if let Some(slot) = self.advance() {
                 self.announce(slot);
                 self.frames[self.depth - 1].slot = slot;

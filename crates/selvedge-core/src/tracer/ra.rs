@@ -44,7 +44,7 @@ struct Chain {
     before: Vec<u64>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     chain: u32,
     position: u32,
@@ -144,6 +144,25 @@ impl Consistency for SaturatedRa {
                 Kind::WriteHalf => location.chains[place.chain as usize].length -= 1,
                 _ => {}
             }
+        }
+    }
+
+    fn newest(&self, graph: &Graph, at: Location) -> Option<Slot> {
+        let Some(PerLocation { chains, used }) = self.locations.get(at.index()) else {
+            return Some(INIT);
+        };
+        let last = chains[..*used].iter().position(|chain| {
+            let before: u32 = chain.before.iter().map(|word| word.count_ones()).sum();
+            before as usize + 1 == *used
+        })?;
+        let end = Place {
+            chain: last as u32,
+            position: chains[last].length - 1,
+        };
+        let mut writes = graph.coherence(at).iter().copied();
+        match writes.find(|&write| self.places[write as usize] == end) {
+            None => Some(INIT),
+            write => write,
         }
     }
 

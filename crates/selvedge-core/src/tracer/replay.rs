@@ -14,6 +14,9 @@ use crate::trust::replay::{expect, outcome};
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Lets the machine perform the operation that begins in `slot`.
     pub(super) fn resume(&mut self, slot: Slot) -> Flow {
+        if self.ahead {
+            return self.replay();
+        }
         let last = match self.graph.event(slot).kind {
             Kind::ReadHalf => slot + 1,
             _ => slot,
@@ -37,6 +40,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Resets the machine and performs the whole graph.
     pub(super) fn replay(&mut self) -> Flow {
         self.machine.reset();
+        self.ahead = false;
         let mut mismatch = None;
         for (slot, event) in self.graph.events().iter().enumerate() {
             if event.kind == Kind::ReadHalf {
@@ -69,7 +73,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn check(&mut self, thread: ThreadId) -> Flow {
         let pending = self.machine.pending(thread);
         self.pending[thread.index()] = pending;
+        self.loops.check(self.machine, thread);
         match pending {
+            Pending::Stopped(Stop::Spinning { since }) if self.gives_up(thread, since) => {
+                self.learn(thread, since)
+            }
             Pending::Stopped(Stop::Failed) => {
                 let failure = self.machine.failure();
                 let failure = failure.expect("a failed thread has a failure");

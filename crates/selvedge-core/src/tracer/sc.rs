@@ -126,6 +126,18 @@ impl Consistency for SaturatedSc {
         self.ranks.truncate(events);
     }
 
+    fn newest(&self, graph: &Graph, at: Location) -> Option<Slot> {
+        let writes = graph.coherence(at);
+        if writes.is_empty() {
+            return Some(INIT);
+        }
+        let mut candidates = writes.iter().copied();
+        candidates.find(|&last| {
+            let last = operation(graph, last);
+            writes.iter().all(|&write| self.before(graph, write, last))
+        })
+    }
+
     fn orders(&mut self, graph: &Graph, newest: &[Newest]) -> Option<Vec<(Location, Vec<Slot>)>> {
         let mark = self.trail.len();
         self.shelve(graph.len() as Slot);

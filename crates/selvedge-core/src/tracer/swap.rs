@@ -6,7 +6,7 @@
 
 use super::Search;
 use super::consistency::Consistency;
-use super::frame::{Frame, NOWHERE, Observation, Step, alternatives};
+use super::frame::{Frame, NOWHERE, Observation, Step, alternatives, is_left};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
@@ -57,7 +57,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 && !frame.waits
                 && frame.location() == Some(at)
                 && !graph.counted(clock, frame.slot);
-            if !suits {
+            if !suits || frame.has_rival() {
                 continue;
             }
             self.scratch.needed.clear();
@@ -77,16 +77,23 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return;
         };
         let graph = &self.graph;
-        let known = graph.predecessor(id).map(|slot| graph.causality(slot));
+        let before = graph.predecessor(id);
+        let known = before.map(|slot| graph.causality(slot));
+        let mut left = None;
         for frame in &mut self.frames[..self.depth] {
+            // What it left to others, it does not take in what follows that.
+            left = frame.left_by(id.thread, before).or(left);
             if frame.slot == NOWHERE || frame.location() != Some(at) {
                 continue;
             }
             let taker = graph.event(frame.slot);
-            let in_the_way = taker.kind == Kind::ReadHalf
-                && taker.id.thread != id.thread
+            let independent = taker.id.thread != id.thread
                 && !known.is_some_and(|clock| graph.counted(clock, frame.slot));
-            if !in_the_way {
+            if !independent {
+                continue;
+            }
+            let blocked = frame.has_rival() || is_left(left, taker.source);
+            if blocked || taker.kind != Kind::ReadHalf {
                 continue;
             }
             let value = taker.read;

@@ -136,7 +136,7 @@ pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
 }
 
 /// The locations of the events of `thread` from `since` on.
-pub(super) fn locations(
+pub(crate) fn locations(
     graph: &Graph,
     thread: ThreadId,
     since: u32,
@@ -146,7 +146,7 @@ pub(super) fn locations(
 }
 
 /// Whether they are all the same.
-pub(super) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
+pub(crate) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
     let mut locations = locations(graph, thread, since);
     let first = locations.next();
     locations.all(|location| Some(location) == first)

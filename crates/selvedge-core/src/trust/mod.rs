@@ -21,7 +21,7 @@
 mod bound;
 mod branch;
 mod endings;
-mod maximal;
+pub(crate) mod maximal;
 pub(crate) mod replay;
 mod schedule;
 
