@@ -45,6 +45,17 @@ pub(crate) const SHIM_SYMBOLS: &str = "\
 pub const EXPRESSION: &str = "selvedge_expression_";
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
+/// Headers that come before the compiler's own in C++: their names and texts.
+pub const CXX_HEADERS: [(&str, &str); 2] = [
+    (
+        "bits/atomic_wait.h",
+        include_str!("../include/cxx/bits/atomic_wait.h"),
+    ),
+    (
+        "bits/atomic_timed_wait.h",
+        include_str!("../include/cxx/bits/atomic_timed_wait.h"),
+    ),
+];
 
 /// Assembly (AT&T syntax, for the C compiler's driver) that must be linked into every program: one
 /// hidden function per entry point of the runtime.

@@ -71,6 +71,8 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         "-fstack-clash-protection",
         // Which variables are dead is told from the frame pointer.
         "-fno-omit-frame-pointer",
+        // Nor could that be told behind a jump through a table, and a loop around it would seem endless.
+        "-fno-jump-tables",
     ];
     match compiler.family {
         Family::Gcc => {

@@ -21,6 +21,9 @@ const SOURCES: [(&str, &str, bool); 3] = [
     ("shim.cc", "c++", true),
 ];
 
+/// Where the headers are that come before the compiler's own in C++.
+const CXX_INCLUDE: &str = "cxx";
+
 /// Where the support files are.
 #[derive(Clone, Debug)]
 pub(super) struct Support {
@@ -68,6 +71,11 @@ impl Support {
         self.directory.join("include")
     }
 
+    /// The directory with headers that come before the compiler's own in C++.
+    pub(super) fn cxx_include(&self) -> PathBuf {
+        self.directory.join(CXX_INCLUDE)
+    }
+
     /// The object files to link with every program.
     pub(super) fn objects(&self) -> impl Iterator<Item = PathBuf> {
         sources(self.language).map(|(source, _)| self.directory.join(object(source)))
@@ -91,7 +99,7 @@ fn key(compiler: &Compiler, language: Language) -> String {
     compiler.fingerprint(&mut hasher);
     (language, runtime::stub_assembly()).hash(&mut hasher);
     (runtime::SHIM, runtime::SHIM_CXX, runtime::SHIM_FLAGS).hash(&mut hasher);
-    (runtime::HEADER, BUILTINS).hash(&mut hasher);
+    (runtime::HEADER, BUILTINS, runtime::CXX_HEADERS).hash(&mut hasher);
     format!("support-{:016x}", hasher.finish())
 }
 
@@ -100,7 +108,10 @@ fn fill(compiler: &Compiler, language: Language, directory: &Path) -> Result<(),
     let failed = |path: &Path, error: io::Error| {
         Problem::internal(format!("cannot write {}: {error}", path.display()))
     };
-    fs::create_dir(&include).map_err(|error| failed(&include, error))?;
+    let bits = directory.join(CXX_INCLUDE).join("bits");
+    for directory in [&include, &bits] {
+        fs::create_dir_all(directory).map_err(|error| failed(directory, error))?;
+    }
     let stub = runtime::stub_assembly();
     for (name, text) in [
         ("include/selvedge.h", runtime::HEADER),
@@ -110,6 +121,10 @@ fn fill(compiler: &Compiler, language: Language, directory: &Path) -> Result<(),
         ("shim.cc", runtime::SHIM_CXX),
     ] {
         let path = directory.join(name);
+        fs::write(&path, text).map_err(|error| failed(&path, error))?;
+    }
+    for (name, text) in runtime::CXX_HEADERS {
+        let path = directory.join(CXX_INCLUDE).join(name);
         fs::write(&path, text).map_err(|error| failed(&path, error))?;
     }
     for (source, language) in sources(language) {

@@ -235,6 +235,9 @@ impl Toolchain {
         command.args(flags::DEFAULTS).args(flags);
         command.args(flags::required(compiler, source.language));
         command.arg("-I").arg(support.include());
+        if source.language == Language::Cxx {
+            command.arg("-isystem").arg(support.cxx_include());
+        }
         // A file named like a flag is still a file.
         let path = source.compiled.as_ref().unwrap_or(&source.path);
         let path = match path.to_string_lossy().starts_with('-') {

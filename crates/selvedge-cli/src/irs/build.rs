@@ -19,8 +19,12 @@ use crate::problem::{Problem, Status};
 const WRAPPER: &str = "__wrap_";
 const WRAP: &str = "-Wl,--wrap=";
 
-/// Functions that the verifier knows and the library does not.
-const UNSUPPORTED: [&str; 1] = ["syscall"];
+/// Functions that the verifier knows and the library does not, and what programs know them by.
+const UNSUPPORTED: [(&str, &str); 3] = [
+    ("syscall", "syscall"),
+    ("selvedge_wait_join", "waiting for an atomic"),
+    ("selvedge_wait_while", "std::counting_semaphore"),
+];
 
 /// Builds what is asked for.
 pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
@@ -116,9 +120,9 @@ pub(crate) fn executable(
         uses.add_functions(view);
     }
     uses.room += chosen.map_or(0, |chosen| Chosen::room(&chosen.bytes));
-    if let Some(name) = UNSUPPORTED.iter().find(|name| uses.calls(name)) {
+    if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| uses.calls(name)) {
         return Err(
-            Problem::request(format!("cannot enforce an order on {name}"))
+            Problem::request(format!("cannot enforce an order on {what}"))
                 .note("the enforcement library has no such function"),
         );
     }

@@ -1,4 +1,5 @@
-//! The futex system call, which C++20's waiting atomics, semaphores and latches are built on.
+//! The futex system call, and waiting for C++20's atomics, semaphores, latches and barriers, which are built on the
+//! same queues (`include/cxx`).
 //!
 //! The kernel compares the word and joins the queue in one step. Here a thread joins first and looks
 //! then; if the word has another value it leaves again, and hands on a wake-up that it got in the
@@ -16,16 +17,52 @@ use super::clock;
 use super::program::{self, error};
 use crate::current;
 
+entry_points![
+    selvedge_wait_join(1),
+    selvedge_wait_leave(2),
+    selvedge_wait_sleep(2),
+    selvedge_wait_while(2),
+    selvedge_wait_wake(2),
+];
+
 const MATCH_ANY: usize = u32::MAX as usize;
+
+/// Joins the queue of an object; the place in it.
+extern "C" fn selvedge_wait_join(address: usize) -> u32 {
+    Futex::of_object(address).join()
+}
+
+/// Leaves the queue without having slept.
+extern "C" fn selvedge_wait_leave(address: usize, slot: u32) {
+    Futex::of_object(address).withdraw(slot);
+}
+
+/// Sleeps until a notification.
+extern "C" fn selvedge_wait_sleep(address: usize, slot: u32) {
+    Futex::of_object(address).sleep(slot);
+}
+
+/// Sleeps until a notification if the word has this value.
+extern "C" fn selvedge_wait_while(address: usize, value: u32) {
+    let futex = Futex::of_object(address);
+    let slot = futex.join();
+    match futex.has(value) {
+        true => futex.sleep(slot),
+        false => futex.withdraw(slot),
+    }
+}
+
+/// Wakes those who wait for an object, or one of them.
+extern "C" fn selvedge_wait_wake(address: usize, all: c_int) {
+    let count = if all != 0 { c_int::MAX } else { 1 };
+    Futex::of_object(address).wake(count);
+}
 
 /// A call with its six arguments; the result as `syscall` gives it.
 pub(crate) fn call(arguments: [usize; 6], site: Site) -> c_long {
     let [address, operation, value, timeout, _, set] = arguments;
     program::check_not_null(address, site);
-    if !current::has_fences() {
-        let what = "the futex system call under a memory model without fences".to_owned();
-        current::refuse(what, site);
-    }
+    check_fences("the futex system call", site);
     let flags = libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME;
     let futex = Futex { address, site };
     let result = match (operation as c_int & !flags, set & MATCH_ANY) {
@@ -41,6 +78,14 @@ fn monotonic(timeout: usize, site: Site) -> Option<u64> {
     clock::deadline(libc::CLOCK_MONOTONIC, timeout, site)
 }
 
+/// Nothing that waits in these queues can be understood where there are no fences.
+fn check_fences(what: &str, site: Site) {
+    if !current::has_fences() {
+        let what = format!("{what} under a memory model without fences");
+        current::refuse(what, site);
+    }
+}
+
 /// A word that threads wait for.
 #[derive(Clone, Copy)]
 struct Futex {
@@ -49,6 +94,12 @@ struct Futex {
 }
 
 impl Futex {
+    fn of_object(address: usize) -> Futex {
+        let site = current::site();
+        check_fences("waiting for an atomic", site);
+        Futex { address, site }
+    }
+
     fn step(self, function: ObjectFunction) -> Outcome {
         let op = Op::Update {
             at: current::queue(self.address),
@@ -69,22 +120,14 @@ impl Futex {
                 None => return error(EINVAL),
             }
         };
-        let Some(slot) = free_slot(self.step(ObjectFunction::ConditionEnqueue).read) else {
-            let what = format!("more than {CONDITION_SLOTS} threads waiting for one futex");
-            current::refuse(what, self.site);
-        };
-        self.fence();
-        let at = current::location(self.address, Width(4));
-        let found = current::perform(Op::Load { at, order: SeqCst }, self.site).read;
-        if found != value.into() {
-            if self.leave(slot) {
-                self.step(ObjectFunction::ConditionSignal);
-            }
+        let slot = self.join();
+        if !self.has(value) {
+            self.withdraw(slot);
             return error(EAGAIN);
         }
         match deadline {
             None => {
-                self.step(ObjectFunction::ConditionAwait { slot });
+                self.sleep(slot);
                 0
             }
             Some(_) if self.leave(slot) => 0,
@@ -92,6 +135,33 @@ impl Futex {
                 clock::pass(deadline);
                 error(ETIMEDOUT)
             }
+        }
+    }
+
+    /// Joins the queue, before looking at the word.
+    fn join(self) -> u32 {
+        let Some(slot) = free_slot(self.step(ObjectFunction::ConditionEnqueue).read) else {
+            let what = format!("more than {CONDITION_SLOTS} threads waiting for one futex");
+            current::refuse(what, self.site);
+        };
+        self.fence();
+        slot
+    }
+
+    fn has(self, value: u32) -> bool {
+        let at = current::location(self.address, Width(4));
+        let found = current::perform(Op::Load { at, order: SeqCst }, self.site).read;
+        found == value.into()
+    }
+
+    fn sleep(self, slot: u32) {
+        self.step(ObjectFunction::ConditionAwait { slot });
+    }
+
+    /// Leaves the queue, and hands on a wake-up that came in the meantime.
+    fn withdraw(self, slot: u32) {
+        if self.leave(slot) {
+            self.step(ObjectFunction::ConditionSignal);
         }
     }
 

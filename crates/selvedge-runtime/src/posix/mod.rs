@@ -74,6 +74,7 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         condition::entries(),
         exit::entries(),
         exit::unwinding(),
+        futex::entries(),
         handlers::entries(),
         heap::entries(),
         key::entries(),
