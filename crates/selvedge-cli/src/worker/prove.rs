@@ -350,7 +350,9 @@ fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>) -> InputPart {
             })
             .collect();
         waits.sort_by_key(|wait| (wait.event, wait.thread));
-        let events = input.events(thread).iter().take(limit as usize);
+        // One more than matters: a compiler may announce the second event of a statement before the first.
+        let listed = if limit > 0 { limit as usize + 1 } else { 0 };
+        let events = input.events(thread).iter().take(listed);
         ThreadPart {
             parent: place.map_or(NONE, |place| index(place.0)),
             child: place.map_or(0, |place| place.1),

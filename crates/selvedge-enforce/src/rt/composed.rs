@@ -46,7 +46,8 @@ pub(crate) const PLAIN_EVENTS: u32 = 1;
 /// Whether the program's input is not known yet.
 pub(crate) const UNDECIDED: u32 = 2;
 
-/// Of each thread: who creates it, as which of its children, its first event, and how many it has.
+/// Of each thread: who creates it, as which of its children, its first event, and how many it has. One more follows in the table that is expected
+/// after them, and neither waits nor counts.
 pub(crate) type PartWords = [u32; 4];
 /// Of each event: its place ([`ANY`] if that varies), its first wait, and twice the number of its waits, plus one if another event waits
 /// for it.
@@ -75,7 +76,7 @@ impl Sizes {
     pub(crate) fn of(view: View<'_>, input: Input<'_>) -> Sizes {
         Sizes {
             parts: input.threads().len(),
-            events: input.threads().map(|thread| thread.limit as usize).sum(),
+            events: input.threads().map(|thread| listed(thread.limit)).sum(),
             waits: input.waits(),
             places: view.sites().len(),
             threads: threads(view),
@@ -87,7 +88,7 @@ impl Sizes {
         let mains = view.inputs().filter_map(|input| input.threads().next());
         Sizes {
             parts: 1,
-            events: mains.map(|main| main.limit as usize).max().unwrap_or(0),
+            events: listed(mains.map(|main| main.limit).max().unwrap_or(0)),
             waits: 0,
             places: view.sites().len(),
             threads: threads(view),
@@ -98,6 +99,11 @@ impl Sizes {
     pub(crate) fn words(self) -> usize {
         HEAD + 4 * self.parts + 3 * self.events + 2 * self.waits + self.places
     }
+}
+
+/// How many events the table has for a thread with so many.
+fn listed(events: u32) -> usize {
+    events as usize + 1
 }
 
 fn threads(view: View<'_>) -> usize {
@@ -156,7 +162,7 @@ pub(crate) fn beginning(
     let sizes = Sizes::of_beginning(view);
     let tables = divide(words, sizes, flags(view) | UNDECIDED).ok_or(NO_ROOM)?;
     for part in tables.parts {
-        *part = [NONE, 0, 0, sizes.events as u32];
+        *part = [NONE, 0, 0, sizes.events as u32 - 1];
     }
     tables.events.fill([ANY, 0, 0]);
     places(view, executable, tables.places)?;
@@ -177,7 +183,7 @@ pub(crate) fn whole(
     let (mut first, mut waiting) = (0, 0);
     for (part, thread) in tables.parts.iter_mut().zip(input.threads()) {
         *part = [thread.parent, thread.child, first as u32, thread.limit];
-        let mine = &mut tables.events[first..first + thread.limit as usize];
+        let mine = &mut tables.events[first..first + listed(thread.limit)];
         for (event, site) in mine.iter_mut().zip(thread.events()) {
             event[0] = site.map_or(ANY, |site| tables.places[site as usize] >> 1);
         }
@@ -190,7 +196,7 @@ pub(crate) fn whole(
             tables.waits[waiting] = [wait.thread, wait.count];
             waiting += 1;
         }
-        first += thread.limit as usize;
+        first += listed(thread.limit);
     }
     for &[thread, count] in tables.waits.iter() {
         let [_, _, first, events] = tables.parts[thread as usize];

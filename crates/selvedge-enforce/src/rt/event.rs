@@ -112,7 +112,9 @@ pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
             }
             Role::Misplaced => {
                 // A compiler may announce the store of a statement before its load.
-                let second = list.get(next + 1).is_some_and(|event| event.site == site);
+                let second = plan
+                    .after(me.index, next)
+                    .is_some_and(|event| event.site == site);
                 if how & WRITES != 0 && second {
                     me.early = 1;
                 } else {

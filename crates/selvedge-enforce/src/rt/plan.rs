@@ -136,6 +136,13 @@ impl Plan {
         })
     }
 
+    /// What is expected of a thread after the event with this number, be it counted or not.
+    pub(crate) fn after(&self, thread: u32, number: usize) -> Option<Event> {
+        let &[_, _, first, count] = self.parts.get(thread as usize)?;
+        let next = (number < count as usize).then_some(first as usize + number + 1)?;
+        self.events.get(next).map(event)
+    }
+
     /// The events of a thread.
     #[inline]
     pub(crate) fn list(&self, thread: u32) -> List {
