@@ -11,8 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::Sandbox;
-use selvedge_testkit::script::Program;
-use selvedge_testkit::{Flavour, ScriptMachine, brute_force, c_source, random_program};
+use selvedge_testkit::{c_source, enforceable_programs};
 
 /// Nothing here takes long; what does hangs.
 const HANGS: Duration = Duration::from_secs(20);
@@ -105,6 +104,43 @@ fn another_input_than_was_verified_is_noticed() {
     assert_eq!(sandbox.run(&warns).status, Some(0));
     let (status, words) = run(&sandbox.path("prog"), &[("OTHER", "1")]);
     assert_eq!(status.code(), Some(1), "it runs on: {words}");
+    assert!(words.contains("runs on unconstrained"), "{words}");
+}
+
+/// Two updates that may get lost, unless the input says that one comes after the other.
+const INPUT: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n#include <unistd.h>\n\
+    int selvedge_range(int, int);\n\
+    static atomic_int x;\n\
+    static void *add(void *p) { int v = x; usleep(50); x = v + 1; return p; }\n\
+    int main(void) {\n\
+      pthread_t a, b; int apart = selvedge_range(10, 11) - 10;\n\
+      pthread_create(&a, 0, add, 0);\n\
+      if (apart) pthread_join(a, 0);\n\
+      pthread_create(&b, 0, add, 0);\n\
+      if (!apart) pthread_join(a, 0);\n\
+      pthread_join(b, 0); assert(x == 2); return 10 + apart;\n\
+    }\n";
+
+#[test]
+fn each_input_has_its_prefix_and_others_are_noticed() {
+    let sandbox = Sandbox::with("prog.c", INPUT);
+    build(&sandbox, "prog.c", &[]);
+    let given = |input: &str| run(&sandbox.path("prog"), &[("SELVEDGE_INPUT", input)]);
+    for (input, code) in [("0", 10), ("1", 11), ("", 10)] {
+        for _ in 0..20 {
+            let (status, words) = given(input);
+            assert_eq!(status.code(), Some(code), "input {input}: {words}");
+        }
+    }
+    for input in ["2", "-1", "one", "99999999999"] {
+        let (status, words) = given(input);
+        assert_eq!(status.code(), None, "input {input} is not stopped");
+        assert!(words.contains("this input was not verified"), "{words}");
+    }
+    let mut warns = vec!["irs", "build", "prog.c", "-o", "prog"];
+    warns.extend(["--on-divergence", "warn"]);
+    assert_eq!(sandbox.run(&warns).status, Some(0));
+    let (_, words) = given("2");
     assert!(words.contains("runs on unconstrained"), "{words}");
 }
 
@@ -206,6 +242,20 @@ fn keeps_to_its_prefix(example: &str, plain: &str) {
     }
 }
 
+/// gcc announces the store first, and only then the load.
+#[test]
+fn a_structure_is_copied_in_its_turn() {
+    let text = "#include <pthread.h>\n\
+        struct pair { int a, b, c, d; }; static struct pair one, two;\n\
+        static void *there(void *p) { one = two; return p; }\n\
+        static void *back(void *p) { two = one; return p; }\n\
+        int main(void) {\n\
+          pthread_t a, b; pthread_create(&a, 0, there, 0); pthread_create(&b, 0, back, 0);\n\
+          pthread_join(a, 0); pthread_join(b, 0); return 0;\n\
+        }\n";
+    never_fails(text, &["--plain", "sc", "--max-executions", "1"], 5);
+}
+
 #[test]
 fn every_kind_of_object_is_enforced() {
     for example in [
@@ -299,7 +349,7 @@ fn random_programs_come_to_their_end() {
     let batches =
         std::env::var("SELVEDGE_BATCHES").map_or(1, |text| text.parse().expect("a number"));
     for batch in 0..batches {
-        let programs = random_programs(1000 * batch);
+        let programs = enforceable_programs(1000 * batch, 20);
         let text = c_source(&programs).expect("each of them can be written in C");
         let sandbox = Sandbox::with("prog.c", &text);
         if let Ok(directory) = std::env::var("SELVEDGE_KEEP") {
@@ -322,24 +372,4 @@ fn random_programs_come_to_their_end() {
             }
         }
     }
-}
-
-/// Programs that have an execution that ends well; many of them have others too.
-fn random_programs(seed: u64) -> Vec<Program> {
-    let flavours = [Flavour::Memory, Flavour::Mutexes, Flavour::Deadlocks];
-    let all = (seed..).flat_map(|seed| flavours.map(|flavour| random_program(seed, flavour)));
-    // The ones that fail do so under every schedule, now and then.
-    let ends_well = |program: &Program| {
-        let outcomes = brute_force(&mut ScriptMachine::new(program.clone()), 2_000)?;
-        let written = c_source(std::slice::from_ref(program))?;
-        let well = !outcomes.complete.is_empty() && !outcomes.fails;
-        (well && !written.is_empty()).then_some(())
-    };
-    let all = all.map(|mut program| {
-        program.initial.clear();
-        program
-    });
-    all.filter(|program| ends_well(program).is_some())
-        .take(20)
-        .collect()
 }

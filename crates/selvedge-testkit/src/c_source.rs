@@ -6,7 +6,29 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder};
 
-use crate::script::{Instruction, Program};
+use crate::brute::brute_force;
+use crate::random::{Flavour, random_program};
+use crate::script::{Instruction, Program, ScriptMachine};
+
+/// Programs that C has a counterpart for and that some schedule brings to a good end, whatever others do; none fails in another way than by getting stuck.
+pub fn enforceable_programs(seed: u64, count: usize) -> Vec<Program> {
+    let flavours = [Flavour::Memory, Flavour::Mutexes, Flavour::Deadlocks];
+    let all = (seed..).flat_map(|seed| flavours.map(|flavour| random_program(seed, flavour)));
+    // The ones that fail do so under every schedule, now and then.
+    let ends_well = |program: &Program| {
+        let outcomes = brute_force(&mut ScriptMachine::new(program.clone()), 2_000)?;
+        let written = c_source(std::slice::from_ref(program))?;
+        let well = !outcomes.complete.is_empty() && !outcomes.fails;
+        (well && !written.is_empty()).then_some(())
+    };
+    let all = all.map(|mut program| {
+        program.initial.clear();
+        program
+    });
+    all.filter(|program| ends_well(program).is_some())
+        .take(count)
+        .collect()
+}
 
 /// One C program that picks one of `programs` with `selvedge_choose` and runs it, so that a single
 /// search covers them all. `None` if one of them uses what C has no counterpart for here.

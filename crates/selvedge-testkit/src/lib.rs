@@ -20,7 +20,7 @@ pub mod weak_preemptions;
 
 pub use axioms::Axioms;
 pub use brute::{Outcomes, brute_force};
-pub use c_source::c_source;
+pub use c_source::{c_source, enforceable_programs};
 pub use candidates::allowed;
 pub use execution::Execution;
 pub use ltl::{holds_on_word, random_formula, random_server};

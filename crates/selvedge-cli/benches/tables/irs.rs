@@ -1,8 +1,11 @@
 //! Section 5 of "Safe Execution of Concurrent Programs by Enforcement of Scheduling Constraints" (Metzler, Saissi, Bokor,
 //! Suri): Figures 3 and 4 and the table of Appendix A, and long runs of programs that fail when they run freely.
 
+mod killed;
 mod measure;
 mod plot;
+mod progress;
+mod runs;
 mod safety;
 mod steps;
 
@@ -111,6 +114,8 @@ pub(crate) fn print(extent: Extent) {
         ]);
     }
     safety::print(extent, &results);
+    killed::print(extent, &results);
+    progress::print(extent, &results);
 }
 
 /// One line of the table.

@@ -128,40 +128,62 @@ fn chosen(view: View<'static>) -> Option<Input<'static>> {
     view.inputs().find(|input| input.values().eq(picks.clone()))
 }
 
-/// The pick of the program's next choice: as the environment says, or else the first alternative.
+/// The pick of the program's next choice: as the environment says, or else the first alternative. A pick that is none of the
+/// alternatives is an input that was not declared.
 pub(crate) fn pick(alternatives: u32) -> u32 {
     let number = PICKED.load(Ordering::Relaxed);
-    let pick = value(number).min(alternatives.saturating_sub(1));
-    if !DECIDED.load(Ordering::Relaxed)
-        && let Some(at) = PICKS.get(number as usize)
-    {
+    let input = !DECIDED.load(Ordering::Relaxed);
+    let last = alternatives.saturating_sub(1);
+    let pick = match value(number) {
+        Some(pick) if pick <= last || !input => pick.min(last),
+        None if !input => 0,
+        wrong => {
+            refuse_input(number, alternatives, wrong);
+            0
+        }
+    };
+    if input && let Some(at) = PICKS.get(number as usize) {
         at.store(pick, Ordering::Relaxed);
         PICKED.store(number + 1, Ordering::Release);
     }
     pick
 }
 
-/// The number at a place of the list in the environment.
-fn value(place: u32) -> u32 {
+#[cold]
+fn refuse_input(number: u32, alternatives: u32, wrong: Option<u32>) {
+    let number = number + 1;
+    match wrong {
+        Some(wrong) => diverge::refuse(format_args!(
+            "this input was not verified: number {number} of SELVEDGE_INPUT is {wrong}, and there are {alternatives} alternatives"
+        )),
+        None => diverge::refuse(format_args!(
+            "this input was not verified: number {number} of SELVEDGE_INPUT cannot be read"
+        )),
+    }
+}
+
+/// The number at a place of the list in the environment, zero if the list is not that long; nothing if something else is there.
+fn value(place: u32) -> Option<u32> {
     let text = ENVIRONMENT.load(Ordering::Relaxed);
     if text.is_null() {
-        return 0;
+        return Some(0);
     }
     let (mut at, mut commas, mut number) = (text.cast_const(), 0, 0_u32);
     loop {
         // SAFETY: up to the zero at the end of the string.
         let byte = unsafe { at.read() } as u8;
         match byte {
-            0 => break,
+            0 => return Some(number),
             b',' => commas += 1,
             b'0'..=b'9' if commas == place => {
-                number = number.wrapping_mul(10).wrapping_add(u32::from(byte - b'0'));
+                number = number.checked_mul(10)?.checked_add(u32::from(byte - b'0'))?;
             }
+            b' ' => {}
+            _ if commas == place => return None,
             _ => {}
         }
         at = at.wrapping_add(1);
     }
-    number
 }
 
 /// Takes up a newer prefix, if there is one and it is weaker.

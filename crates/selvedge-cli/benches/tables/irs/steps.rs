@@ -32,6 +32,22 @@ pub(super) fn run(command: &mut Command) -> Result<Vec<u8>, String> {
     }
 }
 
+/// The command that verifies a program.
+pub(super) fn verify(source: &Path, prefix: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(["irs", "verify"]).arg(source);
+    command.arg("-o").arg(prefix);
+    command
+}
+
+/// The command that builds a program that keeps to the prefix beside it.
+pub(super) fn build(source: &Path, program: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+    command.args(["irs", "build"]).arg(source);
+    command.arg("-o").arg(program);
+    command
+}
+
 /// The program as it is, compiled like the others but without instrumentation.
 pub(super) fn compile(source: &Path, scratch: &Path) -> Result<PathBuf, String> {
     let program = scratch.join("plain");
@@ -46,16 +62,10 @@ pub(super) fn compile(source: &Path, scratch: &Path) -> Result<PathBuf, String> 
 
 /// The prefixes that a verification passes through, each time the number of constraints has changed.
 pub(super) fn find(source: &Path, options: &[&str], scratch: &Path) -> Result<Vec<Step>, String> {
-    let selvedge = env!("CARGO_BIN_EXE_selvedge");
     let growing = scratch.join("growing.irs");
     let mut steps: Vec<Step> = Vec::new();
     for (number, budget) in BUDGETS.into_iter().enumerate() {
-        let mut verify = Command::new(selvedge);
-        verify
-            .args(["irs", "verify"])
-            .arg(source)
-            .arg("-o")
-            .arg(&growing);
+        let mut verify = verify(source, &growing);
         verify
             .args(PLAIN)
             .args(options)
@@ -75,13 +85,7 @@ pub(super) fn find(source: &Path, options: &[&str], scratch: &Path) -> Result<Ve
             let prefix = scratch.join(format!("step{number}.irs"));
             let program = scratch.join(format!("step{number}"));
             fs::copy(&growing, &prefix).map_err(|error| error.to_string())?;
-            let mut build = Command::new(selvedge);
-            build
-                .args(["irs", "build"])
-                .arg(source)
-                .arg("-o")
-                .arg(&program);
-            run(build.arg("--prefix").arg(&prefix))?;
+            run(build(source, &program).arg("--prefix").arg(&prefix))?;
             steps.push(Step {
                 prefix,
                 program,
