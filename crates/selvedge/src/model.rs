@@ -17,6 +17,9 @@ use crate::report;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
 
+/// How many bytes the stack of a thread has unless something else is asked for.
+pub(crate) const STACK_SIZE: usize = 2 << 20;
+
 /// Configures a model, as loom's builder does, and runs it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -25,6 +28,8 @@ pub struct Builder {
     pub max_threads: usize,
     /// Max number of operations of one thread. A model that goes beyond fails.
     pub max_branches: usize,
+    /// How many bytes the stack of each thread has.
+    pub stack_size: usize,
     /// Max number of executions to explore. The rest is left out.
     pub max_permutations: Option<usize>,
     /// Max time to explore. The rest is left out.
@@ -92,7 +97,7 @@ pub enum Verdict {
 
 impl Builder {
     /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
-    /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_MAX_EXECUTIONS`,
+    /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_STACK_SIZE`, `SELVEDGE_MAX_EXECUTIONS`,
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with `SELVEDGE_SEED` and `SELVEDGE_RUNS`,
     /// `SELVEDGE_SPURIOUS_WAKEUPS`, `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`, `SELVEDGE_LOG` and
     /// `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
@@ -107,6 +112,7 @@ impl Builder {
             max_threads: usize::MAX,
             // loom counts otherwise, so that its limit would often be too low.
             max_branches: environment(&["SELVEDGE_MAX_BRANCHES"]).unwrap_or(10_000),
+            stack_size: environment(&["SELVEDGE_STACK_SIZE"]).unwrap_or(STACK_SIZE),
             max_permutations: environment(&["SELVEDGE_MAX_EXECUTIONS", "LOOM_MAX_PERMUTATIONS"]),
             max_duration: seconds.map(Duration::from_secs),
             preemption_bound: environment(&["SELVEDGE_MAX_PREEMPTIONS", "LOOM_MAX_PREEMPTIONS"]),
@@ -166,6 +172,7 @@ impl Builder {
         let limits = Limits {
             max_branches: self.max_branches,
             max_threads: Some(self.max_threads),
+            stack_size: self.stack_size,
             check_leaks: self.check_leaks,
             liberties: Liberties {
                 wakeups: self.spurious_wakeups,

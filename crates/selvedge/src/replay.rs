@@ -5,6 +5,8 @@ use std::sync::Arc;
 use selvedge_core::witness::Origin;
 use selvedge_core::{Effect, Failure, Machine, Op, Outcome, Pending, Stop, ThreadId, Value};
 
+use crate::model::STACK_SIZE;
+use crate::options::environment;
 use crate::rt::{Limits, RustMachine};
 use crate::token::{self, Token, TokenStep};
 
@@ -26,6 +28,7 @@ where
     let limits = Limits {
         max_branches: usize::MAX,
         max_threads: None,
+        stack_size: environment(&["SELVEDGE_STACK_SIZE"]).unwrap_or(STACK_SIZE),
         check_leaks: true,
         liberties: token.liberties,
         replaying: true,

@@ -345,3 +345,45 @@ fn a_race_of_a_loop_that_waits_is_found() {
         assert_eq!(failure.kind, "data-race", "{failure}");
     }
 }
+
+#[test]
+fn a_thread_that_outgrows_its_stack_fails_with_its_schedule() {
+    #[allow(unconditional_recursion, reason = "that is the fault")]
+    fn deeper(depth: usize) -> usize {
+        let frame = std::hint::black_box([depth; 64]);
+        deeper(depth + 1) + frame[3]
+    }
+    let test = || {
+        let ready = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&ready);
+        let thread = thread::spawn(move || other.load(Relaxed).then(|| deeper(0)));
+        ready.store(true, Relaxed);
+        thread.join().unwrap();
+    };
+    let found = failure(Rc11, test);
+    assert_eq!(found.kind, "stack-overflow", "{found}");
+    assert!(found.to_string().contains("SELVEDGE_STACK_SIZE"), "{found}");
+    assert!(found.schedule.contains("1-"), "{found}");
+    let schedule = found.replay.clone();
+    let again = message_of(move || selvedge::replay(&schedule, test));
+    assert!(again.contains("outgrown its stack"), "{again}");
+    // Nothing is left over.
+    verified(Rc11, || drop(thread::spawn(|| {})));
+}
+
+#[test]
+fn an_access_through_a_null_pointer_fails_with_its_schedule() {
+    let found = failure(Rc11, || {
+        let value = Arc::new(AtomicPtr::new(Box::into_raw(Box::new(5_u32))));
+        let other = Arc::clone(&value);
+        let thread = thread::spawn(move || {
+            // SAFETY: there is none, if the other thread has taken the value away.
+            unsafe { other.load(Acquire).read_volatile() }
+        });
+        let taken = value.swap(std::ptr::null_mut(), AcqRel);
+        thread.join().unwrap();
+        // SAFETY: nobody else has it any more.
+        drop(unsafe { Box::from_raw(taken) });
+    });
+    assert_eq!(found.kind, "null-dereference", "{found}");
+}

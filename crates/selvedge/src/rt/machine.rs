@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
 
 use super::engine::Engine;
-use super::hook;
 use super::memory::{self, Owner};
+use super::stack::Stack;
 use super::state::State;
 use super::trouble::SourcePlace;
+use super::{crash, hook};
 use crate::options::Liberties;
 
 /// How far a model may go.
@@ -21,6 +22,8 @@ pub(crate) struct Limits {
     pub(crate) max_branches: usize,
     /// Threads, if there is a limit.
     pub(crate) max_threads: Option<usize>,
+    /// How many bytes the stack of a thread has.
+    pub(crate) stack_size: usize,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
     /// What may happen without a reason.
@@ -34,6 +37,8 @@ pub(crate) struct RustMachine {
     engine: Rc<Engine>,
     model: Arc<dyn Fn()>,
     ran_out_of_time: Cell<bool>,
+    /// Where crashes are told.
+    _spare: Option<Stack>,
 }
 
 impl RustMachine {
@@ -53,6 +58,7 @@ impl RustMachine {
                 engine,
                 model,
                 ran_out_of_time: Cell::new(false),
+                _spare: crash::install(),
             })
         });
         match machine {

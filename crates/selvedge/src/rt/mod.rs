@@ -12,6 +12,7 @@
 
 mod accesses;
 mod blocks;
+mod crash;
 mod engine;
 mod gate;
 mod hook;

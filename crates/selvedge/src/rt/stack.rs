@@ -2,24 +2,24 @@
 
 use std::io;
 
-/// How many bytes a thread's stack has. Pages that are never touched cost nothing.
-const SIZE: usize = 2 << 20;
 /// Below it lies memory that may not be touched, so that an overflow is noticed.
 const GUARD: usize = 64 << 10;
 
 /// A stack, given back to the system when it is dropped.
 pub(super) struct Stack {
     low: usize,
+    size: usize,
 }
 
 impl Stack {
-    /// A new one.
-    pub(super) fn new() -> io::Result<Stack> {
+    /// A new one of at least so many bytes. Pages that are never touched cost nothing.
+    pub(super) fn new(size: usize) -> io::Result<Stack> {
+        let size = size.max(16 << 10).next_multiple_of(4 << 10);
         // SAFETY: a fresh anonymous mapping at an address of the system's choice.
         let low = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                SIZE + GUARD,
+                size + GUARD,
                 libc::PROT_NONE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -31,12 +31,13 @@ impl Stack {
         }
         let stack = Stack {
             low: low.expose_provenance(),
+            size,
         };
         // SAFETY: the upper part of the mapping just made.
         let open = unsafe {
             libc::mprotect(
                 low.byte_add(GUARD),
-                SIZE,
+                size,
                 libc::PROT_READ | libc::PROT_WRITE,
             )
         };
@@ -48,7 +49,17 @@ impl Stack {
 
     /// The first address above it.
     pub(super) fn top(&self) -> usize {
-        self.low + GUARD + SIZE
+        self.low + GUARD + self.size
+    }
+
+    /// How many bytes it has.
+    pub(super) fn size(&self) -> usize {
+        self.size
+    }
+
+    /// Whether `address` lies where an overflow ends.
+    pub(super) fn guards(&self, address: usize) -> bool {
+        (self.low..self.low + GUARD).contains(&address)
     }
 
     /// Whether `address` lies on it.
@@ -81,6 +92,6 @@ impl Drop for Stack {
     fn drop(&mut self) {
         let low = std::ptr::with_exposed_provenance_mut(self.low);
         // SAFETY: the mapping made in `new`, which nothing refers to any more.
-        unsafe { libc::munmap(low, SIZE + GUARD) };
+        unsafe { libc::munmap(low, self.size + GUARD) };
     }
 }

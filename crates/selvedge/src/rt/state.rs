@@ -159,8 +159,8 @@ impl State {
                 self.threads.len()
             ));
         }
-        let stack =
-            Stack::new().map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
+        let stack = Stack::new(self.limits.stack_size)
+            .map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
         self.threads.push(Thread::new(stack));
         self.ends.push(Ended::NOT);
         Ok(())

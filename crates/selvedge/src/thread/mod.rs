@@ -213,7 +213,7 @@ impl Builder {
         self
     }
 
-    /// Sets the size of the stack, which is two megabytes whatever is asked for.
+    /// Accepted, but all threads have [`stack_size`](crate::model::Builder::stack_size) bytes.
     pub fn stack_size(self, _size: usize) -> Builder {
         self
     }
