@@ -1,12 +1,14 @@
 //! The same tests under Selvedge, loom and shuttle: executions and time, side by side.
 //!
 //! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS [TEST]]`, where each library has so many seconds
-//! (20) for each test. shuttle searches depth-first, and knows sequential consistency only.
+//! (30) for each test. shuttle searches depth-first, and knows sequential consistency only. Fails if a test has more executions than loom
+//! needs, or if loom is less than 20 times slower in total.
 
 mod parity;
 mod tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -108,9 +110,9 @@ fn shuttle(test: fn(), limit: Duration) -> Run {
     })
 }
 
-fn main() {
+fn main() -> ExitCode {
     let seconds = std::env::args().nth(1).and_then(|word| word.parse().ok());
-    let limit = Duration::from_secs(seconds.unwrap_or(20));
+    let limit = Duration::from_secs(seconds.unwrap_or(30));
     let wanted = std::env::args().nth(2);
     std::panic::set_hook(Box::new(|_| {}));
     println!(
@@ -120,6 +122,7 @@ fn main() {
     let heading = format!("{:>9}  {:>9}", "runs", "seconds");
     println!("{:20} {heading} {heading} {heading}", "test");
     let mut totals = [0.0; 3];
+    let mut more = Vec::new();
     for (n, &(name, test)) in tests::selvedge::ALL.iter().enumerate() {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
@@ -131,6 +134,9 @@ fn main() {
         ];
         for (total, run) in totals.iter_mut().zip(runs) {
             *total += run.seconds;
+        }
+        if runs[0].end != End::Complete || runs[0].executions > runs[1].executions {
+            more.push(name);
         }
         println!(
             "{name:20} {} {} {}",
@@ -145,4 +151,17 @@ fn main() {
         "+ stopped after {} s   ! gave up or failed",
         limit.as_secs()
     );
+    let ratio = totals[1] / totals[0];
+    match more.as_slice() {
+        [] => println!("no test has more executions than loom needs"),
+        names => println!(
+            "more executions than loom, or not complete: {}",
+            names.join(", ")
+        ),
+    }
+    println!("loom takes at least {ratio:.0} times as long in total");
+    match more.is_empty() && (ratio >= 20.0 || wanted.is_some()) {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
 }

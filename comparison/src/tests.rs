@@ -41,15 +41,23 @@ macro_rules! tests {
                 shared
             }
 
-            /// Three threads add one, three times each.
+            /// Three threads, of which one is the first of all, add one, three times each.
             fn counters() {
                 fn add(count: &AtomicUsize) {
                     for _ in 0..3 {
-                        count.fetch_add(1, SeqCst);
+                        count.fetch_add(1, Relaxed);
                     }
                 }
-                let count = run(AtomicUsize::new(0), &[add, add, add]);
-                assert_eq!(count.load(SeqCst), 9);
+                let count = Arc::new(AtomicUsize::new(0));
+                let others = [(); 2].map(|()| {
+                    let count = Arc::clone(&count);
+                    thread::spawn(move || add(&count))
+                });
+                add(&count);
+                for other in others {
+                    other.join().unwrap();
+                }
+                assert_eq!(count.load(Relaxed), 9);
             }
 
             const NONE: usize = usize::MAX;

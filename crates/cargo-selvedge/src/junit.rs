@@ -23,9 +23,13 @@ pub(crate) fn render(results: &[Result]) -> String {
         );
         text.push_str(">\n");
         if let Some(executions) = result.executions {
+            let partial = match result.partial {
+                true => "<property name=\"explored\" value=\"partially\"/>",
+                false => "",
+            };
             let _ = writeln!(
                 text,
-                "    <properties><property name=\"executions\" value=\"{executions}\"/></properties>"
+                "    <properties><property name=\"executions\" value=\"{executions}\"/>{partial}</properties>"
             );
         }
         if let Some(failure) = &result.failure {
@@ -72,6 +76,7 @@ mod tests {
             name: "spsc".to_owned(),
             failure: Some("left < right\nmore".to_owned()),
             executions: Some(12),
+            partial: false,
             time: Duration::from_millis(1500),
         };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>

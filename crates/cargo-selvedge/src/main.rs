@@ -36,10 +36,14 @@ fn check(test: &args::Test) -> Result<bool, String> {
     }
     let failed = results.iter().filter(|result| result.failed()).count();
     let executions: u64 = results.iter().filter_map(|result| result.executions).sum();
+    let partial = results.iter().filter(|result| result.partial).count();
     println!(
         "\n{} passed, {failed} failed; {executions} executions",
         results.len() - failed
     );
+    if partial > 0 {
+        println!("{partial} not explored completely: a limit left out the rest");
+    }
     if results.is_empty() {
         println!(
             "no test was found: are they behind another cfg than `{}`? (--cfg NAME)",

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use crate::args::Test;
 use crate::build::Executable;
 
+/// After so long a test is said to take long.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// What became of a test.
 #[derive(Debug)]
 pub(crate) struct Result {
@@ -17,6 +20,8 @@ pub(crate) struct Result {
     pub(crate) failure: Option<String>,
     /// How many executions its models had; `None` if it has no model.
     pub(crate) executions: Option<u64>,
+    /// Whether a limit left some of them out.
+    pub(crate) partial: bool,
     pub(crate) time: Duration,
 }
 
@@ -74,13 +79,19 @@ pub(crate) fn run(
     let mut child = command
         .spawn()
         .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
-    let mut said = Said::default();
+    let (mut said, mut advised) = (Said::default(), false);
     if let Some(stderr) = child.stderr.take() {
         for line in BufReader::new(stderr)
             .split(b'\n')
             .map_while(|line| line.ok())
         {
             if let Some(so_far) = said.hear(&String::from_utf8_lossy(&line)) {
+                if !advised && begin.elapsed() > PATIENCE {
+                    advised = true;
+                    eprintln!(
+                        "\n{name} takes long: --preemptions 2, --model sc or --max-duration SECONDS leave some executions out"
+                    );
+                }
                 show(&format!(
                     "{} {name} ... {so_far} executions",
                     executable.name
@@ -99,7 +110,11 @@ pub(crate) fn run(
         show(&format!("{} {name} ...", executable.name));
         print!(" ");
     }
-    let verdict = if failure.is_some() { "FAILED" } else { "ok" };
+    let verdict = match (&failure, said.partial) {
+        (Some(_), _) => "FAILED",
+        (None, true) => "ok so far, a limit left out the rest",
+        (None, false) => "ok",
+    };
     match executions {
         Some(executions) => {
             println!(
@@ -117,6 +132,7 @@ pub(crate) fn run(
         name: name.to_owned(),
         failure,
         executions,
+        partial: said.partial,
         time,
     })
 }
@@ -135,6 +151,8 @@ fn show(line: &str) {
 struct Said {
     executions: u64,
     models: bool,
+    /// A model was not explored completely.
+    partial: bool,
     text: String,
 }
 
@@ -151,6 +169,7 @@ impl Said {
         }
         if let Some(found) = line.strip_prefix("selvedge: ").and_then(number) {
             self.models = true;
+            self.partial |= line.ends_with(": Stopped");
             self.executions += found;
         } else {
             self.text.push_str(line);
@@ -183,6 +202,9 @@ mod tests {
             said.hear("selvedge: 2 executions, 0 blocked: Verified"),
             None
         );
+        assert!(!said.partial);
+        said.hear("selvedge: 0 executions, 0 blocked: Stopped");
+        assert!(said.partial);
         assert_eq!(said.hear("something else"), None);
         assert_eq!(
             (said.executions, said.text.as_str()),
