@@ -253,3 +253,32 @@ fn pointers_to_the_heap_are_values_that_stay_the_same() {
     ];
     assert_eq!(seen, expected.into());
 }
+
+#[test]
+fn addresses_in_integers_are_the_same_in_every_execution() {
+    const TAG: usize = 1;
+    let report = verified(Rc11, || {
+        let slot = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (1..=2_u64)
+            .map(|number| {
+                let slot = Arc::clone(&slot);
+                thread::spawn(move || {
+                    let block = Box::into_raw(Box::new(number)).expose_provenance();
+                    slot.swap(block | TAG, AcqRel)
+                })
+            })
+            .collect();
+        let mut left: Vec<_> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+        left.push(slot.load(Acquire));
+        let mut numbers = Vec::new();
+        for block in left.into_iter().filter(|&block| block != 0) {
+            assert_eq!(block & TAG, TAG);
+            let block = std::ptr::with_exposed_provenance_mut::<u64>(block & !TAG);
+            // SAFETY: each block was swapped out once, or is the one left.
+            numbers.push(*unsafe { Box::from_raw(block) });
+        }
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2]);
+    });
+    assert_eq!(report.executions, 2);
+}

@@ -176,7 +176,9 @@ fn value(place: u32) -> Option<u32> {
             0 => return Some(number),
             b',' => commas += 1,
             b'0'..=b'9' if commas == place => {
-                number = number.checked_mul(10)?.checked_add(u32::from(byte - b'0'))?;
+                number = number
+                    .checked_mul(10)?
+                    .checked_add(u32::from(byte - b'0'))?;
             }
             b' ' => {}
             _ if commas == place => return None,

@@ -126,10 +126,16 @@ impl State {
         }
     }
 
-    pub(super) fn allocated(&mut self, address: usize, layout: Layout) {
+    /// The running thread allocates a block; null if there is no memory for it.
+    pub(super) fn allocate(&mut self, layout: Layout) -> usize {
         let running = self.running;
+        self.threads[running].spin.effect();
+        if self.limits.liberties.reuse
+            && let Some(address) = self.memory.reused(self.running(), layout)
+        {
+            return address;
+        }
         let thread = &mut self.threads[running];
-        thread.spin.effect();
         let size = layout.size();
         let known = thread.sizes.iter_mut().find(|known| known.0 == size);
         let ordinal = match known {
@@ -148,14 +154,7 @@ impl State {
             size,
             ordinal,
         };
-        self.memory.allocated(address, layout, name);
-    }
-
-    /// A block that the running thread may have again.
-    pub(super) fn reused(&mut self, layout: Layout) -> Option<usize> {
-        let address = self.memory.reused(self.running(), layout)?;
-        self.current().spin.effect();
-        Some(address)
+        self.memory.allocate(layout, name)
     }
 
     pub(super) fn freed(&mut self, address: usize) -> Freed {

@@ -8,6 +8,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::sync::atomic::{AtomicUsize, Ordering::Acquire};
 
+use super::arena;
+
 /// Blocks begin at multiples of this many bytes.
 const GRAIN: usize = 16;
 /// A leaf has a bit for each grain of so many bytes.
@@ -86,6 +88,19 @@ pub(super) fn forget(address: usize) {
     }
 }
 
+/// Whether a block begins at `address`.
+pub(super) fn begins_at(address: usize) -> bool {
+    word(address, false).is_some_and(|(word, bit)| word.load(Relaxed) >> bit & 1 != 0)
+}
+
+/// Whether a block begins in `range`.
+pub(super) fn any_in(range: Range<usize>) -> bool {
+    let words = range.step_by(64 * GRAIN);
+    words
+        .map(|at| word(at, false))
+        .any(|word| word.is_some_and(|(word, _)| word.load(Relaxed) != 0))
+}
+
 /// The block that `address` leads into.
 pub(super) fn find(address: usize) -> Option<Range<usize>> {
     if address < LOWEST.load(Relaxed) || address > HIGHEST.load(Relaxed) + (1 << 30) {
@@ -98,9 +113,13 @@ pub(super) fn find(address: usize) -> Option<Range<usize>> {
         if upto != 0 {
             let first = at - at % (64 * GRAIN);
             let begin = first + (63 - upto.leading_zeros() as usize) * GRAIN;
-            let block = std::ptr::with_exposed_provenance_mut(begin);
-            // SAFETY: a block that is in use begins there.
-            let size = unsafe { libc::malloc_usable_size(block) };
+            let size = match arena::contains(begin) {
+                true => arena::size(begin),
+                // SAFETY: a block of the system's allocator that is in use begins there.
+                false => unsafe {
+                    libc::malloc_usable_size(std::ptr::with_exposed_provenance_mut(begin))
+                },
+            };
             return (address < begin + size).then_some(begin..begin + size);
         }
         at = (at - at % (64 * GRAIN)).checked_sub(GRAIN)?;

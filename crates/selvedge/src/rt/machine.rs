@@ -61,11 +61,8 @@ impl RustMachine {
                 _spare: crash::install(),
             })
         });
-        match machine {
-            Some(_) => memory::reuse(limits.liberties.reuse),
-            None => {
-                memory::allocate_for(owner);
-            }
+        if machine.is_none() {
+            memory::allocate_for(owner);
         }
         machine
     }

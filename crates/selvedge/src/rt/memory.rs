@@ -2,8 +2,9 @@
 //!
 //! A pointer that a thread stores in an atomic is a value that explorers compare across executions, but the system's
 //! allocator gives the same object another address each time. So the blocks that the threads of a model allocate
-//! are noted, and a pointer is presented as (block, offset), where a block is known by the thread
-//! that allocated it, what that thread had done by then, and the block's size. Freed blocks are kept until
+//! have names: a block is known by the thread that allocated it, what that thread had done by then, and the block's size. A
+//! name has the same [home](super::arena) in every execution, with few exceptions, because of which an atomic pointer is
+//! presented as (block, offset). Freed blocks are kept until
 //! the execution ends: an address is never used twice in one execution, which keeps pointers apart
 //! that the program keeps apart, and a block that is freed twice is noticed.
 //!
@@ -15,8 +16,9 @@ use std::cell::Cell;
 use rustc_hash::FxHashMap;
 use selvedge_core::{Site, ThreadId, Value};
 
+use super::arena::Homes;
 use super::spin::Words;
-use super::{blocks, engine, stop};
+use super::{arena, blocks, engine, stop};
 
 /// Whose allocations those of an OS thread are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,12 +33,6 @@ pub(super) enum Owner {
 
 thread_local! {
     static OWNER: Cell<Owner> = const { Cell::new(Owner::Outside) };
-    static REUSES: Cell<bool> = const { Cell::new(false) };
-}
-
-/// From now on threads of a model on this OS thread are (not) given blocks again that they freed.
-pub(super) fn reuse(on: bool) {
-    REUSES.set(on);
 }
 
 /// From now on allocations of this OS thread are `owner`'s. Returns whose they were before.
@@ -51,29 +47,30 @@ struct Allocator;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: every block comes from the system's allocator and goes back to it, at most once: blocks that are held back
-// are given back at the end of the execution.
+// SAFETY: every block comes from the system's allocator and goes back to it, at most once, or has a home in the arena, where no other block
+// lives at the same time. Blocks that are held back are given back at the end of the execution.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if let Some(block) = reused(layout) {
-            return block;
+        if OWNER.get() == Owner::Model {
+            return allocate_in_model(layout);
         }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
-        allocated(block, layout);
-        block
+        allocated(block)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if let Some(block) = reused(layout) {
-            // SAFETY: a block of this layout.
-            unsafe { block.write_bytes(0, layout.size()) };
+        if OWNER.get() == Owner::Model {
+            let block = allocate_in_model(layout);
+            if !block.is_null() {
+                // SAFETY: a block of this layout.
+                unsafe { block.write_bytes(0, layout.size()) };
+            }
             return block;
         }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc_zeroed(layout) };
-        allocated(block, layout);
-        block
+        allocated(block)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -81,20 +78,24 @@ unsafe impl GlobalAlloc for Allocator {
             return;
         }
         blocks::forget(block.addr());
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(block, layout) }
+        if !arena::contains(block.addr()) {
+            // SAFETY: the caller's promise.
+            unsafe { System.dealloc(block, layout) }
+        }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if OWNER.get() != Owner::Model {
+        if OWNER.get() != Owner::Model && !arena::contains(block.addr()) {
             blocks::forget(block.addr());
             // SAFETY: the caller's promise.
             let larger = unsafe { System.realloc(block, layout, size) };
-            if OWNER.get() == Owner::Outside {
-                let kept = if larger.is_null() { block } else { larger };
-                blocks::note(kept.expose_provenance());
-            }
-            return larger;
+            return match larger.is_null() {
+                true => {
+                    allocated(block);
+                    larger
+                }
+                false => allocated(larger),
+            };
         }
         // SAFETY: the caller's promise: `size` is valid for this alignment, and `block` has `layout`.
         unsafe {
@@ -108,32 +109,20 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-fn allocated(block: *mut u8, layout: Layout) {
-    match OWNER.get() {
-        _ if block.is_null() => {}
-        Owner::Outside => blocks::note(block.expose_provenance()),
-        Owner::Checker => {}
-        Owner::Model => allocated_in_model(block, layout),
+/// Notes a block that belongs to no model.
+fn allocated(block: *mut u8) -> *mut u8 {
+    if OWNER.get() == Owner::Outside && !block.is_null() {
+        blocks::note(block.expose_provenance());
     }
+    block
 }
 
 #[cold]
-fn allocated_in_model(block: *mut u8, layout: Layout) {
-    let address = block.expose_provenance();
+fn allocate_in_model(layout: Layout) -> *mut u8 {
     OWNER.set(Owner::Checker);
-    engine::host(|state| state.allocated(address, layout));
+    let address = engine::host(|state| state.allocate(layout));
     OWNER.set(Owner::Model);
-}
-
-/// A block of this layout that the running thread freed, if such are to be used again.
-fn reused(layout: Layout) -> Option<*mut u8> {
-    if OWNER.get() != Owner::Model || !REUSES.get() {
-        return None;
-    }
-    OWNER.set(Owner::Checker);
-    let address = engine::host(|state| state.reused(layout));
-    OWNER.set(Owner::Model);
-    address.map(std::ptr::with_exposed_provenance_mut)
+    std::ptr::with_exposed_provenance_mut(address)
 }
 
 /// Whether the block is held back.
@@ -186,6 +175,7 @@ struct Block {
 #[derive(Default)]
 pub(super) struct Memory {
     blocks: Vec<Block>,
+    homes: Homes,
     /// Those that were freed, in this order.
     held_back: Vec<u32>,
     /// From address to the block that begins there.
@@ -204,6 +194,9 @@ impl Memory {
                 blocks::note(block.address);
                 continue;
             }
+            if arena::contains(block.address) {
+                continue;
+            }
             let address = std::ptr::with_exposed_provenance_mut(block.address);
             // SAFETY: allocated with this layout by the system's allocator, and freed by the program, which
             // `freed` kept from reaching that allocator.
@@ -214,7 +207,19 @@ impl Memory {
         self.addresses.fill(0);
     }
 
-    pub(super) fn allocated(&mut self, address: usize, layout: Layout, name: Name) {
+    /// A new block; its address is null if there is no memory for it.
+    pub(super) fn allocate(&mut self, layout: Layout, name: Name) -> usize {
+        let address = self.homes.find(name, layout).unwrap_or_else(|| {
+            // SAFETY: the layout that the program asked its allocator for.
+            unsafe { System.alloc(layout) }.expose_provenance()
+        });
+        if address != 0 {
+            self.allocated(address, layout, name);
+        }
+        address
+    }
+
+    fn allocated(&mut self, address: usize, layout: Layout, name: Name) {
         self.at.insert(address, self.blocks.len() as u32);
         self.blocks.push(Block {
             address,

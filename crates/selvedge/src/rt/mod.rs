@@ -11,6 +11,7 @@
 )]
 
 mod accesses;
+mod arena;
 mod blocks;
 mod crash;
 mod engine;
