@@ -1,6 +1,8 @@
 //! The command line. Every option is defined here and nowhere else; help comes from it.
 
-use std::ffi::OsString;
+mod irs;
+
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::Program;
+pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -42,36 +45,6 @@ Exit status:
   2  the request was wrong
   3  no bug was found, and no algorithm that leaves nothing out came to its end
   4  an internal error; also if the algorithms contradict each other";
-
-const IRS_VERIFY_EXAMPLES: &str = "\
-Examples:
-  selvedge irs verify queue.c                     prove all schedules, or as many as there is time for
-  selvedge irs verify queue.c --timeout 60        stop after a minute; the same command again goes on from there
-  selvedge irs verify old.c --plain sc            order plain accesses too
-  selvedge irs stat queue.irs --svg queue.svg     what is left, and a picture of it
-  selvedge irs build queue.c -o queue             an executable that keeps to it
-
-Exit status:
-  0  every schedule is proven: nothing has to be enforced
-  1  some schedules fail: what is left keeps to those that do not
-  2  the request was wrong, or no schedule was found that does not fail
-  3  incomplete: a limit was reached; what is left keeps to schedules that are proven
-  4  an internal error";
-
-const IRS_BUILD_EXAMPLES: &str = "\
-Examples:
-  selvedge irs verify prog.c -o prog.irs        prove something first,
-  selvedge irs build prog.c -o prog             and build what keeps to it
-  ./prog                                        reads prog.irs, each time anew
-  SELVEDGE_IRS=other.irs ./prog                 reads another prefix file
-  selvedge irs build prog.c -o prog --tune      try other prefixes, and keep the fastest";
-
-const IRS_RUN_EXAMPLES: &str = "\
-Examples:
-  selvedge irs run prog.c -- --port 80          run with these arguments, and go on proving meanwhile
-  selvedge irs run prog.c --flag=-O2            compile with optimisation
-
-The exit status is that of the program.";
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -150,23 +123,14 @@ pub(crate) struct Compare {
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Verify {
-    /// C and C++ source files of the program
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
-    #[arg(value_name = "COMPILER-FLAGS", last = true)]
-    pub(crate) flags: Vec<String>,
+    #[command(flatten)]
+    pub(crate) sources: Sources,
 
     #[command(flatten, next_help_heading = "Search")]
     pub(crate) search: Search,
 
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: Machine,
-
-    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
-    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
-    pub(crate) cc: Option<String>,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
@@ -177,7 +141,23 @@ pub(crate) struct Verify {
     pub(crate) trace_out: Option<PathBuf>,
 }
 
-impl Verify {
+/// What is compiled, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Sources {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
+    #[arg(value_name = "COMPILER-FLAGS", last = true)]
+    pub(crate) flags: Vec<String>,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
+    pub(crate) cc: Option<String>,
+}
+
+impl Sources {
     /// The program that is asked about.
     pub(crate) fn program(&self) -> Program {
         Program {
@@ -187,6 +167,20 @@ impl Verify {
             compiler: self.cc.clone(),
             expressions: Vec::new(),
         }
+    }
+
+    /// What to end a command line with to ask about the same program.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let compiler = self.cc.iter().flat_map(|cc| ["--cc", cc]);
+        let dashes = (!self.flags.is_empty()).then_some("--");
+        let flags = dashes
+            .into_iter()
+            .chain(self.flags.iter().map(String::as_str));
+        let files = self.files.iter().map(|file| file.as_os_str());
+        files
+            .chain(compiler.chain(flags).map(OsStr::new))
+            .map(OsStr::to_owned)
+            .collect()
     }
 }
 
@@ -341,198 +335,6 @@ pub(crate) struct Machine {
     /// Time a thread may run without a visible operation before that counts as an endless loop
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
-}
-
-/// Iteratively relaxed scheduling.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Irs {
-    /// Prove schedules of a program, and write down what it takes to have no others
-    #[command(after_help = IRS_VERIFY_EXAMPLES)]
-    Verify(Box<IrsVerify>),
-    /// Tell what a prefix file asks for and what is proven
-    Stat(IrsStat),
-    /// Build an executable that keeps to the schedules of a prefix file
-    #[command(after_help = IRS_BUILD_EXAMPLES)]
-    Build(IrsBuild),
-    /// Run a program under what is proven of it by now, while the proof goes on
-    #[command(after_help = IRS_RUN_EXAMPLES)]
-    Run(Box<IrsRun>),
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct IrsVerify {
-    /// C and C++ source files of the program
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
-    #[arg(value_name = "COMPILER-FLAGS", last = true)]
-    pub(crate) flags: Vec<String>,
-
-    /// The prefix file [default: the first FILE with .irs in place of its ending]
-    #[arg(short, long, value_name = "PREFIX")]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Begin anew, even if the prefix file holds part of the proof
-    #[arg(long)]
-    pub(crate) anew: bool,
-
-    /// The order of the threads in the first schedule [default: the one under which the fewest wait]
-    #[arg(long, value_enum)]
-    pub(crate) order: Option<Order>,
-
-    /// Stop after N executions
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) max_executions: Option<u64>,
-
-    /// Stop after so many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub(crate) timeout: Option<Duration>,
-
-    #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: Machine,
-
-    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
-    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
-    pub(crate) cc: Option<String>,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
-    pub(crate) format: Format,
-}
-
-impl IrsVerify {
-    /// The program that is asked about.
-    pub(crate) fn program(&self) -> Program {
-        Program {
-            directory: None,
-            files: self.files.clone(),
-            flags: self.flags.clone(),
-            compiler: self.cc.clone(),
-            expressions: Vec::new(),
-        }
-    }
-
-    /// Where the prefix goes.
-    pub(crate) fn prefix(&self) -> PathBuf {
-        let first = || self.files[0].with_extension("irs");
-        self.output.clone().unwrap_or_else(first)
-    }
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct IrsStat {
-    /// A prefix file written by `selvedge irs verify`
-    #[arg(value_name = "PREFIX")]
-    pub(crate) prefix: PathBuf,
-
-    /// Draw the events of each thread and what they wait for
-    #[arg(long, value_name = "FILE")]
-    pub(crate) svg: Option<PathBuf>,
-
-    /// Which input to draw, as SELVEDGE_INPUT would have it [default: the first one]
-    #[arg(long, value_name = "VALUES", value_delimiter = ',')]
-    pub(crate) input: Vec<u64>,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct IrsBuild {
-    /// C and C++ source files of the program
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Flags for the compiler: the same as for `irs verify`
-    #[arg(value_name = "COMPILER-FLAGS", last = true)]
-    pub(crate) flags: Vec<String>,
-
-    /// The executable; at run time its prefix file is the one of this name with .irs behind it
-    #[arg(short, long, value_name = "PROGRAM")]
-    pub(crate) output: PathBuf,
-
-    /// The prefix file, which tells what needs no callback [default: PROGRAM.irs, if there is one]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) prefix: Option<PathBuf>,
-
-    /// What to do when the program leaves what was verified
-    #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
-    pub(crate) on_divergence: OnDivergence,
-
-    /// Prove as much with other initial traces, run the program under each of the prefixes, and keep the fastest
-    #[arg(long)]
-    pub(crate) tune: bool,
-
-    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
-    #[arg(long, value_name = "COMPILER")]
-    pub(crate) cc: Option<String>,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct IrsRun {
-    /// C and C++ source files of the program
-    #[arg(value_name = "FILE", required = true)]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Arguments for the program
-    #[arg(value_name = "ARGUMENTS", last = true)]
-    pub(crate) arguments: Vec<OsString>,
-
-    /// The prefix file, which is taken up again the next time [default: the first FILE with .irs in place of its ending]
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) prefix: Option<PathBuf>,
-
-    /// What to do when the program leaves what was verified
-    #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
-    pub(crate) on_divergence: OnDivergence,
-
-    #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: Machine,
-
-    /// A flag for the compiler; several times for several flags
-    #[arg(
-        long = "flag",
-        value_name = "FLAG",
-        allow_hyphen_values = true,
-        help_heading = "Program under test"
-    )]
-    pub(crate) flags: Vec<String>,
-
-    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
-    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
-    pub(crate) cc: Option<String>,
-}
-
-/// The order of threads in a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Order {
-    /// One after the other
-    Ascending,
-    /// One after the other, the last one first
-    Descending,
-    /// In turns
-    Turns,
-}
-
-impl From<Order> for selvedge_core::irs::Order {
-    fn from(order: Order) -> selvedge_core::irs::Order {
-        match order {
-            Order::Ascending => selvedge_core::irs::Order::Ascending,
-            Order::Descending => selvedge_core::irs::Order::Descending,
-            Order::Turns => selvedge_core::irs::Order::Turns,
-        }
-    }
-}
-
-/// What a program does when it leaves what was verified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum OnDivergence {
-    /// It is stopped
-    Abort,
-    /// It says so and runs on unconstrained
-    Warn,
 }
 
 #[derive(Args, Debug)]
@@ -695,7 +497,7 @@ mod tests {
         let Command::Verify(verify) = cli.command else {
             panic!("not verify")
         };
-        assert_eq!(verify.files.len(), 2);
-        assert_eq!(verify.flags, ["-O2", "-DX=1"]);
+        assert_eq!(verify.sources.files.len(), 2);
+        assert_eq!(verify.sources.flags, ["-O2", "-DX=1"]);
     }
 }

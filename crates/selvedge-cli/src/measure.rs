@@ -12,7 +12,7 @@ use crate::worker::supervise::{self, Output};
 /// Measures a program and prints what came of it.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
-    let build = compile::build(&verify.program())?;
+    let build = compile::build(&verify.sources.program())?;
     let request = Request {
         library: build.library.clone(),
         counters: build.scratch().join("counters"),

@@ -23,7 +23,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (mut explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
     let program = Program {
         expressions: explorer.asked().expressions(),
-        ..verify.program()
+        ..verify.sources.program()
     };
     let build = compile::build(&program)?;
     if let Explorer::Temporal(settings) = &mut explorer {

@@ -12,7 +12,7 @@ use selvedge_irs_format::View;
 use super::calls::Executable;
 use super::{patch, thunks, tune};
 use crate::args::{IrsBuild, OnDivergence};
-use crate::compile::{self, Compiled, Program};
+use crate::compile::{self, Compiled};
 use crate::problem::{Problem, Status};
 
 /// What functions of the library are called that stand in for others, and how the linker is told.
@@ -28,14 +28,7 @@ const UNSUPPORTED: [(&str, &str); 3] = [
 
 /// Builds what is asked for.
 pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
-    let program = Program {
-        directory: None,
-        files: request.files.clone(),
-        flags: request.flags.clone(),
-        compiler: request.cc.clone(),
-        expressions: Vec::new(),
-    };
-    let compiled = compile::compile(&program)?;
+    let compiled = compile::compile(&request.sources.program())?;
     let path = request
         .prefix
         .clone()

@@ -15,7 +15,7 @@ use selvedge_irs_format::View;
 
 use super::build;
 use crate::args::{IrsRun, OnDivergence};
-use crate::compile::{self, Program};
+use crate::compile;
 use crate::interrupt;
 use crate::problem::{Problem, Status};
 
@@ -24,17 +24,10 @@ const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Runs what is asked for; the program's exit status.
 pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
-    let program = Program {
-        directory: None,
-        files: request.files.clone(),
-        flags: request.flags.clone(),
-        compiler: request.cc.clone(),
-        expressions: Vec::new(),
-    };
     let first = || request.files[0].with_extension("irs");
     let prefix = request.prefix.clone().unwrap_or_else(first);
     let mut verifier = Verifier::start(request, &prefix)?;
-    let compiled = compile::compile(&program)?;
+    let compiled = compile::compile(&request.sources().program())?;
     let contents = verifier.first(&prefix, compiled.fingerprint()?)?;
     let executable = compiled.scratch().join("executable");
     let warn = request.on_divergence == OnDivergence::Warn;
@@ -75,16 +68,9 @@ impl Verifier {
         let words = directory.path().join("words");
         let said = fs::File::create(&words).map_err(failed)?;
         let mut command = Command::new(env::current_exe().map_err(failed)?);
-        command
-            .args(["irs", "verify"])
-            .args(&request.files)
-            .arg("-o")
-            .arg(prefix);
+        command.args(["irs", "verify", "-o"]).arg(prefix);
         command.args(request.machine.options());
-        if let Some(compiler) = &request.cc {
-            command.arg("--cc").arg(compiler);
-        }
-        command.arg("--").args(&request.flags);
+        command.args(request.sources().arguments());
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

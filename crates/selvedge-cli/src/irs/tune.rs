@@ -109,11 +109,8 @@ fn prove(
         command.args(["--order", order]);
     }
     command.arg("--max-executions").arg(executions.to_string());
-    command.arg("-o").arg(file).args(&request.files);
-    if let Some(compiler) = &request.cc {
-        command.arg("--cc").arg(compiler);
-    }
-    command.arg("--").args(&request.flags);
+    command.arg("-o").arg(file);
+    command.args(request.sources.arguments());
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

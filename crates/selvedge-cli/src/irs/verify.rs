@@ -31,7 +31,7 @@ const LISTED: usize = 10;
 
 /// Proves what can be proven and tells how that went.
 pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
-    let build = compile::build(&verify.program())?;
+    let build = compile::build(&verify.sources.program())?;
     let fingerprint = build.compiled.fingerprint()?;
     let proof = Proof {
         verify,
@@ -343,25 +343,16 @@ impl Told {
             let _ = writeln!(text, "  {DIM}and {more} more: selvedge irs stat{DIM:#}");
         }
         let program = Path::new(&self.file).with_extension("");
-        let files: Vec<String> = verify
-            .files
+        let program = human::quoted(&program.to_string_lossy());
+        let sources = verify.sources.arguments();
+        let sources = sources
             .iter()
-            .map(|file| human::quoted(&file.to_string_lossy()))
-            .collect();
-        let flags: Vec<String> = verify
-            .flags
-            .iter()
-            .map(|flag| human::quoted(flag))
-            .collect();
-        let flags = match flags.is_empty() {
-            true => String::new(),
-            false => format!(" -- {}", flags.join(" ")),
-        };
+            .map(|word| human::quoted(&word.to_string_lossy()));
+        let sources: Vec<String> = sources.collect();
         let _ = writeln!(
             text,
-            "\n{BOLD}next:{BOLD:#} selvedge irs build {} -o {}{flags}",
-            files.join(" "),
-            human::quoted(&program.to_string_lossy()),
+            "\n{BOLD}next:{BOLD:#} selvedge irs build -o {program} {}",
+            sources.join(" "),
         );
         if self.verdict == Verdict::Incomplete {
             let again = std::env::args().filter(|argument| argument != "--anew");
