@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::dpor;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug, Counts, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
+use selvedge_core::{ThreadId, dpor};
 
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{Liberties, environment, is_set};
@@ -205,15 +205,26 @@ impl Builder {
             if !machine.learned() {
                 break found;
             }
+            machine.forget_first();
         };
         let Counts {
             executions,
             blocked,
             ..
         } = found.counts;
-        let verdict = match (watch.failure.take(), found.ending) {
+        let failure = watch.failure.take();
+        let differs = match &found.ending {
+            Ending::Nondeterministic(what) => Some(match thread_of(what) {
+                Some(thread) => machine.explain(thread),
+                None => what.clone(),
+            }),
+            Ending::Refused(_) => None,
+            _ if failure.is_some() => None,
+            _ => machine.differs(),
+        };
+        let verdict = match (failure, found.ending) {
             (Some(failure), _) => Verdict::Failed(Box::new(failure)),
-            (None, Ending::Nondeterministic(what)) => Verdict::Incomplete(format!(
+            (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(
                 "it did not behave the same when it was run again under the same schedule. Something that is not \
                  part of the model makes a difference: a clock, a random number, the seed of a HashMap, a static \
                  that keeps its value, an address that is kept in an integer, or state that the closure captured. \
@@ -282,6 +293,12 @@ impl Builder {
             (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
         }
     }
+}
+
+/// The thread that a sentence of the search begins with.
+fn thread_of(sentence: &str) -> Option<ThreadId> {
+    let number = sentence.strip_prefix('T')?.split(' ').next()?;
+    number.parse().ok().map(ThreadId)
 }
 
 impl Default for Builder {

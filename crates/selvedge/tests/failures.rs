@@ -232,6 +232,22 @@ fn a_model_that_depends_on_something_else_is_refused() {
         panic!("{:?}", report.verdict);
     };
     assert!(why.contains("did not behave the same"), "{why}");
+    assert!(why.contains("tests/failures.rs:"), "{why}");
+}
+
+#[test]
+fn a_model_with_one_execution_that_depends_on_something_else_is_refused() {
+    static RUNS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    let report = builder(Rc11).explore(|| {
+        let count = AtomicUsize::new(0);
+        for _ in 0..RUNS.fetch_add(1, SeqCst) {
+            count.fetch_add(1, SeqCst);
+        }
+    });
+    let Verdict::Incomplete(why) = report.verdict else {
+        panic!("{:?}", report.verdict);
+    };
+    assert!(why.contains("did not behave the same"), "{why}");
 }
 
 #[test]

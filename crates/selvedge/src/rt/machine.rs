@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
 
+use super::again::First;
 use super::engine::Engine;
 use super::memory::{self, Owner};
 use super::stack::Stack;
@@ -37,6 +38,7 @@ pub(crate) struct RustMachine {
     engine: Rc<Engine>,
     model: Arc<dyn Fn()>,
     ran_out_of_time: Cell<bool>,
+    pub(super) first: First,
     /// Where crashes are told.
     _spare: Option<Stack>,
 }
@@ -58,6 +60,7 @@ impl RustMachine {
                 engine,
                 model,
                 ran_out_of_time: Cell::new(false),
+                first: First::default(),
                 _spare: crash::install(),
             })
         });
@@ -120,6 +123,7 @@ impl RustMachine {
 
 impl Machine for RustMachine {
     fn reset(&mut self) {
+        self.note_first();
         self.engine.abandon();
         let main = Arc::clone(&self.model);
         let mut state = self.engine.state().borrow_mut();
@@ -152,6 +156,7 @@ impl Machine for RustMachine {
         let index = thread.index();
         let mut state = self.engine.state().borrow_mut();
         let pending = state.threads[index].pending;
+        self.first.step(thread, pending, outcome, clock);
         if !state.perform(index, outcome, clock) {
             return;
         }

@@ -11,6 +11,7 @@
 )]
 
 mod accesses;
+mod again;
 mod arena;
 mod blocks;
 mod crash;
