@@ -1,8 +1,61 @@
 //! What all locks and all guards have in common.
 
+use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+
+use crate::rt;
+
+/// What `guard` makes of the lock of the standard library, which is free: the object beside it has decided so.
+pub(super) fn guarded<S, G>(data: TryLockResult<S>, guard: impl Fn(S) -> G) -> LockResult<G> {
+    match data {
+        Ok(data) => Ok(guard(data)),
+        Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
+        // Only in an execution that is over can somebody else have it.
+        Err(TryLockError::WouldBlock) => rt::give_up(),
+    }
+}
+
+/// What trying to get a lock returns if it `succeeded`.
+pub(super) fn tried<G>(succeeded: bool, guard: impl FnOnce() -> LockResult<G>) -> TryLockResult<G> {
+    match succeeded {
+        true => guard().map_err(TryLockError::Poisoned),
+        false => Err(TryLockError::WouldBlock),
+    }
+}
+
+/// What a lock can do with its contents alone.
+macro_rules! lock_contents {
+    ($lock:ident) => {
+        impl<T> $lock<T> {
+            /// Consumes this lock, returning the underlying data.
+            pub fn into_inner(self) -> LockResult<T> {
+                self.data.into_inner()
+            }
+        }
+
+        impl<T: ?Sized> $lock<T> {
+            /// Returns a mutable reference to the underlying data.
+            pub fn get_mut(&mut self) -> LockResult<&mut T> {
+                self.data.get_mut()
+            }
+
+            /// Whether a thread panicked while it could change the data.
+            pub fn is_poisoned(&self) -> bool {
+                self.data.is_poisoned()
+            }
+
+            /// Forgets that a thread panicked.
+            pub fn clear_poison(&self) {
+                self.data.clear_poison();
+            }
+        }
+    };
+}
+
 /// The traits of a lock that is made of its contents.
 macro_rules! lock_traits {
     ($lock:ident) => {
+        $crate::sync::guards::lock_contents!($lock);
+
         impl<T: Default> Default for $lock<T> {
             #[track_caller]
             fn default() -> Self {
@@ -57,4 +110,4 @@ macro_rules! guard_traits {
     };
 }
 
-pub(super) use {guard_traits, lock_traits};
+pub(super) use {guard_traits, lock_contents, lock_traits};

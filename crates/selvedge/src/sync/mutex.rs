@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::panic::Location;
-use std::sync::{LockResult, Mutex as StdMutex, MutexGuard as StdGuard};
-use std::sync::{PoisonError, TryLockError, TryLockResult};
+use std::sync::{LockResult, Mutex as StdMutex, MutexGuard as StdGuard, TryLockResult};
 
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Site};
 
-use super::guards::{guard_traits, lock_traits};
+use super::guards::{guard_traits, guarded, lock_traits, tried};
 use crate::rt::{self, Object, host, site_of};
 
 /// As [`std::sync::Mutex`].
@@ -35,11 +34,6 @@ impl<T> Mutex<T> {
             data: StdMutex::new(data),
         }
     }
-
-    /// Consumes this mutex, returning the underlying data.
-    pub fn into_inner(self) -> LockResult<T> {
-        self.data.into_inner()
-    }
 }
 
 impl<T: ?Sized> Mutex<T> {
@@ -64,39 +58,16 @@ impl<T: ?Sized> Mutex<T> {
         let owner = host(|state| state.running());
         let function = Function::Object(ObjectFunction::MutexTryLock { owner });
         let (acquire, relaxed) = (MemoryOrder::Acquire, MemoryOrder::Relaxed);
-        match self.object.update(function, acquire, relaxed, site).wrote {
-            Some(_) => self.guard(site).map_err(TryLockError::Poisoned),
-            None => Err(TryLockError::WouldBlock),
-        }
+        let taken = self.object.update(function, acquire, relaxed, site);
+        tried(taken.wrote.is_some(), || self.guard(site))
     }
 
     fn guard(&self, site: Site) -> LockResult<MutexGuard<'_, T>> {
-        let guard = |data| MutexGuard {
+        guarded(self.data.try_lock(), |data| MutexGuard {
             mutex: self,
             data: Some(data),
             site,
-        };
-        match self.data.try_lock() {
-            Ok(data) => Ok(guard(data)),
-            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
-            // Only in an execution that is over can somebody else have it.
-            Err(TryLockError::WouldBlock) => rt::give_up(),
-        }
-    }
-
-    /// Returns a mutable reference to the underlying data.
-    pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        self.data.get_mut()
-    }
-
-    /// Whether a thread panicked while it held the mutex.
-    pub fn is_poisoned(&self) -> bool {
-        self.data.is_poisoned()
-    }
-
-    /// Forgets that a thread panicked while it held the mutex.
-    pub fn clear_poison(&self) {
-        self.data.clear_poison();
+        })
     }
 }
 

@@ -1,13 +1,13 @@
 //! Many readers or one writer.
 
 use std::panic::Location;
-use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+use std::sync::{LockResult, TryLockResult};
 use std::sync::{RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuard as StdWrite};
 
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Outcome, Site};
 
-use super::guards::{guard_traits, lock_traits};
+use super::guards::{guard_traits, guarded, lock_traits, tried};
 use crate::rt::{self, Object, site_of};
 
 /// As [`std::sync::RwLock`].
@@ -40,11 +40,6 @@ impl<T> RwLock<T> {
             data: StdRwLock::new(data),
         }
     }
-
-    /// Consumes this lock, returning the underlying data.
-    pub fn into_inner(self) -> LockResult<T> {
-        self.data.into_inner()
-    }
 }
 
 impl<T: ?Sized> RwLock<T> {
@@ -60,10 +55,8 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let site = site_of(Location::caller());
-        match self.step(ObjectFunction::ReadTryLock, site).wrote {
-            Some(_) => self.read_guard(site).map_err(TryLockError::Poisoned),
-            None => Err(TryLockError::WouldBlock),
-        }
+        let taken = self.step(ObjectFunction::ReadTryLock, site);
+        tried(taken.wrote.is_some(), || self.read_guard(site))
     }
 
     /// Locks with exclusive access, waiting until that is possible.
@@ -78,10 +71,8 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
         let site = site_of(Location::caller());
-        match self.step(ObjectFunction::WriteTryLock, site).wrote {
-            Some(_) => self.write_guard(site).map_err(TryLockError::Poisoned),
-            None => Err(TryLockError::WouldBlock),
-        }
+        let taken = self.step(ObjectFunction::WriteTryLock, site);
+        tried(taken.wrote.is_some(), || self.write_guard(site))
     }
 
     fn step(&self, function: ObjectFunction, site: Site) -> Outcome {
@@ -91,40 +82,19 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn read_guard(&self, site: Site) -> LockResult<RwLockReadGuard<'_, T>> {
-        let guard = |data| RwLockReadGuard {
+        guarded(self.data.try_read(), |data| RwLockReadGuard {
             lock: self,
             data: Some(data),
             site,
-        };
-        match self.data.try_read() {
-            Ok(data) => Ok(guard(data)),
-            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
-            // Only in an execution that is over can somebody else have it.
-            Err(TryLockError::WouldBlock) => rt::give_up(),
-        }
+        })
     }
 
     fn write_guard(&self, site: Site) -> LockResult<RwLockWriteGuard<'_, T>> {
-        let guard = |data| RwLockWriteGuard {
+        guarded(self.data.try_write(), |data| RwLockWriteGuard {
             lock: self,
             data: Some(data),
             site,
-        };
-        match self.data.try_write() {
-            Ok(data) => Ok(guard(data)),
-            Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
-            Err(TryLockError::WouldBlock) => rt::give_up(),
-        }
-    }
-
-    /// Returns a mutable reference to the underlying data.
-    pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        self.data.get_mut()
-    }
-
-    /// Whether a thread panicked while it held the lock exclusively.
-    pub fn is_poisoned(&self) -> bool {
-        self.data.is_poisoned()
+        })
     }
 }
 
