@@ -429,11 +429,27 @@ impl WriteBranch {
                 return None;
             }
             let event = graph.event(slot);
-            if event.kind.reads() && event.op.location() == Some(self.location) {
+            if event.kind.reads()
+                && event.op.location() == Some(self.location)
+                && !self.is_taken(graph, slot, prefix)
+            {
                 return Some(slot);
             }
         }
         None
+    }
+
+    /// Whether a revisit of `read` leaves an update in place that directly follows what the update of this write
+    /// has read, so that there is no place for this one.
+    fn is_taken(&self, graph: &Graph, read: Slot, prefix: &[u32]) -> bool {
+        let Place::After(source) = self.place else {
+            return false;
+        };
+        let next = graph.position(self.location, source);
+        graph.glued(self.location, next) && {
+            let taker = graph.coherence(self.location)[next];
+            taker <= read || graph.counted(prefix, taker)
+        }
     }
 
     /// Adds the write to the cut graph and lets `read` see it. `parked_at` is what it read before,
