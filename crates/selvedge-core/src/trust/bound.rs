@@ -30,6 +30,7 @@ use crate::linear::gaps;
 use crate::linear::line::Line;
 use crate::linear::search::{Linear, Scratch};
 use crate::model::{Model, SequentialConsistency};
+use crate::op::Op;
 
 /// What a search for a linearisation costs, in checks that need none.
 const SEARCH: u64 = 3;
@@ -154,22 +155,62 @@ impl<C: Model> Level<C> {
     /// By how much the graph may exceed a bound, if the program has so many threads and only the left-most ones were
     /// extended.
     fn slack(&self, threads: usize) -> u32 {
-        let known = self.graph.threads();
-        let deletable = |thread: usize| {
-            let stable = self.stable.get(thread).map_or(0, |&stable| stable as usize);
-            let events = self.graph.thread(ThreadId(thread as u32));
-            events.get(stable..).unwrap_or(&[]).iter().rev()
+        let sequential = self.model.sequential().is_some();
+        let most = threads.saturating_sub(1 + usize::from(sequential));
+        let mut slack = 0;
+        for thread in 0..self.graph.threads() {
+            let right = threads.saturating_sub(1 + thread);
+            for &read in self.deletable(thread).filter(|&&slot| self.is_read(slot)) {
+                if slack >= right.min(most) {
+                    break;
+                }
+                if was_newest(&self.graph, read) {
+                    let extended = self.extended_since(read, thread).min(right);
+                    let free = sequential && self.is_extended_freely(read);
+                    let costly = extended.saturating_sub(usize::from(free));
+                    slack = slack.max(costly.min(most));
+                }
+            }
+        }
+        slack as u32
+    }
+
+    /// The events of a thread that no revisit has made stable.
+    fn deletable(&self, thread: usize) -> std::slice::Iter<'_, Slot> {
+        let stable = self.stable.get(thread).map_or(0, |&stable| stable as usize);
+        let events = self.graph.thread(ThreadId(thread as u32));
+        events.get(stable..).unwrap_or(&[]).iter()
+    }
+
+    fn is_read(&self, slot: Slot) -> bool {
+        self.graph.event(slot).kind.reads()
+    }
+
+    /// How many threads, from the one of `read` on, end with an event that was added no earlier than that and can be deleted.
+    fn extended_since(&self, read: Slot, thread: usize) -> usize {
+        let ends = (thread..self.graph.threads()).filter(|&thread| {
+            let last = self.deletable(thread).next_back();
+            last.is_some_and(|&last| last >= read && was_newest(&self.graph, last))
+        });
+        ends.count()
+    }
+
+    /// Whether everything that was added before `read` must come before it, where threads that were only created do not matter, and
+    /// it does not wait.
+    fn is_extended_freely(&self, read: Slot) -> bool {
+        let graph = &self.graph;
+        let event = graph.event(read);
+        let Some(previous) = graph.predecessor(event.id).filter(|_| !event.op.may_wait()) else {
+            return false;
         };
-        let reads = |&&slot: &&Slot| self.graph.event(slot).kind.reads();
-        let added = |&slot: &Slot| was_newest(&self.graph, slot);
-        let first = (0..known).find(|&thread| deletable(thread).filter(reads).any(added));
-        let Some(first) = first else {
-            return 0;
-        };
-        let ends = (first..known).filter(|&thread| deletable(thread).next().is_some_and(added));
-        let sequential = usize::from(self.model.sequential().is_some());
-        let right = threads.saturating_sub(1 + first.max(sequential));
-        ends.count().min(right) as u32
+        let before = graph.causality(previous);
+        (0..graph.threads()).all(|thread| {
+            let events = graph.thread(ThreadId(thread as u32));
+            let others = events.iter().skip(before[thread] as usize);
+            others
+                .take_while(|&&slot| slot < read)
+                .all(|&slot| matches!(graph.event(slot).op, Op::Create { .. }))
+        })
     }
 
     /// By how much the graph may exceed a bound, whatever threads were extended.
