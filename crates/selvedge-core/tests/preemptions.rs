@@ -139,6 +139,16 @@ fn four_workers_that_need_a_slack_of_two() {
     assert_eq!(bounded(&program, 0).within.len(), wanted);
 }
 
+/// Main, which only creates and joins, does not count, and the first of the workers costs nothing.
+#[test]
+fn two_workers_need_no_slack() {
+    let worker = [read(X), write(X)].repeat(3);
+    let program = Program::of_workers(vec![worker; 2]);
+    let beyond = [0, 1].map(|bound| bounded(&program, bound).beyond.len());
+    assert_eq!(beyond, [0, 0]);
+    compare(&program).expect("six operations each");
+}
+
 /// Counting only threads that have events already loses one of its six graphs at bound 1.
 #[test]
 fn slack_counts_threads_that_have_not_started() {

@@ -5,11 +5,17 @@
 //! goes on as long as the bound is exceeded by no more than the *slack*. By Proposition 1, the events by which a graph
 //! of the way to an execution differs from a part of that execution were added maximally, thread after thread from
 //! left to right, begin with a read, leave out some thread to the right of that read, and are all deleted or
-//! revisited later. By Lemma 2 they cost a preemption for each thread at most. So with *j* the left-most
-//! thread that has such a read, the slack is the number of threads from *j* on whose last event can still be
+//! revisited later. By Lemma 2 they cost a preemption for each thread at most. So with *r* such a read and *j* its
+//! thread, the slack is the number of threads from *j* on that end with an event which was added since and can still be
 //! deleted, but no more than there are threads to the right of *j*, and no more than all threads minus two
-//! (Theorem 1). (The optimisation in the document's §5 speaks of threads that have no deletable events; that
-//! loses executions.)
+//! (Theorem 1); the largest over all *r*. (The optimisation in the document's §5 speaks of threads that have no deletable
+//! events; that loses executions.)
+//!
+//! One less where everything that was added before *r* comes before it in any case. The proof of Theorem 1 has this for the left-most
+//! thread; it needs no more than that. A linearisation of the execution, cut off after *r*, ends with *r* then. Either the step before is one of the same
+//! thread: adding the older reading in its place costs nothing. Or the thread was left, which cost a preemption that is saved where
+//! *r* is taken away, unless *r* had to wait. Creations do not count: they can be moved forward. So main, where it only creates and joins, is as good as
+//! not there, and two workers need no slack at all.
 //!
 //! As long as nothing exceeds the bound by more than that, the search extends the thread that it extended last instead, which is cheaper: the
 //! order matters only for what is cut off. Where it has led to a graph, the events in question come in runs of one
