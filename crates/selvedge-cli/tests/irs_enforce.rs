@@ -254,6 +254,22 @@ fn a_structure_is_copied_in_its_turn() {
           pthread_join(a, 0); pthread_join(b, 0); return 0;\n\
         }\n";
     never_fails(text, &["--plain", "sc", "--max-executions", "1"], 5);
+    // In turns, the other thread would have to act between load and store.
+    let text = text.replace("one = two;", "two = two; two = two; one = two; one = two;");
+    let sandbox = Sandbox::with(
+        "prog.c",
+        &text.replace("two = one;", "two = one; two = one;"),
+    );
+    let mut verify = vec!["irs", "verify", "prog.c", "-o", "prog.irs", "--plain", "sc"];
+    verify.extend(["--order", "turns", "--max-executions", "1"]);
+    assert_eq!(sandbox.run(&verify).status, Some(3));
+    let built = sandbox.run(&["irs", "build", "prog.c", "-o", "prog"]);
+    assert_eq!(built.status, Some(2));
+    assert!(
+        built.stderr.contains("the middle of a copy"),
+        "{}",
+        built.stderr
+    );
 }
 
 #[test]

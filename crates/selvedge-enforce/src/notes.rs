@@ -2,7 +2,7 @@
 
 use selvedge_irs_format::View;
 
-use crate::composed::{self, Code, Executable, Sizes, UNCOUNTED, only_input};
+use crate::composed::{self, Code, Executable, Sizes, TOGETHER, UNCOUNTED, Why, only_input};
 
 /// The symbol at the beginning of the notes.
 pub const SYMBOL: &str = "selvedge_image";
@@ -20,6 +20,8 @@ pub struct Notes {
     pub removed: Vec<u32>,
     /// Those where nothing is left but a fence.
     pub uncounted: Vec<u32>,
+    /// Those of accesses that cannot be held apart.
+    pub together: Vec<u32>,
     /// The prefix that it is built for.
     pub prefix: Option<Chosen>,
 }
@@ -55,14 +57,24 @@ impl Chosen {
     }
 
     /// What the program's threads follow; nothing if the program has to see to that itself.
-    fn compose(&self, executable: Executable<'_>) -> Option<Vec<u32>> {
-        let mut words = vec![0; Chosen::sizes(&self.bytes)?.words()];
-        let view = View::new(&self.bytes).ok()?;
-        let composed = match only_input(view) {
-            Some(input) => composed::whole(view, input, executable, &mut words),
-            None => composed::beginning(view, executable, &mut words),
+    fn compose(&self, executable: Executable<'_>) -> Result<Option<Vec<u32>>, Why> {
+        let Ok(view) = View::new(&self.bytes) else {
+            return Ok(None);
         };
-        composed.ok().map(|()| words)
+        // Those for a single input are composed at run time, but have to be in order all the same.
+        for input in view.inputs() {
+            let mut words = vec![0; Sizes::of(view, input).words()];
+            composed::whole(view, input, executable, &mut words)?;
+        }
+        let Some(sizes) = Chosen::sizes(&self.bytes) else {
+            return Ok(None);
+        };
+        let mut words = vec![0; sizes.words()];
+        match only_input(view) {
+            Some(input) => composed::whole(view, input, executable, &mut words)?,
+            None => composed::beginning(view, executable, &mut words)?,
+        }
+        Ok(Some(words))
     }
 }
 
@@ -88,19 +100,23 @@ impl Notes {
         HEAD + 16 * functions + 4 * calls
     }
 
-    /// The notes as the library reads them.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    /// The notes as the library reads them; why the program cannot keep to its prefix otherwise.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, &'static str> {
         let mut functions: Vec<_> = self.functions.iter().map(record).collect();
         functions.sort_unstable();
         let uncounted = self.uncounted.iter().map(|site| site | UNCOUNTED);
-        let mut removed: Vec<u32> = self.removed.iter().copied().chain(uncounted).collect();
+        let together = self.together.iter().map(|site| site | TOGETHER);
+        let removed = self.removed.iter().copied();
+        let mut removed: Vec<u32> = removed.chain(uncounted).chain(together).collect();
         removed.sort_unstable();
         let executable = Executable {
             functions: &functions,
             removed: &removed,
         };
-        let prefix = self.prefix.as_ref();
-        let composed = prefix.and_then(|prefix| Some((prefix, prefix.compose(executable)?)));
+        let composed = match &self.prefix {
+            Some(prefix) => prefix.compose(executable)?.map(|words| (prefix, words)),
+            None => None,
+        };
         let mut bytes = Vec::with_capacity(Notes::room(functions.len(), removed.len()));
         bytes.extend(1_u32.to_le_bytes());
         bytes.extend(u32::from(self.warn).to_le_bytes());
@@ -123,7 +139,7 @@ impl Notes {
         let words = removed.iter().chain(words);
         bytes.extend(words.flat_map(|word| word.to_le_bytes()));
         bytes.extend(composed.iter().flat_map(|(prefix, _)| &prefix.bytes));
-        bytes
+        Ok(bytes)
     }
 }
 
@@ -155,14 +171,15 @@ mod tests {
             ],
             removed: vec![40, 20],
             uncounted: vec![30],
+            together: vec![50],
             ..Notes::default()
         };
-        let bytes = notes.to_bytes();
-        assert_eq!(bytes.len(), Notes::room(3, 3));
-        let tail: Vec<u32> = bytes[bytes.len() - 12..]
+        let bytes = notes.to_bytes().unwrap();
+        assert_eq!(bytes.len(), Notes::room(3, 4));
+        let tail: Vec<u32> = bytes[bytes.len() - 16..]
             .chunks(4)
             .map(|word| u32::from_le_bytes(word.try_into().unwrap()))
             .collect();
-        assert_eq!(tail, [20, 40, 30 | UNCOUNTED]);
+        assert_eq!(tail, [20, 40, 50 | TOGETHER, 30 | UNCOUNTED]);
     }
 }

@@ -189,7 +189,7 @@ impl Uses {
             {
                 self.functions.insert(at, name.to_owned());
                 // The parts that a compiler splits off have names of their own.
-                self.room += selvedge_enforce::Notes::room(2, 64);
+                self.room += selvedge_enforce::Notes::room(2, 128);
             }
         }
     }

@@ -6,7 +6,7 @@ use selvedge_enforce::{Chosen, Notes, SYMBOL};
 use selvedge_irs_format::{Class, Flags, View};
 
 use super::calls::{Access, Call, Callee, Executable};
-use super::thunks;
+use super::{pairs, thunks};
 use crate::problem::Problem;
 
 /// An instruction that takes as much space as a call, and does nothing.
@@ -31,6 +31,7 @@ pub(super) fn apply(
 ) -> Result<(), Problem> {
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
     let prefix = chosen.and_then(|chosen| View::new(&chosen.bytes).ok());
+    let together = pairs::find(bytes, executable);
     let (mut removed, mut uncounted) = (Vec::new(), Vec::new());
     for (call, action) in actions(executable, prefix) {
         let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;
@@ -56,9 +57,14 @@ pub(super) fn apply(
         functions: executable.functions.clone(),
         removed,
         uncounted,
+        together,
         prefix: chosen.cloned(),
     };
-    let notes = notes.to_bytes();
+    let notes = notes.to_bytes().map_err(|why| {
+        Problem::request(why).help(
+            "try another one: selvedge irs verify FILE… -o PROGRAM.irs --anew --order ascending",
+        )
+    })?;
     let start = executable
         .symbol(SYMBOL)
         .and_then(|address| executable.place(address));

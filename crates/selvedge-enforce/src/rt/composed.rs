@@ -29,12 +29,16 @@ pub(crate) fn hash(name: &[u8], occurrence: u32) -> u64 {
 pub(crate) struct Executable<'a> {
     /// Its functions, sorted.
     pub(crate) functions: &'a [Code],
-    /// The places whose callbacks were taken out, sorted; with [`UNCOUNTED`], those where a fence is left.
+    /// The places whose callbacks were taken out, sorted; with [`UNCOUNTED`], those where a fence is left; with [`TOGETHER`], those of accesses
+    /// that cannot be held apart.
     pub(crate) removed: &'a [u32],
 }
 
 /// Tells places where a fence is left from those where nothing is.
 pub(crate) const UNCOUNTED: u32 = 1 << 31;
+
+/// Tells places of accesses that are made after the library has been told of the next one as well.
+pub(crate) const TOGETHER: u32 = 1 << 30;
 
 /// Why a prefix cannot be used.
 pub(crate) type Why = &'static str;
@@ -204,8 +208,47 @@ pub(crate) fn whole(
             tables.events[first as usize + count as usize - 1][2] |= 1;
         }
     }
+    if tables
+        .parts
+        .iter()
+        .any(|part| is_torn(part, tables.events, executable))
+    {
+        return Err(
+            "the prefix has other threads act in the middle of a copy, which cannot be enforced",
+        );
+    }
     tables.places.sort_unstable();
     Ok(())
+}
+
+/// Whether the thread has accesses that cannot be held apart, one of which somebody waits for while a later one waits itself: the thread could
+/// make neither.
+fn is_torn(
+    &[_, _, first, count]: &PartWords,
+    events: &[EventWords],
+    executable: Executable<'_>,
+) -> bool {
+    let first = first as usize;
+    let mine = events
+        .get(first..first + count as usize)
+        .unwrap_or_default();
+    let mark = |site: u32| executable.removed.binary_search(&(site | TOGETHER)).ok();
+    let mut awaited = false;
+    let mut before = None;
+    for &[site, _, how] in mine {
+        let marked = if site == ANY { None } else { mark(site) };
+        // A copy's load, which is announced second, is made first.
+        let follows = match (before, marked) {
+            (Some(before), Some(marked)) => before == marked || before == marked + 1,
+            _ => false,
+        };
+        if follows && awaited && how >> 1 > 0 {
+            return true;
+        }
+        awaited = follows && awaited || how & 1 != 0;
+        before = marked;
+    }
+    false
 }
 
 fn flags(view: View<'_>) -> u32 {
