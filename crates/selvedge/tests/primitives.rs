@@ -245,8 +245,8 @@ fn parking_waits_for_one_token() {
 }
 
 #[test]
-fn a_notify_synchronises_and_may_return_early_once() {
-    let seen = outcomes(Rc11, || {
+fn a_notify_synchronises_and_may_return_early_only_if_asked_for() {
+    let test = || {
         let shared = Arc::new((Notify::new(), AtomicUsize::new(0)));
         let other = Arc::clone(&shared);
         let thread = thread::spawn(move || {
@@ -257,8 +257,12 @@ fn a_notify_synchronises_and_may_return_early_once() {
         let read = shared.1.load(Relaxed);
         thread.join().unwrap();
         read
-    });
-    assert_eq!(seen, [0, 1].into());
+    };
+    assert_eq!(outcomes(Rc11, test), [1].into());
+    let mut builder = common::builder(Rc11);
+    builder.spurious_wakeups = true;
+    let early = builder.explore(move || assert_eq!(test(), 1));
+    assert!(matches!(early.verdict, Verdict::Failed(_)), "{early:?}");
 }
 
 #[test]

@@ -50,6 +50,6 @@ where
         if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
             return value;
         }
-        task.notify.wait_at(site);
+        task.notify.wait_or_wake(site);
     }
 }

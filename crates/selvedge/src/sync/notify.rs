@@ -7,17 +7,19 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder, Op, Site, Width};
 
-use crate::rt::{Object, site_of, visible};
+use crate::rt::{Object, site_of, visible, wakes_spuriously};
 
 /// loom's direct way to wait for and give a notification, which synchronises the two.
 ///
-/// A wait may return without a notification; that this happens once is explored.
+/// A wait does not return without a notification, unless
+/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so. (In loom it does, but only after others
+/// have run.)
 #[derive(Debug)]
 pub struct Notify {
     object: Object,
     /// There is one waiter at a time.
     waiting: AtomicBool,
-    /// A wait has returned without a notification.
+    /// [`wait_or_wake`](Notify::wait_or_wake) has returned without a notification.
     woke: AtomicBool,
 }
 
@@ -58,15 +60,23 @@ impl Notify {
             !self.waiting.swap(true, SeqCst),
             "only a single thread may wait on `Notify`"
         );
-        self.wait_at(site_of(Location::caller()));
+        let site = site_of(Location::caller());
+        if !wakes_spuriously(site) {
+            self.wait_at(site);
+        }
         self.waiting.store(false, SeqCst);
     }
 
-    pub(crate) fn wait_at(&self, site: Site) {
+    /// The same, or returns right away, once.
+    pub(crate) fn wait_or_wake(&self, site: Site) {
         if !self.woke.load(SeqCst) && visible(Op::Choose { alternatives: 2 }, site).read == 1 {
             self.woke.store(true, SeqCst);
             return;
         }
+        self.wait_at(site);
+    }
+
+    fn wait_at(&self, site: Site) {
         let function = Function::Object(ObjectFunction::SemaphoreWait);
         let acquire = MemoryOrder::Acquire;
         self.object.update(function, acquire, acquire, site);
