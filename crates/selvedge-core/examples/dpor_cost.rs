@@ -9,7 +9,7 @@ use selvedge_core::dpor::{self, Engine};
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::report::{Counts, Silent};
 use selvedge_core::trust::{self, Settings};
-use selvedge_core::{Location, Machine, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_core::{Machine, Outcome, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
 
@@ -20,38 +20,12 @@ struct Counted {
 }
 
 impl Machine for Counted {
-    fn reset(&mut self) {
-        self.machine.reset();
-    }
-
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
-
-    fn pending(&self, thread: ThreadId) -> Pending {
-        self.machine.pending(thread)
-    }
-
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
-    }
-
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         self.steps += 1;
         self.machine.resume(thread, outcome, clock);
     }
 
-    fn site(&self, thread: ThreadId) -> Site {
-        self.machine.site(thread)
-    }
-
-    fn failure(&self) -> Option<selvedge_core::Failure> {
-        self.machine.failure()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.machine.refusal()
-    }
+    selvedge_core::forward_machine!(machine: reset, around, pending, initial);
 }
 
 /// Three threads, each with two increments of one variable and a look at it.

@@ -5,6 +5,7 @@
 //! own every decision (which thread runs, which write a read sees); the machine owns none.
 #![forbid(unsafe_code)]
 
+mod bugs;
 pub mod dpor;
 pub mod failure;
 pub mod fingerprint;

@@ -146,3 +146,87 @@ pub trait Machine {
     /// What is not modelled, if a thread is [`Stop::Refused`].
     fn refusal(&self) -> Option<String>;
 }
+
+/// Defines methods of [`Machine`] for a machine around another one, which is its field `$inner`: those named do what
+/// the inner one does. `around` stands for those that a wrapper hardly ever has an answer of its own to.
+#[macro_export]
+macro_rules! forward_machine {
+    ($inner:ident: $($method:ident),+ $(,)?) => {
+        $($crate::forward_machine!(@$method $inner);)+
+    };
+    (@around $inner:ident) => {
+        $crate::forward_machine!(
+            $inner: threads, site, quiet, misjudged, watch, failure, leftover, refusal
+        );
+    };
+    (@reset $inner:ident) => {
+        fn reset(&mut self) {
+            self.$inner.reset();
+        }
+    };
+    (@threads $inner:ident) => {
+        fn threads(&self) -> usize {
+            self.$inner.threads()
+        }
+    };
+    (@pending $inner:ident) => {
+        fn pending(&self, thread: $crate::ThreadId) -> $crate::Pending {
+            self.$inner.pending(thread)
+        }
+    };
+    (@initial $inner:ident) => {
+        fn initial(&self, location: $crate::Location) -> $crate::Value {
+            self.$inner.initial(location)
+        }
+    };
+    (@resume $inner:ident) => {
+        fn resume(&mut self, thread: $crate::ThreadId, outcome: $crate::Outcome, clock: &[u32]) {
+            self.$inner.resume(thread, outcome, clock);
+        }
+    };
+    (@site $inner:ident) => {
+        fn site(&self, thread: $crate::ThreadId) -> $crate::Site {
+            self.$inner.site(thread)
+        }
+    };
+    (@quiet $inner:ident) => {
+        fn quiet(&mut self, thread: $crate::ThreadId) -> bool {
+            self.$inner.quiet(thread)
+        }
+    };
+    (@never_races $inner:ident) => {
+        fn never_races(&mut self, location: $crate::Location) -> bool {
+            self.$inner.never_races(location)
+        }
+    };
+    (@misjudged $inner:ident) => {
+        fn misjudged(&mut self) -> bool {
+            self.$inner.misjudged()
+        }
+    };
+    (@pointless $inner:ident) => {
+        fn pointless(&self, thread: $crate::ThreadId) -> bool {
+            self.$inner.pointless(thread)
+        }
+    };
+    (@watch $inner:ident) => {
+        fn watch(&mut self, failure: &$crate::Failure) {
+            self.$inner.watch(failure);
+        }
+    };
+    (@failure $inner:ident) => {
+        fn failure(&self) -> Option<$crate::Failure> {
+            self.$inner.failure()
+        }
+    };
+    (@leftover $inner:ident) => {
+        fn leftover(&self) -> Option<$crate::Failure> {
+            self.$inner.leftover()
+        }
+    };
+    (@refusal $inner:ident) => {
+        fn refusal(&self) -> Option<String> {
+            self.$inner.refusal()
+        }
+    };
+}

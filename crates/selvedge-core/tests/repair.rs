@@ -4,9 +4,7 @@ use selvedge_core::MemoryOrder::{self, Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::repair::{Change, Effect, Repair, Way, repair};
 use selvedge_core::trust::{self, Bug, Settings, Silent};
-use selvedge_core::{
-    Failure, Function, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value,
-};
+use selvedge_core::{Function, Location, Machine, Op, Pending, Site, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine, random_litmus, with_random_orders};
 
@@ -162,12 +160,6 @@ struct Raised<'a> {
 }
 
 impl Machine for Raised<'_> {
-    fn reset(&mut self) {
-        self.machine.reset();
-    }
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
     fn pending(&self, thread: ThreadId) -> Pending {
         let Pending::Op(mut op) = self.machine.pending(thread) else {
             return self.machine.pending(thread);
@@ -184,21 +176,8 @@ impl Machine for Raised<'_> {
         }
         Pending::Op(op)
     }
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
-    }
-    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
-        self.machine.resume(thread, outcome, clock);
-    }
-    fn site(&self, thread: ThreadId) -> Site {
-        self.machine.site(thread)
-    }
-    fn failure(&self) -> Option<Failure> {
-        self.machine.failure()
-    }
-    fn refusal(&self) -> Option<String> {
-        None
-    }
+
+    selvedge_core::forward_machine!(machine: reset, around, initial, resume);
 }
 
 fn fails_with(program: &Program, raise: &[(Site, MemoryOrder)]) -> bool {

@@ -1,8 +1,7 @@
 //! A scripted machine whose states can be kept.
 
 use selvedge_core::{
-    Failure, Function, Location, Machine, Op, Outcome, Pending, PendingAccess, Site, StateMachine,
-    ThreadId, Value,
+    Function, Location, Machine, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId, Value,
 };
 
 use crate::script::{Instruction, Program, ScriptMachine};
@@ -98,18 +97,6 @@ impl Machine for StateScript {
         self.changed.fill(true);
     }
 
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
-
-    fn pending(&self, thread: ThreadId) -> Pending {
-        self.machine.pending(thread)
-    }
-
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
-    }
-
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let Pending::Op(op) = self.pending(thread) else {
             panic!("{thread} has no step to take");
@@ -131,17 +118,7 @@ impl Machine for StateScript {
         self.machine.resume(thread, outcome, clock);
     }
 
-    fn site(&self, thread: ThreadId) -> Site {
-        self.machine.site(thread)
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.machine.failure()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        None
-    }
+    selvedge_core::forward_machine!(machine: around, pending, initial);
 }
 
 impl StateMachine for StateScript {

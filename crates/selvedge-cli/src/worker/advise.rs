@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use selvedge_core::model::{Rc11, ReleaseAcquire, TotalStoreOrder};
 use selvedge_core::repair::{self, Repair};
 use selvedge_core::report::Bug as RawBug;
-use selvedge_core::{Failure, Location, Machine, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_core::{Machine, Site, ThreadId};
 
 use super::follow;
 use super::journal::Watched;
@@ -79,39 +79,11 @@ struct Located<'a, 'm> {
 }
 
 impl Machine for Located<'_, '_> {
-    fn reset(&mut self) {
-        self.machine.reset();
-    }
-
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
-
-    fn pending(&self, thread: ThreadId) -> Pending {
-        self.machine.pending(thread)
-    }
-
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
-    }
-
-    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
-        self.machine.resume(thread, outcome, clock);
-    }
-
     fn site(&self, thread: ThreadId) -> Site {
         self.accesses.site(self.machine.inner(), thread)
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.machine.failure()
-    }
-
-    fn leftover(&self) -> Option<Failure> {
-        self.machine.leftover()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.machine.refusal()
-    }
+    selvedge_core::forward_machine!(machine: reset, threads, pending, initial, resume);
+    selvedge_core::forward_machine!(machine: quiet, never_races, misjudged, pointless);
+    selvedge_core::forward_machine!(machine: watch, failure, leftover, refusal);
 }

@@ -5,8 +5,7 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
 use selvedge_core::{
-    Failure, Location, Machine, Op, Outcome, Pending, PendingAccess, Site, StateMachine, ThreadId,
-    Value,
+    Location, Machine, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId, Value,
 };
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
@@ -121,18 +120,6 @@ impl Machine for Watched<'_> {
         self.machine.reset();
     }
 
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
-
-    fn pending(&self, thread: ThreadId) -> Pending {
-        self.machine.pending(thread)
-    }
-
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
-    }
-
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         self.steps += 1;
         self.counters.steps().store(self.steps, Ordering::Relaxed);
@@ -142,41 +129,7 @@ impl Machine for Watched<'_> {
         self.machine.resume(thread, outcome, clock);
     }
 
-    fn site(&self, thread: ThreadId) -> Site {
-        self.machine.site(thread)
-    }
-
-    fn never_races(&mut self, location: Location) -> bool {
-        self.machine.never_races(location)
-    }
-
-    fn quiet(&mut self, thread: ThreadId) -> bool {
-        self.machine.quiet(thread)
-    }
-
-    fn misjudged(&mut self) -> bool {
-        self.machine.misjudged()
-    }
-
-    fn watch(&mut self, failure: &Failure) {
-        self.machine.watch(failure);
-    }
-
-    fn pointless(&self, thread: ThreadId) -> bool {
-        self.machine.pointless(thread)
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.machine.failure()
-    }
-
-    fn leftover(&self) -> Option<Failure> {
-        self.machine.leftover()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.machine.refusal()
-    }
+    selvedge_core::forward_machine!(machine: around, pending, initial, never_races, pointless);
 }
 
 impl StateMachine for Watched<'_> {

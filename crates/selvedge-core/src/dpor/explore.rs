@@ -6,13 +6,13 @@ use super::act::{Act, Next};
 use super::threads::ThreadSet;
 use super::trace::{Place, Trace};
 use super::{Algorithm, Completed, Statistics};
+use crate::bugs::Bugs;
 use crate::failure::Failure;
 use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop, may_join};
 use crate::op::Op;
-use crate::report::{self, Bug, Counts, Ending, Observer, Waiting};
+use crate::report::{self, Counts, Ending, Observer, Waiting};
 use crate::trust::Settings;
-use crate::witness;
 
 /// A state on the way, before the step of the same number.
 #[derive(Default)]
@@ -123,7 +123,7 @@ pub(super) struct Search<'a, M, O, A> {
     /// Whether the machine stands at the end of the trace.
     pub(super) in_step: bool,
     pub(super) counts: Counts,
-    pub(super) bugs: Vec<Bug>,
+    pub(super) bugs: Bugs,
     pub(super) unrolled: bool,
     /// The last step ran into something after which nothing has a meaning.
     pub(super) undefined: bool,
@@ -441,28 +441,13 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
 
     /// Records a bug of the present trace, repeats it to be sure, and goes on if asked to.
     fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending> {
-        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
-        if self.bugs.iter().any(known) {
+        if self.bugs.knows(&failure) {
             return ControlFlow::Continue(());
         }
-        let trace = &self.state.trace;
         self.in_step = false;
-        match witness::build(self.machine, &trace.graph, &trace.model, &failure) {
-            Ok(witness) => {
-                let bug = Bug {
-                    failure,
-                    witness,
-                    waiting,
-                };
-                self.observer.bug(&bug, self.machine);
-                self.bugs.push(bug);
-            }
-            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
-        }
-        if self.settings.keep_going {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(Ending::FirstBug)
-        }
+        let search = (&mut *self.machine, &mut *self.observer);
+        let trace = &self.state.trace;
+        let execution = (&trace.graph, &trace.model);
+        self.bugs.record(search, execution, failure, waiting)
     }
 }

@@ -59,6 +59,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::bugs::Bugs;
 use crate::ids::ThreadId;
 use crate::machine::Machine;
 use crate::report::{Counts, Ending, Observer, Report, Sampled};
@@ -449,7 +450,7 @@ fn run<M: Machine>(
         state: State::default(),
         in_step: false,
         counts: Counts::default(),
-        bugs: Vec::new(),
+        bugs: Bugs::new(settings.keep_going),
         unrolled: false,
         undefined: false,
     };
@@ -470,7 +471,7 @@ fn run<M: Machine>(
     let report = Report {
         ending,
         counts: search.counts,
-        bugs: search.bugs,
+        bugs: search.bugs.into_found(),
         unrolled: search.unrolled,
         states: None,
     };

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use super::demands::{Demand, Demands};
 use super::doing::Doing;
 use super::reversal::{FLAG, Pair};
-use crate::failure::Failure;
 use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::objects::ObjectFunction;
@@ -364,10 +363,6 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         self.arrive(ThreadId::MAIN);
     }
 
-    fn threads(&self) -> usize {
-        self.inner.threads()
-    }
-
     fn pending(&self, thread: ThreadId) -> Pending {
         let pending = self.inner.pending(thread);
         let Some(local) = self.threads.get(thread.index()) else {
@@ -441,24 +436,9 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         }
     }
 
-    fn site(&self, thread: ThreadId) -> Site {
-        self.inner.site(thread)
-    }
-
     fn never_races(&mut self, location: Location) -> bool {
-        self.inner.never_races(location)
-    }
-
-    fn quiet(&mut self, thread: ThreadId) -> bool {
-        self.inner.quiet(thread)
-    }
-
-    fn misjudged(&mut self) -> bool {
-        self.inner.misjudged()
-    }
-
-    fn watch(&mut self, failure: &Failure) {
-        self.inner.watch(failure);
+        let own = location.0.checked_sub(self.flags.count);
+        own.is_some_and(|own| self.inner.never_races(Location(own)))
     }
 
     fn pointless(&self, thread: ThreadId) -> bool {
@@ -467,17 +447,7 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         self.plan.reversed.is_some() && awaits == Some(&FLAG.0)
     }
 
-    fn failure(&self) -> Option<Failure> {
-        self.inner.failure()
-    }
-
-    fn leftover(&self) -> Option<Failure> {
-        self.inner.leftover()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.inner.refusal()
-    }
+    crate::forward_machine!(inner: around);
 }
 
 impl<M: Machine> Constrained<'_, M> {

@@ -2,10 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::failure::Failure;
-use crate::ids::{Location, Site, ThreadId};
+use crate::ids::{Site, ThreadId};
 use crate::machine::{Machine, Outcome, Pending, Stop};
-use crate::op::{Function, MemoryOrder, Op, Value};
+use crate::op::{Function, MemoryOrder, Op};
 
 /// Something to be changed in the program's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -215,10 +214,6 @@ impl<M: Machine> Machine for Changed<'_, M> {
         self.machine.reset();
     }
 
-    fn threads(&self) -> usize {
-        self.machine.threads()
-    }
-
     fn pending(&self, thread: ThreadId) -> Pending {
         match self.machine.pending(thread) {
             Pending::Op(op) => Pending::Op(self.next(thread, op).0),
@@ -229,10 +224,6 @@ impl<M: Machine> Machine for Changed<'_, M> {
             }
             pending => pending,
         }
-    }
-
-    fn initial(&self, location: Location) -> Value {
-        self.machine.initial(location)
     }
 
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
@@ -258,19 +249,5 @@ impl<M: Machine> Machine for Changed<'_, M> {
         self.machine.resume(thread, outcome, &clock);
     }
 
-    fn site(&self, thread: ThreadId) -> Site {
-        self.machine.site(thread)
-    }
-
-    fn failure(&self) -> Option<Failure> {
-        self.machine.failure()
-    }
-
-    fn leftover(&self) -> Option<Failure> {
-        self.machine.leftover()
-    }
-
-    fn refusal(&self) -> Option<String> {
-        self.machine.refusal()
-    }
+    crate::forward_machine!(machine: around, initial, never_races, pointless);
 }

@@ -10,8 +10,7 @@ use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::model::ReleaseAcquire;
 use crate::op::{Effect, Op};
-use crate::report::{self, Bug, End, Ending, Observer, Waiting};
-use crate::witness;
+use crate::report::{self, End, Ending, Observer, Waiting};
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Counts an execution that can go no further, and reports what is wrong with it.
@@ -195,29 +194,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
     /// the machine was moved by that; it stands where the bug is.
     fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>, newest: &[Newest]) -> Flow<bool> {
-        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
-        if self.bugs.iter().any(known) {
+        if self.bugs.knows(&failure) {
             return ControlFlow::Continue(false);
         }
         let graph = self.ordered(newest).expect("the trace is consistent");
+        let search = (&mut *self.machine, &mut *self.observer);
         // Every access releases and acquires, also under sequential consistency.
-        match witness::build(self.machine, &graph, &ReleaseAcquire, &failure) {
-            Ok(witness) => {
-                let bug = Bug {
-                    failure,
-                    witness,
-                    waiting,
-                };
-                self.observer.bug(&bug, self.machine);
-                self.bugs.push(bug);
-            }
-            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
-        }
-        if self.keep_going {
-            ControlFlow::Continue(true)
-        } else {
-            ControlFlow::Break(Ending::FirstBug)
-        }
+        let execution = (&graph, &ReleaseAcquire);
+        self.bugs.record(search, execution, failure, waiting)?;
+        ControlFlow::Continue(true)
     }
 }
 

@@ -42,11 +42,12 @@ pub use sc::SaturatedSc;
 
 use std::ops::ControlFlow;
 
+use crate::bugs::Bugs;
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Op, Value};
-use crate::report::{Bug, Counts, Ending, Observer, Report};
+use crate::report::{Counts, Ending, Observer, Report};
 use frame::{Frame, NOWHERE, Schedules, Step, alternatives};
 
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a bug it goes
@@ -59,7 +60,6 @@ pub fn search<C: Consistency, M: Machine>(
     let mut search = Search::<C, M, _> {
         machine,
         observer,
-        keep_going,
         graph: Graph::default(),
         model: C::default(),
         frames: Vec::new(),
@@ -70,7 +70,7 @@ pub fn search<C: Consistency, M: Machine>(
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
         counts: Counts::default(),
-        bugs: Vec::new(),
+        bugs: Bugs::new(keep_going),
         unrolled: false,
         undefined: false,
     };
@@ -78,7 +78,7 @@ pub fn search<C: Consistency, M: Machine>(
     Report {
         ending,
         counts: search.counts,
-        bugs: search.bugs,
+        bugs: search.bugs.into_found(),
         unrolled: search.unrolled,
         states: None,
     }
@@ -87,7 +87,6 @@ pub fn search<C: Consistency, M: Machine>(
 struct Search<'a, C, M, O> {
     machine: &'a mut M,
     observer: &'a mut O,
-    keep_going: bool,
     graph: Graph,
     model: C,
     /// Those beyond `depth` are kept for their memory.
@@ -103,7 +102,7 @@ struct Search<'a, C, M, O> {
     steps: Vec<Step>,
     scratch: swap::Scratch,
     counts: Counts,
-    bugs: Vec<Bug>,
+    bugs: Bugs,
     unrolled: bool,
     /// Something happened after which nothing has a meaning.
     undefined: bool,

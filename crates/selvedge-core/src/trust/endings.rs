@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::{Bug, Ending, Level, Observer, Search, Waiting, maximal};
+use super::{Ending, Level, Observer, Search, Waiting, maximal};
 use crate::failure::Failure;
 use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::model::Model;
-use crate::{report, witness};
+use crate::report;
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Looks whether `thread` ran into something that ends the search.
@@ -77,28 +77,13 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         failure: Failure,
         waiting: Vec<Waiting>,
     ) -> ControlFlow<Ending, bool> {
-        let known = |bug: &Bug| report::same_bug(&bug.failure, &failure);
-        if self.bugs.iter().any(known) {
+        if self.bugs.knows(&failure) {
             return ControlFlow::Continue(false);
         }
-        let level = &self.levels[self.depth];
-        match witness::build(self.machine, &level.graph, &level.model, &failure) {
-            Ok(witness) => {
-                let bug = Bug {
-                    failure,
-                    witness,
-                    waiting,
-                };
-                self.observer.bug(&bug, self.machine);
-                self.bugs.push(bug);
-            }
-            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
-        }
-        if self.settings.keep_going {
-            ControlFlow::Continue(true)
-        } else {
-            ControlFlow::Break(Ending::FirstBug)
-        }
+        let Level { graph, model, .. } = &self.levels[self.depth];
+        let search = (&mut *self.machine, &mut *self.observer);
+        self.bugs.record(search, (graph, model), failure, waiting)?;
+        ControlFlow::Continue(true)
     }
 
     pub(super) fn finish(&mut self) -> ControlFlow<Ending> {

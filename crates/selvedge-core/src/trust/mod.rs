@@ -29,6 +29,7 @@ pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
 use std::ops::ControlFlow;
 
+use crate::bugs::Bugs;
 use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::linear::line::Line;
@@ -68,7 +69,7 @@ pub fn search<C: Model, M: Machine>(
         half: None,
         done: Vec::new(),
         counts: Counts::default(),
-        bugs: Vec::new(),
+        bugs: Bugs::new(settings.keep_going),
         unrolled: false,
         hopeless: false,
         pruned_at: None,
@@ -79,7 +80,7 @@ pub fn search<C: Model, M: Machine>(
     Report {
         ending,
         counts: search.counts,
-        bugs: search.bugs,
+        bugs: search.bugs.into_found(),
         unrolled: search.unrolled,
         states: None,
     }
@@ -97,7 +98,7 @@ struct Search<'a, C, M, O> {
     /// Scratch of the replay: how many events of each thread were performed.
     done: Vec<u32>,
     counts: Counts,
-    bugs: Vec<Bug>,
+    bugs: Bugs,
     unrolled: bool,
     /// No complete execution lies ahead: a thread spins on values that can no longer change, or
     /// something happened after which nothing has a meaning.

@@ -1,0 +1,63 @@
+//! The bugs that a search has found so far.
+
+use std::ops::ControlFlow;
+
+use crate::failure::Failure;
+use crate::graph::Graph;
+use crate::machine::Machine;
+use crate::model::Model;
+use crate::report::{Bug, Ending, Observer, Waiting, same_bug};
+use crate::witness;
+
+/// Each bug once, with the execution that shows it.
+pub(crate) struct Bugs {
+    found: Vec<Bug>,
+    keep_going: bool,
+}
+
+impl Bugs {
+    /// None yet. The first ends the search unless it is to `keep_going`.
+    pub(crate) fn new(keep_going: bool) -> Bugs {
+        Bugs {
+            found: Vec::new(),
+            keep_going,
+        }
+    }
+
+    /// Whether `failure` was recorded before.
+    pub(crate) fn knows(&self, failure: &Failure) -> bool {
+        let known = |bug: &Bug| same_bug(&bug.failure, failure);
+        self.found.iter().any(known)
+    }
+
+    /// Records a failure at the end of `graph` that is not known yet, once it has been met again on the
+    /// way there. The machine stands where it happens then.
+    pub(crate) fn record<M: Machine, C: Model>(
+        &mut self,
+        (machine, observer): (&mut M, &mut impl Observer<M>),
+        (graph, model): (&Graph, &C),
+        failure: Failure,
+        waiting: Vec<Waiting>,
+    ) -> ControlFlow<Ending> {
+        let witness = match witness::build(machine, graph, model, &failure) {
+            Ok(witness) => witness,
+            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
+        };
+        let bug = Bug {
+            failure,
+            witness,
+            waiting,
+        };
+        observer.bug(&bug, machine);
+        self.found.push(bug);
+        match self.keep_going {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Ending::FirstBug),
+        }
+    }
+
+    /// All of them, in the order in which they were found.
+    pub(crate) fn into_found(self) -> Vec<Bug> {
+        self.found
+    }
+}
