@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
 use crate::problem::Problem;
-use crate::temporal::{self, Asked};
+use crate::temporal::{self, Asked, Question};
 
 /// An explorer, with the memory model it explores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -323,9 +323,13 @@ impl Explorer {
                 refused("does not go with dfs, which does one thing after the other".to_owned())
             }
             Explorer::States(states) if states.lossless => {
-                refused("does not go with --lossless".to_owned())
+                refused("does not go with --lossless: processes tell states apart by fingerprints".to_owned())
             }
             Explorer::States(_) => Ok(()),
+            Explorer::Temporal(_) => refused(
+                "does not go with --ltl and --property: whether a state lies on a cycle is found out depth-first"
+                    .to_owned(),
+            ),
             _ => refused(format!("is not available yet with {}", self.name())),
         }
     }
@@ -336,6 +340,22 @@ impl Explorer {
             Explorer::States(states) => states.jobs,
             _ => 1,
         }
+    }
+
+    /// What does the same as a search over states but takes the steps of all threads one after the other, if it does not
+    /// do so itself.
+    pub(crate) fn one_by_one(&self) -> Option<Explorer> {
+        let (algorithm, lossless, races) = match self {
+            Explorer::States(over) if over.jobs > 1 => (over.algorithm, false, over.races),
+            Explorer::Temporal(temporal) => (Algorithm::Bfs, true, temporal.races),
+            _ => return None,
+        };
+        Some(Explorer::States(OverStates {
+            algorithm,
+            lossless,
+            races,
+            jobs: 1,
+        }))
     }
 
     /// Whether the program is run as one whose states are kept.
@@ -355,6 +375,14 @@ impl Explorer {
     pub(crate) fn property(&self) -> Option<String> {
         match self {
             Explorer::Temporal(temporal) => Some(temporal::verified(temporal)),
+            _ => None,
+        }
+    }
+
+    /// What is asked about executions that never end.
+    pub(crate) fn question(&self) -> Option<Question> {
+        match self {
+            Explorer::Temporal(temporal) => Some(Question::of(temporal)),
             _ => None,
         }
     }

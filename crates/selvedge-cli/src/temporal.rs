@@ -52,6 +52,34 @@ impl Asked {
     }
 }
 
+/// What is asked about executions that never end, as JSON tells it.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Question {
+    /// The formula, or what a ready-made property is called.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    formula: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    property: Option<&'static str>,
+    /// Whether only weakly fair executions count.
+    fair: bool,
+}
+
+impl Question {
+    /// What a search looks for.
+    pub(crate) fn of(settings: &ltl::Settings) -> Question {
+        let (formula, property) = match &settings.property {
+            Property::Formula(formula) => (Some(formula.to_string()), None),
+            Property::Progress => (None, Some("non-progress")),
+            Property::NoStarvation { .. } => (None, Some("starvation")),
+        };
+        Question {
+            formula,
+            property,
+            fair: settings.fair,
+        }
+    }
+}
+
 /// The property that a request asks for, if it asks for one.
 pub(crate) fn asked_for(search: &args::Search) -> Result<Option<Property>, Problem> {
     match (&search.ltl, search.property) {

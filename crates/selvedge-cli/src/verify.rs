@@ -14,7 +14,7 @@ use crate::temporal;
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
-    self, Bound, FoundBug, Replayed, Reply, Request, Searched, Task, Unloadable,
+    self, Again, Bound, FoundBug, Replayed, Reply, Request, Searched, Task, Unloadable,
 };
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 
@@ -74,7 +74,8 @@ impl Search<'_> {
     /// Runs it to its end, and every bug's schedule once more.
     pub(crate) fn run(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
-        let watch = self.worker(self.search(None), |reply| match reply {
+        let search = self.search(self.explorer, Again::No);
+        let watch = self.worker(search, |reply| match reply {
             Reply::Bug(bug) => bugs.push(*bug),
             Reply::Searched(end) => searched = Some(end),
             Reply::Unloadable(why) => unloadable = Some(why),
@@ -100,14 +101,10 @@ impl Search<'_> {
                     ))
                     .help("expressions are evaluated in every state: guard pointers, as in {p && *p == 1}"));
                 }
-                // Steps are taken in the order of the search, which is no schedule.
-                return Err(Problem::internal(format!(
-                    "the program destroyed the process that ran it ({})",
-                    death.0
-                ))
-                .help("without --algorithm, the check tells how that came about"));
+                bugs.push(self.fatal_steps(&watch, death)?);
+            } else {
+                bugs.push(self.last_steps(self.explorer, Again::Run(watch.runs), death)?);
             }
-            bugs.push(self.last_steps(&watch, death)?);
         }
         if let End::Stopped(Cause::Hung) = watch.end {
             return Err(
@@ -165,10 +162,10 @@ impl Search<'_> {
         Ok(advice)
     }
 
-    fn search(&self, journal_from: Option<u64>) -> Task {
+    fn search(&self, explorer: &Explorer, again: Again) -> Task {
         let search = &self.verify.search;
         Task::Search(protocol::Search {
-            explorer: self.explorer.clone(),
+            explorer: explorer.clone(),
             keep_going: search.keep_going,
             bound: match (search.bound(), search.iterative) {
                 (Some(bound), _) => Bound::AtMost(bound),
@@ -176,7 +173,7 @@ impl Search<'_> {
                 (None, false) => Bound::None,
             },
             max_executions: search.max_executions,
-            journal_from,
+            again,
         })
     }
 
@@ -201,18 +198,46 @@ impl Search<'_> {
 
     /// The schedule that made the worker die: the search is deterministic, so it is run once more,
     /// and this time the last run of the program is told step by step.
-    fn last_steps(&self, watch: &Watch, death: Death) -> Result<FoundBug, Problem> {
+    fn last_steps(
+        &self,
+        explorer: &Explorer,
+        again: Again,
+        death: Death,
+    ) -> Result<FoundBug, Problem> {
         let mut steps: Vec<(report::Step, witness::Step)> = Vec::new();
-        let again = self.worker(self.search(Some(watch.runs)), |reply| match reply {
+        let watch = self.worker(self.search(explorer, again), |reply| match reply {
             Reply::Begin => steps.clear(),
             Reply::Step(step) => steps.push(*step),
             _ => {}
         })?;
-        let same = matches!(again.end, End::Died(status) if Death::of(status).ok() == Some(death));
-        if !same || again.runs != watch.runs {
-            return Err(death.unexplained());
+        let same = match again {
+            Again::Run(run) => watch.runs == run,
+            Again::Step(_) | Again::No => true,
+        };
+        match same && death.is(&watch) {
+            true => Ok(death.bug(steps)),
+            false => Err(death.unexplained()),
         }
-        Ok(death.bug(steps))
+    }
+
+    /// The same for a search over states, which takes steps in an order that is no schedule: the one that made the worker die
+    /// is taken from the beginning. Of searches that cannot tell which one that is, one of the others takes the place.
+    fn fatal_steps(&self, watch: &Watch, death: Death) -> Result<FoundBug, Problem> {
+        let (explorer, step) = match self.explorer.one_by_one() {
+            None => (self.explorer.clone(), watch.steps),
+            Some(other) => {
+                let watch = self.worker(self.search(&other, Again::No), |_| {})?;
+                if !death.is(&watch) {
+                    return Err(death.unexplained());
+                }
+                (other, watch.steps)
+            }
+        };
+        match step {
+            // Before the first one.
+            0 => Ok(death.bug(Vec::new())),
+            step => self.last_steps(&explorer, Again::Step(step), death),
+        }
     }
 }
 
@@ -264,7 +289,8 @@ impl Found {
                 Some(end) => end.states,
                 None => self.watch.states,
             },
-            property: explorer.property(),
+            holds: explorer.property(),
+            question: explorer.question(),
             bound: match explorer {
                 Explorer::Temporal(_) => None,
                 _ => search.bound().or(beyond),
@@ -272,6 +298,10 @@ impl Found {
             bounds: explorer.bounds(),
             complete: beyond.is_none(),
             seconds: self.watch.elapsed.as_secs_f64(),
+            processor_seconds: match &self.searched {
+                Some(end) => end.processor_seconds.clone(),
+                None => Vec::new(),
+            },
             bug: described().next(),
             bugs: search.keep_going.then(|| described().collect()),
             unroll: machine.unroll.filter(|_| unrolled),
@@ -416,6 +446,11 @@ fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug 
 struct Death(nix::sys::signal::Signal);
 
 impl Death {
+    /// Whether a worker died of it.
+    fn is(self, watch: &Watch) -> bool {
+        matches!(watch.end, End::Died(status) if Death::of(status).ok() == Some(self))
+    }
+
     fn of(status: std::process::ExitStatus) -> Result<Death, Problem> {
         use std::os::unix::process::ExitStatusExt as _;
         let signal = status

@@ -89,6 +89,90 @@ fn the_counterexample_is_the_same_with_several_processes() {
     }
 }
 
+/// Threads that several others create have numbers which the processes have to agree upon, and heaps that go along.
+#[test]
+fn threads_have_the_same_numbers_in_all_processes() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let file = directory.path().join("program.c");
+    let source = "
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+static atomic_int a, b, c, d;
+static void *leaf(void *counter) {
+  int *five = malloc(sizeof *five);
+  *five = 5;
+  atomic_fetch_add((atomic_int *)counter, 1);
+  atomic_fetch_add(&d, *five);
+  free(five);
+  return counter;
+}
+static void count(atomic_int *counter) {
+  for (int i = 0; i < 3; i++)
+    atomic_fetch_add(counter, 1);
+}
+static void *one(void *unused) {
+  pthread_t thread;
+  count(&a);
+  pthread_create(&thread, NULL, leaf, &c);
+  count(&a);
+  pthread_join(thread, NULL);
+  return unused;
+}
+static void *two(void *unused) {
+  pthread_t thread;
+  count(&b);
+  if (atomic_load(&a) == 2) {
+    pthread_create(&thread, NULL, leaf, &a);
+    pthread_join(thread, NULL);
+  }
+  pthread_create(&thread, NULL, leaf, &b);
+  pthread_join(thread, NULL);
+  return unused;
+}
+static void *three(void *unused) {
+  pthread_t thread;
+  count(&c);
+  pthread_create(&thread, NULL, leaf, &b);
+  pthread_join(thread, NULL);
+#ifdef BUG
+  assert(atomic_load(&c) != 4 || atomic_load(&a) != 5);
+#endif
+  return unused;
+}
+int main(void) {
+  pthread_t x, y, z;
+  pthread_create(&x, NULL, one, NULL);
+  pthread_create(&y, NULL, two, NULL);
+  pthread_create(&z, NULL, three, NULL);
+  pthread_join(x, NULL);
+  pthread_join(y, NULL);
+  pthread_join(z, NULL);
+}
+";
+    std::fs::write(&file, source).expect("the program is written");
+    let file = file.to_str().expect("a plain path");
+    let run = |jobs: u32, flags: &str| {
+        let report = check(file, &format!("--algorithm csdr --jobs {jobs}"), flags);
+        let processes = report["processor_seconds"].as_array().map(Vec::len);
+        assert_eq!(processes, Some(jobs as usize), "{report}");
+        report
+    };
+    let (all, bug) = (run(1, ""), run(1, "-DBUG"));
+    assert_eq!(
+        (&all["verdict"], &bug["verdict"]),
+        (&"verified".into(), &"bug".into())
+    );
+    for jobs in [2, 3] {
+        let several = run(jobs, "");
+        assert_eq!(several["verdict"], "verified");
+        assert_eq!(several["states"], all["states"], "{jobs}");
+        assert_eq!(several["transitions"], all["transitions"], "{jobs}");
+        assert_eq!(run(jobs, "-DBUG")["bug"]["trace"], bug["bug"]["trace"]);
+    }
+}
+
 #[test]
 fn a_bound_is_named_unless_it_leaves_nothing_out() {
     let within = |switches: u32, algorithm: &str| {

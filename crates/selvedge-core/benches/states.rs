@@ -133,6 +133,7 @@ fn main() {
                 identity,
                 switches: None,
                 races: true,
+                audit: false,
                 keep_going: false,
             };
             let start = processor_time();

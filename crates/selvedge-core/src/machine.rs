@@ -1,11 +1,13 @@
 //! The seam between explorers and programs under test.
 
+use serde::{Deserialize, Serialize};
+
 use crate::failure::Failure;
 use crate::ids::{Location, Site, ThreadId};
 use crate::op::{Op, Value};
 
 /// What a thread is about to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pending {
     /// The thread has not been created in this execution.
     Absent,
@@ -38,7 +40,7 @@ pub(crate) fn may_join<M: Machine>(machine: &M, thread: ThreadId, op: Op) -> boo
 }
 
 /// Why a thread takes no further step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
     /// It returned, or called `pthread_exit`.
     Finished,

@@ -122,6 +122,19 @@ pub struct Report {
     pub states: Option<StateCounts>,
 }
 
+impl Report {
+    /// Nothing was looked at, for this reason.
+    pub fn refused(why: String) -> Report {
+        Report {
+            ending: Ending::Refused(why),
+            counts: Counts::default(),
+            bugs: Vec::new(),
+            unrolled: false,
+            states: None,
+        }
+    }
+}
+
 /// Watches a search.
 pub trait Observer<M> {
     /// A complete execution was reached.

@@ -33,6 +33,48 @@ pub trait StateMachine: Machine {
     /// machine is in a state that exists only when all parts have been made those of one state.
     fn restore(&mut self, part: usize, from: &[u8]);
 
+    /// How much memory it takes to restore what was saved, besides what [`save`](StateMachine::save) appended.
+    fn kept(&self) -> usize {
+        0
+    }
+
+    /// Whether the next step is known to end this process. It is to be shown how that comes about then.
+    fn doomed(&self) -> bool {
+        false
+    }
+
+    /// Appends to `into` what makes, by [`unpack`](StateMachine::unpack) in another process that runs the same program, the
+    /// contents that `saved`, of an earlier [`save`](StateMachine::save) of the part, stands for.
+    fn pack(&mut self, part: usize, saved: &[u8], into: &mut Vec<u8>) {
+        let _ = part;
+        into.extend_from_slice(saved);
+    }
+
+    /// Appends to `into` what [`restore`](StateMachine::restore) needs for contents that were
+    /// [packed](StateMachine::pack) in another process.
+    fn unpack(&mut self, part: usize, packed: &[u8], into: &mut Vec<u8>) {
+        let _ = part;
+        into.extend_from_slice(packed);
+    }
+
+    /// Who creates the thread with this number, and how many threads it creates before. Asked for the newest number.
+    fn origin(&self, thread: ThreadId) -> (ThreadId, u32) {
+        let _ = thread;
+        unreachable!("the numbers of all threads are known from the start")
+    }
+
+    /// Gives the next number to the thread that `parent` creates after `place` others; numbers are agreed upon where
+    /// several processes search together.
+    fn introduce(&mut self, parent: ThreadId, place: u32) {
+        let _ = (parent, place);
+        unreachable!("the numbers of all threads are known from the start")
+    }
+
+    /// Takes the newest number back, which was given by the step that was just taken. A state is restored next.
+    fn forget_newest(&mut self) {
+        unreachable!("the numbers of all threads are known from the start")
+    }
+
     /// Appends to `into`, ascending, the parts that may have changed since this was last asked, except by
     /// [`restore`](StateMachine::restore).
     fn changed(&mut self, into: &mut Vec<u32>);

@@ -63,6 +63,7 @@ fn settings(algorithm: Algorithm, identity: Identity) -> Settings {
         identity,
         switches: None,
         races: true,
+        audit: false,
         keep_going: false,
     }
 }

@@ -18,6 +18,11 @@ impl Context {
     /// No context.
     pub const NONE: Context = Context(0);
 
+    /// The one that was suspended with this stack pointer, if its stack is as it was then.
+    pub const fn suspended_at(stack_pointer: usize) -> Context {
+        Context(stack_pointer)
+    }
+
     /// The stack pointer it was suspended with.
     pub fn stack_pointer(self) -> usize {
         self.0

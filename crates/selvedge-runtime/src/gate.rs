@@ -9,6 +9,8 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use serde::{Deserialize, Serialize};
+
 /// Where the gate is mapped.
 pub(crate) const ADDRESS: usize = 0x1000_0000;
 /// How many entry points the table can hold.
@@ -19,7 +21,7 @@ pub(crate) const ARGUMENTS: usize = 6;
 
 /// The callee-saved registers of the program at the moment it entered the runtime.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Registers {
     pub(crate) rbx: usize,
     pub(crate) rbp: usize,

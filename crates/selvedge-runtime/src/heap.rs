@@ -5,7 +5,10 @@
 //! and a freed block stays recognisable. Which bytes may be accessed is kept beside, one byte per
 //! word.
 
+use std::io;
+
 use selvedge_core::{Site, ThreadId};
+use serde::{Deserialize, Serialize};
 
 use crate::access::FREED;
 use crate::arena::{self, HEAPS, LIVENESS, PAGE, pointer, round_up};
@@ -17,7 +20,7 @@ const RED_ZONE: usize = 16;
 const STEP: usize = 1 << 20;
 
 /// A block that was allocated in this execution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct HeapBlock {
     /// Its first byte.
     pub start: u64,
@@ -41,6 +44,8 @@ pub(crate) struct Region {
     /// The blocks that constructors left, and where the rest begins.
     boot: Vec<HeapBlock>,
     boot_end: usize,
+    /// The number of the list of all blocks where states are saved; zero if it may have none.
+    pub(crate) list: u32,
 }
 
 impl Region {
@@ -55,6 +60,7 @@ impl Region {
             blocks: Vec::new(),
             boot: Vec::new(),
             boot_end: start,
+            list: 0,
         }
     }
 
@@ -102,11 +108,7 @@ impl Region {
         if place.end > self.end {
             return None;
         }
-        if place.end > self.opened {
-            let grown = round_up(place.end - self.opened, STEP).min(self.end - self.opened);
-            arena::open(self.opened, grown).ok()?;
-            self.opened += grown;
-        }
+        self.commit(place.end).ok()?;
         self.cursor = self.cursor.max(place.end - RED_ZONE);
         mark(place.start, size, 8, (size % 8) as u8);
         let block = HeapBlock {
@@ -117,7 +119,18 @@ impl Region {
             freed: None,
         };
         self.blocks.insert(index, block);
+        self.list = 0;
         Some(place.start)
+    }
+
+    /// Makes the bytes up to `end` usable.
+    fn commit(&mut self, end: usize) -> io::Result<()> {
+        if end > self.opened {
+            let grown = round_up(end - self.opened, STEP).min(self.end - self.opened);
+            arena::open(self.opened, grown)?;
+            self.opened += grown;
+        }
+        Ok(())
     }
 
     /// Frees the block that begins at `address`, whose bytes may be taken again.
@@ -134,8 +147,14 @@ impl Region {
         for block in &self.blocks {
             mark(block.start as usize, block.size as usize, FREED, FREED);
         }
+        self.list = 0;
         self.blocks.clear();
         self.blocks.extend_from_slice(blocks);
+        let end = blocks.last().map_or(0, |last| last.start + last.size);
+        // They may have been saved in another process.
+        if let Err(problem) = self.commit(end as usize + RED_ZONE) {
+            panic!("no memory for a heap that was there before: {problem}");
+        }
         for block in &self.blocks {
             let (start, size) = (block.start as usize, block.size as usize);
             match block.freed {
@@ -172,6 +191,7 @@ impl Region {
             .partition_point(|block| block.start as usize <= address);
         let block = &mut self.blocks[after - 1];
         block.freed = Some(by);
+        self.list = 0;
         mark(block.start as usize, block.size as usize, FREED, FREED);
     }
 
@@ -187,6 +207,7 @@ impl Region {
 
     /// Makes what was allocated so far part of the initial state; returns where it lies.
     pub(crate) fn keep(&mut self) -> Option<Range> {
+        self.list = 0;
         self.boot.clone_from(&self.blocks);
         if self.blocks.is_empty() {
             return None;
@@ -201,6 +222,7 @@ impl Region {
 
     /// Forgets everything that was allocated since then and leaves zeros behind.
     pub(crate) fn reset(&mut self) {
+        self.list = 0;
         if self.cursor != self.boot_end {
             let used = self.cursor - self.boot_end;
             // SAFETY: the bytes up to the cursor are committed, their states are mapped, and no

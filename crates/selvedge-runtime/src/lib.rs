@@ -9,6 +9,7 @@ compile_error!("Selvedge runs programs on x86-64 Linux only");
 
 mod abi;
 mod access;
+mod agreed;
 mod arena;
 mod code;
 mod current;

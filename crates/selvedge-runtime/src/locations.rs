@@ -1,10 +1,12 @@
 //! Numbers for the memory locations and objects that visible operations touch.
 
 use std::collections::HashMap;
+use std::io;
 use std::ptr;
 
 use selvedge_core::{Location, Value};
 
+use crate::agreed::Agreed;
 use crate::memory;
 use crate::shadow::{self, Cell, RELIED_ON, Shadow};
 
@@ -45,6 +47,8 @@ pub(crate) struct Locations {
     elsewhere: HashMap<(usize, u8, Kind), u32>,
     /// Those whose contents are not kept in memory, by address.
     objects: Vec<Location>,
+    /// What other processes have to agree to.
+    agreed: Option<Agreed>,
 }
 
 impl Locations {
@@ -57,13 +61,11 @@ impl Locations {
         width: u8,
         kind: Kind,
     ) -> Location {
-        let cell = shadow.cell(address).filter(|_| kind != Kind::Queue);
-        let Some(cell) = cell else {
-            return self.number_elsewhere(address, width, kind);
+        let Some(cell) = cell_of(shadow, address, kind) else {
+            return self.number_elsewhere(shadow, (address, width, kind));
         };
         // SAFETY: cells are mapped while the program is loaded; this one is not in use elsewhere.
-        let head = unsafe { &mut (*cell).location };
-        let mut next = *head;
+        let mut next = unsafe { (*cell).location };
         while next != 0 {
             let entry = &self.entries[next as usize - 1];
             if entry.address == address && entry.width == width && entry.kind == kind {
@@ -71,6 +73,21 @@ impl Locations {
             }
             next = entry.next;
         }
+        if self.agreed.is_some() {
+            return self.agree_on(shadow, (address, width, kind));
+        }
+        self.add_with_cell(shadow, (address, width, kind), cell)
+    }
+
+    /// Adds a location that begins in the word of `cell`.
+    fn add_with_cell(
+        &mut self,
+        shadow: &Shadow,
+        (address, width, kind): (usize, u8, Kind),
+        cell: *mut Cell,
+    ) -> Location {
+        // SAFETY: as above.
+        let head = unsafe { &mut (*cell).location };
         let mut cells = [(ptr::null_mut(), 0); 3];
         for (into, (word, mask)) in cells
             .iter_mut()
@@ -92,10 +109,17 @@ impl Locations {
         Location(*head - 1)
     }
 
-    fn number_elsewhere(&mut self, address: usize, width: u8, kind: Kind) -> Location {
-        if let Some(&known) = self.elsewhere.get(&(address, width, kind)) {
+    fn number_elsewhere(&mut self, shadow: &Shadow, location: (usize, u8, Kind)) -> Location {
+        if let Some(&known) = self.elsewhere.get(&location) {
             return Location(known);
         }
+        match self.agreed.is_some() {
+            true => self.agree_on(shadow, location),
+            false => self.add_elsewhere(location),
+        }
+    }
+
+    fn add_elsewhere(&mut self, (address, width, kind): (usize, u8, Kind)) -> Location {
         let cells = [(ptr::null_mut(), 0); 3];
         self.add(Entry {
             address,
@@ -110,6 +134,51 @@ impl Locations {
         let number = self.entries.len() as u32 - 1;
         self.elsewhere.insert((address, width, kind), number);
         Location(number)
+    }
+
+    /// Gives the next number to a location.
+    fn add_next(&mut self, shadow: &Shadow, location: (usize, u8, Kind)) -> Location {
+        match cell_of(shadow, location.0, location.2) {
+            Some(cell) => self.add_with_cell(shadow, location, cell),
+            None => self.add_elsewhere(location),
+        }
+    }
+
+    /// From now on, numbers are the same in all processes that are made of this one.
+    pub(crate) fn agree(&mut self) -> io::Result<()> {
+        let agreed = Agreed::new()?;
+        for (number, entry) in self.entries.iter().enumerate() {
+            agreed.append(number, entry.words());
+        }
+        self.agreed = Some(agreed);
+        Ok(())
+    }
+
+    /// Takes up the numbers that other processes have given.
+    pub(crate) fn catch_up(&mut self, shadow: &Shadow) {
+        let Some(agreed) = &self.agreed else { return };
+        for [address, other] in agreed.since(self.entries.len()) {
+            let (width, kind) = ((other >> 8) as u8, Kind::of(other as u8));
+            self.add_next(shadow, (address as usize, width, kind));
+        }
+    }
+
+    /// Gives a number to a location that all processes agree to.
+    #[cold]
+    fn agree_on(&mut self, shadow: &Shadow, location: (usize, u8, Kind)) -> Location {
+        loop {
+            let next = self.entries.len();
+            self.catch_up(shadow);
+            let (address, width, kind) = location;
+            let same = |entry: &Entry| (entry.address, entry.width, entry.kind) == location;
+            if let Some(place) = self.entries[next..].iter().position(same) {
+                return Location((next + place) as u32);
+            }
+            let agreed = self.agreed.as_ref().expect("others have to agree");
+            if agreed.append(self.entries.len(), words(address, width, kind)) {
+                return self.add_next(shadow, location);
+            }
+        }
     }
 
     fn add(&mut self, entry: Entry) {
@@ -235,7 +304,29 @@ impl Locations {
     }
 }
 
+/// The cell of the word that a location begins in, if it has one.
+#[inline(always)]
+fn cell_of(shadow: &Shadow, address: usize, kind: Kind) -> Option<*mut Cell> {
+    shadow.cell(address).filter(|_| kind != Kind::Queue)
+}
+
+/// A location in two words.
+fn words(address: usize, width: u8, kind: Kind) -> [u64; 2] {
+    [address as u64, u64::from(width) << 8 | kind as u64]
+}
+
+impl Kind {
+    /// The inverse of a cast.
+    fn of(number: u8) -> Kind {
+        [Kind::Memory, Kind::Object, Kind::Queue][usize::from(number)]
+    }
+}
+
 impl Entry {
+    fn words(&self) -> [u64; 2] {
+        words(self.address, self.width, self.kind)
+    }
+
     /// The cells it has, with the bytes it covers in each.
     #[inline(always)]
     pub(crate) fn cells(&self) -> impl Iterator<Item = (*mut Cell, u8)> + use<> {

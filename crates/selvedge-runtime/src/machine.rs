@@ -174,6 +174,14 @@ impl NativeMachine {
         with(|runtime| runtime.run = number);
     }
 
+    /// Sees to it that a state means the same in all copies that are made of the process.
+    pub(crate) fn prepare_copies(&mut self) -> std::io::Result<()> {
+        with(|runtime| {
+            crate::posix::state::reserve(runtime.settings.max_threads as usize);
+            runtime.locations.agree()
+        })
+    }
+
     /// Starts the watchdog's timer, which a copy of the process does not inherit.
     pub(crate) fn restart_watchdog(&mut self) -> std::io::Result<()> {
         let limit = with(|runtime| runtime.settings.watchdog);

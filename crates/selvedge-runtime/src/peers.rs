@@ -1,46 +1,161 @@
 //! Several processes that run the same loaded program, one per core.
 //!
 //! A program exists once per process, so more cores means more processes: copies of one that has loaded the
-//! program. They share nothing but connections on which all of them exchange messages at the same time.
+//! program. They share nothing but memory through which all of them exchange messages at the same time.
 
-use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
+use std::hint;
+use std::io;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use selvedge_core::states::Peers;
 
+use crate::arena::PAGE;
 use crate::machine::NativeMachine;
 
 /// One of several processes with the same program.
 pub struct Team {
     rank: usize,
-    /// The connection to each member; none to itself.
-    connections: Vec<Option<UnixStream>>,
+    /// The outgoing mail of each member.
+    boxes: Vec<Outbox>,
+    /// How many exchanges there were.
+    exchanges: u32,
+    /// Of rank 0, the others by rank.
+    others: Vec<libc::pid_t>,
 }
 
-/// A message on its way: how many bytes of it are done, its length first.
-#[derive(Default)]
-struct Progress {
-    done: usize,
+/// Where a member puts its messages, in memory that all share. Messages of two exchanges have room: nobody begins
+/// with the second next one before everybody has read this one.
+struct Outbox {
+    /// How many exchanges its owner has put its messages in for.
+    filled: &'static AtomicU32,
+    /// For even and odd exchanges, by receiver, where a message begins and ends.
+    places: [&'static [AtomicU64]; 2],
+    /// Their bytes, for even and odd exchanges.
+    halves: [*mut u8; 2],
 }
 
-/// The length of a message comes before it.
-const PREFIX: usize = 8;
+/// Address space for the messages of one exchange of one member; memory is taken as it is used.
+const HALF: usize = 1 << 36;
+/// How often a member looks whether a message has arrived before it goes to sleep.
+const PATIENCE: u32 = 100;
+/// How long it sleeps before it looks whether the others are still there.
+const NAP: Duration = Duration::from_millis(100);
+
+impl Outbox {
+    fn new(members: usize) -> io::Result<Outbox> {
+        let words = PAGE / 8 + 4 * members;
+        let start = (words * 8).next_multiple_of(PAGE);
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let size = start + 2 * HALF;
+        // SAFETY: asks for new memory wherever there is room.
+        let memory = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let bytes = memory.cast::<u8>();
+        // SAFETY: mapped above for good and zero; these parts of it are used as atomic words only.
+        let (filled, places) = unsafe {
+            let words = bytes.add(PAGE).cast::<AtomicU64>();
+            let places = [0, 1]
+                .map(|half| std::slice::from_raw_parts(words.add(half * 2 * members), 2 * members));
+            (&*memory.cast::<AtomicU32>(), places)
+        };
+        // SAFETY: inside of the mapping.
+        let halves = [0, 1].map(|half| unsafe { bytes.add(start + half * HALF) });
+        Ok(Outbox {
+            filled,
+            places,
+            halves,
+        })
+    }
+
+    /// Puts the messages of an exchange in.
+    fn fill(&self, exchange: u32, outgoing: &[Vec<u8>]) -> io::Result<()> {
+        let half = exchange as usize % 2;
+        let mut begin = 0;
+        for (receiver, message) in outgoing.iter().enumerate() {
+            let end = begin + message.len();
+            if end > HALF {
+                return Err(io::Error::other("messages of a round are too large"));
+            }
+            // SAFETY: inside of the half, which is this process's to write to until it says that it is filled.
+            unsafe {
+                let into = self.halves[half].add(begin);
+                into.copy_from_nonoverlapping(message.as_ptr(), message.len());
+            }
+            let place = &self.places[half][2 * receiver..2 * receiver + 2];
+            place[0].store(begin as u64, Ordering::Relaxed);
+            place[1].store(end as u64, Ordering::Relaxed);
+            begin = end;
+        }
+        self.filled.store(exchange + 1, Ordering::Release);
+        // SAFETY: wakes whoever waits for this word; needs nothing of it but its address.
+        unsafe {
+            libc::syscall(
+                libc::SYS_futex,
+                self.filled.as_ptr(),
+                libc::FUTEX_WAKE,
+                i32::MAX,
+            )
+        };
+        Ok(())
+    }
+
+    /// Waits until the messages of an exchange are there. Asks from time to time whether it makes sense.
+    fn wait(&self, exchange: u32, alive: impl Fn() -> bool) -> io::Result<()> {
+        let mut patience = PATIENCE;
+        loop {
+            let filled = self.filled.load(Ordering::Acquire);
+            if filled > exchange {
+                return Ok(());
+            }
+            if patience > 0 {
+                patience -= 1;
+                hint::spin_loop();
+                continue;
+            }
+            let nap = libc::timespec {
+                tv_sec: 0,
+                tv_nsec: NAP.as_nanos() as libc::c_long,
+            };
+            // SAFETY: sleeps while the word is as it was, or for that long.
+            let slept = unsafe {
+                libc::syscall(
+                    libc::SYS_futex,
+                    self.filled.as_ptr(),
+                    libc::FUTEX_WAIT,
+                    filled,
+                    &raw const nap,
+                )
+            };
+            if slept != 0 && !alive() && self.filled.load(Ordering::Acquire) <= exchange {
+                let what = "a process that takes part in the search is gone";
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
+            }
+        }
+    }
+
+    /// The message of an exchange for a receiver.
+    fn read(&self, exchange: u32, receiver: usize) -> Vec<u8> {
+        let half = exchange as usize % 2;
+        let place = &self.places[half][2 * receiver..2 * receiver + 2];
+        let [begin, end] = [0, 1].map(|end: usize| place[end].load(Ordering::Relaxed) as usize);
+        // SAFETY: the owner has filled this part, and does not write to it until everybody has read it.
+        unsafe { std::slice::from_raw_parts(self.halves[half].add(begin), end - begin) }.to_vec()
+    }
+}
 
 impl Team {
     /// Makes `count` processes of this one, which has loaded the program of `machine`. Returns in each of them; the
     /// calling one has rank 0, and the others die with it. Other threads of the process exist in rank 0 only.
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
-        let mut pairs: Vec<Vec<Option<UnixStream>>> = Vec::new();
-        pairs.resize_with(count, || (0..count).map(|_| None).collect());
-        let couples = (0..count).flat_map(|one| (0..one).map(move |other| (one, other)));
-        for (one, other) in couples {
-            let (here, there) = UnixStream::pair()?;
-            here.set_nonblocking(true)?;
-            there.set_nonblocking(true)?;
-            pairs[one][other] = Some(here);
-            pairs[other][one] = Some(there);
-        }
+        let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
+        let boxes = boxes?;
+        machine.prepare_copies()?;
+        let mut others = Vec::new();
         let mut rank = 0;
         for child in 1..count {
             // SAFETY: the child goes on where the parent is, and needs none of its other threads.
@@ -53,11 +168,27 @@ impl Team {
                     machine.restart_watchdog()?;
                     break;
                 }
-                _ => {}
+                other => others.push(other),
             }
         }
-        let connections = pairs.swap_remove(rank);
-        Ok(Team { rank, connections })
+        Ok(Team {
+            rank,
+            boxes,
+            exchanges: 0,
+            others,
+        })
+    }
+
+    /// Waits, as rank 0, for the others to end; tells the processor time that each of them took.
+    pub fn wait(self) -> Vec<Duration> {
+        let times = self.others.iter().map(|&other| {
+            // SAFETY: plain numbers, for which zero is a value.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            // SAFETY: waits for a child, and writes what it used into a local.
+            unsafe { libc::wait4(other, ptr::null_mut(), 0, &raw mut usage) };
+            used(&usage)
+        });
+        times.collect()
     }
 
     /// Which of them this process is.
@@ -67,48 +198,60 @@ impl Team {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.connections.len()
+        self.boxes.len()
     }
 
     /// Sends `outgoing[r]` to rank r and returns what each of them sent to this one. All members must call this
     /// equally often; it returns when everybody's message has arrived.
     pub fn exchange(&mut self, outgoing: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         assert_eq!(outgoing.len(), self.count(), "a message for everybody");
-        let mut incoming: Vec<Vec<u8>> = vec![Vec::new(); self.count()];
-        incoming[self.rank].clone_from(&outgoing[self.rank]);
-        let mut sent: Vec<Progress> = Vec::new();
-        sent.resize_with(self.count(), Progress::default);
-        let mut open = Vec::new();
-        loop {
-            open.clear();
-            for peer in 0..self.count() {
-                let Some(connection) = &mut self.connections[peer] else {
-                    continue;
-                };
-                let unsent = sent[peer].send(connection, &outgoing[peer])?;
-                let missing = receive(connection, &mut incoming[peer])?;
-                if unsent || missing {
-                    open.push(libc::pollfd {
-                        fd: connection.as_raw_fd(),
-                        events: if missing { libc::POLLIN } else { 0 }
-                            | if unsent { libc::POLLOUT } else { 0 },
-                        revents: 0,
-                    });
+        let exchange = self.exchanges;
+        self.exchanges += 1;
+        self.boxes[self.rank].fill(exchange, outgoing)?;
+        let incoming = self.boxes.iter().map(|mailbox| {
+            mailbox.wait(exchange, || self.is_complete())?;
+            Ok(mailbox.read(exchange, self.rank))
+        });
+        incoming.collect()
+    }
+
+    /// Whether nobody has ended. If the program has ended somebody, it ends this process as well. The others need not ask, since they die with rank 0.
+    fn is_complete(&self) -> bool {
+        self.others.iter().all(|&other| {
+            // SAFETY: plain numbers, for which zero is a value.
+            let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
+            let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+            // SAFETY: asks about a child, and writes the answer into a local.
+            unsafe { libc::waitid(libc::P_PID, other as libc::id_t, &raw mut state, how) };
+            // SAFETY: the answer is one about a child.
+            let (gone, status) = unsafe { (state.si_pid() != 0, state.si_status()) };
+            if gone && state.si_code != libc::CLD_EXITED {
+                // The program ended it, and would have ended this process if it had come to that first.
+                // SAFETY: ends this process.
+                unsafe {
+                    libc::signal(status, libc::SIG_DFL);
+                    libc::raise(status);
                 }
             }
-            if open.is_empty() {
-                break;
-            }
-            // SAFETY: an array of initialised structures of this length.
-            unsafe { libc::poll(open.as_mut_ptr(), open.len() as libc::nfds_t, -1) };
-        }
-        for (peer, message) in incoming.iter_mut().enumerate() {
-            if peer != self.rank {
-                message.drain(..PREFIX);
-            }
-        }
-        Ok(incoming)
+            !gone
+        })
     }
+}
+
+/// The processor time that this process has taken.
+pub fn processor_time() -> Duration {
+    // SAFETY: plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: writes into a local.
+    unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    used(&usage)
+}
+
+fn used(usage: &libc::rusage) -> Duration {
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
 }
 
 impl Peers for Team {
@@ -122,55 +265,5 @@ impl Peers for Team {
 
     fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
         self.exchange(outgoing).map_err(|error| error.to_string())
-    }
-}
-
-impl Progress {
-    /// Sends as much as goes; says whether something is left.
-    fn send(&mut self, connection: &mut UnixStream, message: &[u8]) -> io::Result<bool> {
-        let prefix = (message.len() as u64).to_le_bytes();
-        while self.done < PREFIX + message.len() {
-            let rest = match self.done {
-                done if done < PREFIX => &prefix[done..],
-                done => &message[done - PREFIX..],
-            };
-            match connection.write(rest) {
-                Ok(count) => self.done += count,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(false)
-    }
-}
-
-/// Receives as much as there is of one message, whose length comes first; says whether something is missing.
-fn receive(connection: &mut UnixStream, message: &mut Vec<u8>) -> io::Result<bool> {
-    loop {
-        let wanted = match message.first_chunk() {
-            Some(&prefix) => PREFIX + u64::from_le_bytes(prefix) as usize,
-            None => PREFIX,
-        };
-        let have = message.len();
-        if have == wanted {
-            return Ok(false);
-        }
-        message.resize(wanted, 0);
-        match connection.read(&mut message[have..]) {
-            Ok(0) => {
-                let what = "a process that takes part in the search is gone";
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, what));
-            }
-            Ok(count) => message.truncate(have + count),
-            Err(error) => {
-                message.truncate(have);
-                match error.kind() {
-                    ErrorKind::WouldBlock => return Ok(true),
-                    ErrorKind::Interrupted => {}
-                    _ => return Err(error),
-                }
-            }
-        }
     }
 }

@@ -285,6 +285,11 @@ impl Runtime {
         if let Some(&child) = self.threads[parent].children.get(place) {
             return Ok(child as usize);
         }
+        self.add_child(parent)
+    }
+
+    /// Gives the next number to a further child of `parent`.
+    fn add_child(&mut self, parent: usize) -> Result<usize, String> {
         let child = self.threads.len();
         if child >= self.settings.max_threads as usize {
             let limit = self.settings.max_threads;
@@ -304,5 +309,24 @@ impl Runtime {
         }
         self.threads[parent].children.push(child as u32);
         Ok(child)
+    }
+
+    /// Gives the next number to the child of `parent` at `place`.
+    pub(crate) fn introduce(&mut self, parent: usize, place: usize) {
+        debug_assert_eq!(self.threads[parent].children.len(), place);
+        if let Err(problem) = self.add_child(parent) {
+            unreachable!("{problem} where there was one before");
+        }
+    }
+
+    /// Takes the newest number back.
+    pub(crate) fn forget_newest(&mut self) {
+        let newest = self.threads.len() as u32 - 1;
+        self.threads.pop();
+        self.ends.pop();
+        for thread in &mut self.threads {
+            thread.clock.truncate(newest as usize);
+            thread.children.retain(|&child| child != newest);
+        }
     }
 }

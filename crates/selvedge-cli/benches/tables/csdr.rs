@@ -106,6 +106,7 @@ pub(crate) fn print(extent: Extent) {
     print_table_1(&measured);
     print_table_2(&measured);
     print_figures(&measured);
+    print_costs(runs.min(5));
 }
 
 /// Several runs of one search.
@@ -114,21 +115,24 @@ struct Series {
 }
 
 fn series(model: &Model, algorithm: &str, runs: u32) -> Series {
-    let check = |jobs: u32| {
-        let options = format!(
-            "--model sc --algorithm {algorithm} --jobs {jobs} --timeout 60 {}",
-            model.options
-        );
-        let check = Check::of(model.program).with(&options);
-        let defines = model.defines.iter();
-        defines.fold(check, |check, (name, value)| check.define(name, value))
-    };
     let all = [1, 2]
         .into_iter()
         .flat_map(|jobs| (0..runs).map(move |_| jobs));
     Series {
-        runs: all.map(|jobs| check(jobs).run()).collect(),
+        runs: all
+            .map(|jobs| check(model, algorithm, jobs).run())
+            .collect(),
     }
+}
+
+fn check(model: &Model, algorithm: &str, jobs: u32) -> Check {
+    let options = format!(
+        "--model sc --algorithm {algorithm} --jobs {jobs} --timeout 60 {}",
+        model.options
+    );
+    let check = Check::of(model.program).with(&options);
+    let defines = model.defines.iter();
+    defines.fold(check, |check, (name, value)| check.define(name, value))
 }
 
 impl Series {
@@ -275,4 +279,82 @@ fn print_figures(measured: &[[Series; 3]]) {
         table.row(&row);
     }
     table.end(&["The document's times are in plots; figure: the number of the plot, and the ratio where the text gives one."]);
+}
+
+/// Larger ones of the models that are verified.
+const LARGE: [Model; 3] = [
+    Model {
+        defines: &[("ITEMS", 40)],
+        ..model("fifo, 40 items", "csdr/fifo.c")
+    },
+    Model {
+        defines: &[("ITEMS", 120)],
+        ..model("fifo, 120 items", "csdr/fifo.c")
+    },
+    Model {
+        defines: &[("N", 3)],
+        ..model("barrier-1-re, 3 threads", "csdr/barrier_re.c")
+    },
+];
+
+/// What a state costs, and what a second process gains: by the clock, and by the processor time of the busier one, which other
+/// programs on the machine disturb less.
+fn print_costs(runs: u32) {
+    let heading = [
+        "model",
+        "states",
+        "bytes/state",
+        "states/s",
+        "s, 1",
+        "s, 2",
+        "gain",
+        "cpu s, 1",
+        "cpu s, 2",
+        "gain",
+    ];
+    let title = "What a state costs (csdr), with one process and with two";
+    let table = Table::new(title, &heading);
+    for model in &LARGE {
+        match costs(model, runs) {
+            Ok(row) => table.row(&row),
+            Err(error) => table.row(&[model.name, error.lines().next().unwrap_or("failed")]),
+        }
+    }
+    table.end(&[
+        "The best of several runs, by turns. cpu s, 2: of the process that took more. bytes/state: with one process, all",
+        "that is kept to tell states apart, to go back to them and to show how they were reached.",
+    ]);
+}
+
+fn costs(model: &Model, runs: u32) -> Result<Vec<String>, String> {
+    let (mut wall, mut busiest) = ([f64::MAX; 2], [f64::MAX; 2]);
+    let mut last = None;
+    for _ in 0..runs {
+        for jobs in [2, 1] {
+            let run = check(model, "csdr", jobs).run()?;
+            let place = jobs as usize - 1;
+            wall[place] = wall[place].min(run.time.as_secs_f64());
+            let times = run.report["processor_seconds"].as_array();
+            let times = times.into_iter().flatten().filter_map(|time| time.as_f64());
+            busiest[place] = busiest[place].min(times.fold(0.0, f64::max));
+            last = Some(run.report);
+        }
+    }
+    let report = last.ok_or("no run")?;
+    let count = |key: &str| report[key].as_f64().unwrap_or(0.0);
+    let states = count("states");
+    let [one, two] = wall;
+    let [alone, together] = busiest;
+    Ok(vec![
+        model.name.to_owned(),
+        format!("{states}"),
+        format!("{:.1}", count("bytes") / states.max(1.0)),
+        format!("{:.0}", states / alone.max(1e-9)),
+        format!("{one:.2}"),
+        format!("{two:.2}"),
+        format!("{:.2}", one / two.max(1e-9)),
+        format!("{alone:.2}"),
+        format!("{together:.2}"),
+        format!("{:.2}", alone / together.max(1e-9)),
+    ])
 }

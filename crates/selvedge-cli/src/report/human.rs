@@ -105,7 +105,7 @@ fn verified(report: &Report) -> String {
     let _ = write!(
         text,
         ": {} ({} under {})\n{}",
-        report.property.as_deref().unwrap_or("no execution fails"),
+        report.holds.as_deref().unwrap_or("no execution fails"),
         seen(report),
         name_of(report.model),
         statistics(report)

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::Model;
 use crate::place;
 use crate::problem::Status;
+use crate::temporal::Question;
 
 /// The version of the JSON that is printed.
 pub(crate) const SCHEMA: u32 = 1;
@@ -70,7 +71,10 @@ pub(crate) struct Report {
     pub(crate) states: Option<StateCounts>,
     /// What holds of executions that never end, if that was asked about.
     #[serde(skip)]
-    pub(crate) property: Option<String>,
+    pub(crate) holds: Option<String>,
+    /// What was asked about them.
+    #[serde(flatten)]
+    pub(crate) question: Option<Question>,
     /// The bound, if there was one.
     pub(crate) bound: Option<u32>,
     /// What it counts.
@@ -81,6 +85,9 @@ pub(crate) struct Report {
     pub(crate) complete: bool,
     /// How long the search took.
     pub(crate) seconds: f64,
+    /// The processor time that each process of a search over states took.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) processor_seconds: Vec<f64>,
     /// The first bug.
     pub(crate) bug: Option<Bug>,
     /// Every distinct bug, with `--keep-going`.

@@ -13,10 +13,11 @@ use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
 use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
+use selvedge_runtime::peers::processor_time;
 
 use super::journal::Watched;
 use super::measure::memory;
-use super::protocol::{Bound, Counters, FoundBug, Reply, Search, Searched};
+use super::protocol::{Again, Bound, Counters, FoundBug, Reply, Search, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;
@@ -35,8 +36,13 @@ pub(super) struct Exploration<'a> {
 impl<'a> Exploration<'a> {
     /// Explores the program, once or bound by bound.
     pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
-        if let Some(from) = self.search.journal_from {
-            self.journal(machine, from);
+        match self.search.again {
+            Again::No => {}
+            Again::Run(from) => self.journal(machine, from),
+            Again::Step(step) => {
+                self.journal(machine, u64::MAX);
+                machine.fatal = Some(step);
+            }
         }
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
@@ -115,6 +121,7 @@ impl<'a> Exploration<'a> {
             hot_loop: hot.map(|(site, rounds)| (place(site), rounds)),
             first_bug: None,
             memory: memory("VmHWM:"),
+            processor_seconds: machine.processor_seconds.clone(),
         }
     }
 }
@@ -157,26 +164,30 @@ pub(super) fn search<'a>(
                 },
                 switches: settings.preemptions,
                 races: over.races,
+                // For tests of the runtime; see CONTRIBUTING.md.
+                audit: std::env::var_os("SELVEDGE_AUDIT").is_some(),
                 keep_going,
             };
-            match machine.copies(over.jobs as usize) {
-                Ok(None) => states::search(machine, settings, observer),
-                Ok(Some(team)) if team.rank() == 0 => {
-                    states::search_with(machine, settings, team, observer)
+            let before = processor_time();
+            let (report, others) = match machine.copies(over.jobs as usize) {
+                Ok(None) => (states::search(machine, settings, observer), Vec::new()),
+                Ok(Some(mut team)) if team.rank() == 0 => {
+                    let report = states::search_with(machine, settings, &mut team, observer);
+                    (report, team.wait())
                 }
                 Ok(Some(team)) => {
                     states::search_with(machine, settings, team, &mut Silent);
                     // The one with rank 0 speaks for all.
                     std::process::exit(0);
                 }
-                Err(error) => Report {
-                    ending: Ending::Refused(format!("cannot start more processes: {error}")),
-                    counts: Counts::default(),
-                    bugs: Vec::new(),
-                    unrolled: false,
-                    states: None,
-                },
-            }
+                Err(error) => {
+                    let why = format!("cannot start more processes: {error}");
+                    (Report::refused(why), Vec::new())
+                }
+            };
+            let times = [processor_time() - before].into_iter().chain(others);
+            machine.processor_seconds = times.map(|time| time.as_secs_f64()).collect();
+            report
         }
         Explorer::Temporal(settings) => ltl::search(machine, settings, observer),
     }

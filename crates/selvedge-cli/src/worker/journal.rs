@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
 use selvedge_core::{
-    Location, Machine, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId, Value,
+    Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId,
+    Value,
 };
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
@@ -25,6 +26,10 @@ pub(super) struct Watched<'a> {
     journal_from: u64,
     listener: Option<Box<Listener<'a>>>,
     last: ThreadId,
+    /// The step with this number is known to end the process.
+    pub(super) fatal: Option<u64>,
+    /// The processor time that each process of a search over states took, in seconds.
+    pub(super) processor_seconds: Vec<f64>,
 }
 
 impl<'a> Watched<'a> {
@@ -39,6 +44,8 @@ impl<'a> Watched<'a> {
             journal_from,
             listener,
             last,
+            fatal: None,
+            processor_seconds: Vec::new(),
         }
     }
 
@@ -79,6 +86,11 @@ impl<'a> Watched<'a> {
         };
         let reads = matches!(op, Op::Load { .. } | Op::Update { .. } | Op::Choose { .. });
         let wrote = match op {
+            // Where states are kept, it is not known before it is made.
+            Op::Store {
+                order: MemoryOrder::Plain,
+                ..
+            } if self.fatal.is_some() => None,
             Op::Store { value, .. } => Some(value),
             _ => outcome.wrote,
         };
@@ -111,10 +123,14 @@ impl Machine for Watched<'_> {
     fn reset(&mut self) {
         self.runs += 1;
         self.counters.runs().store(self.runs, Ordering::Relaxed);
-        if self.runs >= self.journal_from
+        let doomed = self.doomed();
+        if (self.runs >= self.journal_from || doomed)
             && let Some(listener) = &mut self.listener
         {
             self.last = ThreadId::MAIN;
+            if doomed {
+                self.journal_from = self.runs;
+            }
             listener(&self.machine, None);
         }
         self.machine.reset();
@@ -147,6 +163,34 @@ impl StateMachine for Watched<'_> {
 
     fn restore(&mut self, part: usize, from: &[u8]) {
         self.machine.restore(part, from);
+    }
+
+    fn kept(&self) -> usize {
+        self.machine.kept()
+    }
+
+    fn doomed(&self) -> bool {
+        self.fatal == Some(self.steps + 1)
+    }
+
+    fn pack(&mut self, part: usize, saved: &[u8], into: &mut Vec<u8>) {
+        self.machine.pack(part, saved, into);
+    }
+
+    fn unpack(&mut self, part: usize, packed: &[u8], into: &mut Vec<u8>) {
+        self.machine.unpack(part, packed, into);
+    }
+
+    fn origin(&self, thread: ThreadId) -> (ThreadId, u32) {
+        self.machine.origin(thread)
+    }
+
+    fn introduce(&mut self, parent: ThreadId, place: u32) {
+        self.machine.introduce(parent, place);
+    }
+
+    fn forget_newest(&mut self) {
+        self.machine.forget_newest();
     }
 
     fn changed(&mut self, into: &mut Vec<u32>) {

@@ -90,8 +90,19 @@ pub(crate) struct Search {
     pub(crate) bound: Bound,
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
+    /// Whether it has ended its process before.
+    pub(crate) again: Again,
+}
+
+/// Whether a search is repeated to see how it ended its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Again {
+    /// It is not.
+    No,
     /// Every step is told from this run of the program on.
-    pub(crate) journal_from: Option<u64>,
+    Run(u64),
+    /// Of a search over states: the step with this number ended the process. The steps that lead there are told.
+    Step(u64),
 }
 
 /// Which executions are explored.
@@ -173,6 +184,8 @@ pub(crate) struct Searched {
     pub(crate) first_bug: Option<u64>,
     /// The most memory that the worker had, in bytes.
     pub(crate) memory: u64,
+    /// The processor time that each process of a search over states took.
+    pub(crate) processor_seconds: Vec<f64>,
 }
 
 /// What a search costs, and what the program costs without it.

@@ -65,6 +65,8 @@ pub(crate) struct Watch {
     pub(crate) states: Option<StateCounts>,
     /// How often it had started the program.
     pub(crate) runs: u64,
+    /// How many steps it had taken.
+    pub(crate) steps: u64,
     /// How long it took.
     pub(crate) elapsed: Duration,
     /// The most memory that it was seen to have, in bytes.
@@ -135,6 +137,7 @@ pub(crate) fn run(
         counts: counters.counts(),
         states: counters.states(),
         runs,
+        steps: counters.steps().load(Ordering::Relaxed),
         elapsed,
         memory: guard.largest,
     })

@@ -6,7 +6,6 @@ use super::parts::Contents;
 use super::queue::{Node, Packed};
 use super::search::{Search, Seen};
 use super::space::Step;
-use super::visited::Verdict;
 use crate::ids::ThreadId;
 use crate::report::{Ending, Observer, Report};
 use crate::saved::StateMachine;
@@ -62,8 +61,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
             frame.next += 1;
             let node = frame.node;
             self.search.space.restore(&self.tuples[frame.tuple..]);
-            self.search.space.take(step);
-            self.search.transitions += 1;
+            self.search.take(node, step)?;
             self.arrive(node, step)?;
         }
         ControlFlow::Continue(())
@@ -73,8 +71,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
     fn arrive(&mut self, parent: Node, step: Step) -> ControlFlow<Ending> {
         let search = &mut self.search;
         let identity = search.space.identity();
-        let verdict = search.visited.claim(identity, 0, step.thread, false);
-        if verdict == Verdict::Known {
+        let (_, verdict) = search.visited.claim(identity, 0, step.thread);
+        if verdict.is_known() {
             return ControlFlow::Continue(());
         }
         let node = search.nodes.push(parent, Packed::new(step));

@@ -23,7 +23,6 @@ impl Index {
         if self.used >= self.slots.len() / 4 * 3 {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
         let mut place = self.home(hash);
         loop {
             let slot = self.slots[place];
@@ -35,13 +34,15 @@ impl Index {
             if (slot >> 32) as u32 == hash && is_it(slot as u32 - 1) {
                 return Some(slot as u32 - 1);
             }
-            place = (place + 1) & mask;
+            place = self.after(place);
         }
     }
 
     /// The number under `hash` that `is_it` recognises.
     pub(super) fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
-        let mask = self.slots.len().checked_sub(1)?;
+        if self.slots.is_empty() {
+            return None;
+        }
         let mut place = self.home(hash);
         loop {
             let slot = self.slots[place];
@@ -51,7 +52,7 @@ impl Index {
             if (slot >> 32) as u32 == hash && is_it(slot as u32 - 1) {
                 return Some(slot as u32 - 1);
             }
-            place = (place + 1) & mask;
+            place = self.after(place);
         }
     }
 
@@ -64,13 +65,21 @@ impl Index {
         ((u64::from(hash) * self.slots.len() as u64) >> 32) as usize
     }
 
+    fn after(&self, place: usize) -> usize {
+        match place + 1 {
+            end if end == self.slots.len() => 0,
+            next => next,
+        }
+    }
+
     fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(SMALLEST);
+        // By half: a table that has just doubled would be mostly empty.
+        let size = (self.slots.len() / 2 * 3).max(SMALLEST);
         let old = std::mem::replace(&mut self.slots, vec![0; size]);
         for slot in old.into_iter().filter(|&slot| slot != 0) {
             let mut place = self.home((slot >> 32) as u32);
             while self.slots[place] != 0 {
-                place = (place + 1) & (size - 1);
+                place = self.after(place);
             }
             self.slots[place] = slot;
         }

@@ -17,11 +17,11 @@ use std::ops::ControlFlow;
 
 use super::Algorithm;
 use super::peers::Peers;
-use super::queue::{Node, Packed, Queue};
+use super::queue::{Later, Node, Packed, Queue};
 use super::search::{Search, Seen};
 use super::space::Step;
-use super::together::{self, Claims, Flow, Notice, Won};
-use super::visited::Verdict;
+use super::together::{Apart, Flow, Notice, Round, Stranger};
+use super::visited::{MOST_SWITCHES, MOST_THREADS, Verdict};
 use crate::ids::ThreadId;
 use crate::report::{Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
@@ -35,23 +35,15 @@ pub(super) struct Layers<'a, M, O, P> {
     /// nodes of `next` are those of the states before.
     now: Queue,
     next: Queue,
-    /// `V_next`: reached with one switch more. Their nodes are those of the states before.
-    later: Queue,
-    /// Which states these are.
-    identities: Vec<u128>,
+    /// `V_next`: reached with one switch more.
+    later: Later,
     /// Nodes of this round with which something is wrong.
     wrong: Vec<Node>,
     peers: P,
     /// What it takes to work apart, once they do.
     apart: Option<Apart>,
-}
-
-/// What a peer knows that works on its share.
-struct Apart {
-    claims: Claims,
-    won: Won,
-    /// What all of them had counted before.
-    before: StateCounts,
+    /// Steps of this round, by place, that lead to a thread which has no number yet.
+    strangers: Vec<(usize, Stranger)>,
 }
 
 impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
@@ -60,11 +52,11 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             search,
             now: Queue::default(),
             next: Queue::default(),
-            later: Queue::default(),
-            identities: Vec::new(),
+            later: Later::default(),
             wrong: Vec::new(),
             peers,
             apart: None,
+            strangers: Vec::new(),
         }
     }
 
@@ -110,7 +102,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         let main = Packed::new(main);
         let search = &mut self.search;
         let identity = search.space.identity();
-        search.visited.claim(identity, 0, ThreadId::MAIN, false);
+        search.visited.claim(identity, 0, ThreadId::MAIN);
         let node = search.nodes.push(0, main);
         self.now.push(search.space.here(), node, main, false);
     }
@@ -142,7 +134,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             if !self.wrong.is_empty() && !self.search.settings.keep_going {
                 break;
             }
-            let waiting = now.len() - place + self.next.len() + self.later.len();
+            let waiting = now.len() - place + self.next.len() + self.later.states.len();
             let bytes = now.bytes() + self.bytes();
             self.search.breathe(waiting, bytes)?;
         }
@@ -150,8 +142,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
     }
 
     fn bytes(&self) -> usize {
-        let won = self.apart.as_ref().map_or(0, |apart| apart.won.bytes());
-        self.next.bytes() + self.later.bytes() + won
+        let apart = self.apart.as_ref().map_or(0, Apart::bytes);
+        self.next.bytes() + self.later.bytes() + apart
     }
 
     /// Takes every step that leads out of a state.
@@ -167,6 +159,11 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
                 return ControlFlow::Continue(());
             }
         }
+        let threads = search.space.machine().threads();
+        if self.every_thread() && threads > MOST_THREADS as usize {
+            return ControlFlow::Break(too_much("threads", MOST_THREADS));
+        }
+        let search = &mut self.search;
         let directed = search.settings.algorithm != Algorithm::Bfs;
         let running = entry.step.thread();
         let steps = std::mem::take(&mut search.steps);
@@ -179,13 +176,50 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
                 self.search.space.restore(state);
             }
             away = true;
-            self.search.space.take(step);
-            self.search.transitions += 1;
+            self.search.take(entry.node, step)?;
             let switches = directed && step.thread != running;
+            if self.apart.is_some() && self.search.space.machine().threads() > threads {
+                self.search.transitions -= 1;
+                self.put_off(place, (entry.node, step));
+                continue;
+            }
             self.claim(entry.node, step, switches);
         }
         self.search.steps = steps;
         ControlFlow::Continue(())
+    }
+
+    /// A step has led to a thread that has no number yet, which peers have to agree upon first.
+    fn put_off(&mut self, place: usize, (node, step): (Node, Step)) {
+        let machine = self.search.space.machine_mut();
+        let (parent, child) = machine.origin(ThreadId(machine.threads() as u32 - 1));
+        machine.forget_newest();
+        let stranger = (node, Packed::new(step), parent, child);
+        self.strangers.push((place, stranger));
+    }
+
+    /// Takes the steps that were put off, now that everybody knows the threads.
+    fn catch_up(&mut self, threads: &[Stranger]) {
+        let search = &mut self.search;
+        let mut known = Vec::new();
+        for &(_, _, parent, child) in threads {
+            if !known.contains(&(parent, child)) {
+                known.push((parent, child));
+                search.space.machine_mut().introduce(parent, child);
+            }
+        }
+        let now = std::mem::take(&mut self.now);
+        for (place, (node, step, ..)) in std::mem::take(&mut self.strangers) {
+            let (entry, state) = now.get(place);
+            let space = &mut self.search.space;
+            space.restore(state);
+            space.take(step.step());
+            self.search.transitions += 1;
+            let directed = self.search.settings.algorithm != Algorithm::Bfs;
+            let switches = directed && step.thread() != entry.step.thread();
+            self.claim(node, step.step(), switches);
+        }
+        self.now = now;
     }
 
     /// The number of switches that counts for claims without a further one.
@@ -202,28 +236,26 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
 
     /// The machine is in a state that `step` led to from that of node `parent`, with a switch or without.
     fn claim(&mut self, parent: Node, step: Step, switches: bool) {
-        let (layer, every_thread) = (self.layer() + u32::from(switches), self.every_thread());
+        let layer = self.layer() + u32::from(switches);
         let search = &mut self.search;
         let identity = search.space.identity();
+        let packed = Packed::new(step);
         if let Some(apart) = &mut self.apart {
-            let state = search.space.here();
-            let cost = (layer, switches);
-            let claims = &mut apart.claims;
-            return claims.push(identity, state, parent, step, cost, every_thread);
+            let state = (identity, search.space.here());
+            let (from, cost) = ((parent, packed), (layer, switches));
+            return apart.claim(&mut search.visited, state, from, cost);
         }
-        let verdict = search
-            .visited
-            .claim(identity, layer, step.thread, every_thread);
-        if verdict == Verdict::Known {
+        let (_, verdict) = search.visited.claim(identity, layer, step.thread);
+        if verdict.is_known() {
             return;
         }
-        let (step, only) = (Packed::new(step), verdict == Verdict::Again);
+        let (state, only) = (search.space.here(), verdict == Verdict::Again);
         if switches {
-            self.later.push(search.space.here(), parent, step, only);
-            self.identities.push(identity);
+            self.later.states.push(state, parent, packed, only);
+            self.later.identities.push(identity);
         } else {
-            let node = search.nodes.push(parent, step);
-            self.next.push(search.space.here(), node, step, only);
+            let node = search.nodes.push(parent, packed);
+            self.next.push(state, node, packed, only);
         }
     }
 
@@ -231,23 +263,51 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
     fn next_layer(&mut self) -> Flow<usize> {
         self.now.clear();
         let later = std::mem::take(&mut self.later);
-        let identities = std::mem::take(&mut self.identities);
-        if self.apart.is_some() {
-            return self.next_layer_apart(&later, &identities);
+        self.search.layer += 1;
+        let layer = self.search.layer;
+        self.search.visited.advance(layer);
+        if self.every_thread() && layer >= MOST_SWITCHES - 1 {
+            return ControlFlow::Break(too_much("context switches", MOST_SWITCHES));
         }
+        let open = match self.apart.is_some() {
+            true => self.next_layer_apart(&later)?,
+            false => self.next_layer_alone(&later),
+        };
+        if open == 0 {
+            self.search.layer -= 1;
+        }
+        ControlFlow::Continue(open)
+    }
+
+    fn next_layer_alone(&mut self, later: &Later) -> usize {
         let search = &mut self.search;
-        search.layer += 1;
-        for (place, &identity) in identities.iter().enumerate() {
+        for (place, &identity) in later.identities.iter().enumerate() {
             if search.visited.layer(identity) == search.layer {
-                let (entry, state) = later.get(place);
+                let (entry, state) = later.states.get(place);
                 let node = search.nodes.push(entry.node, entry.step);
                 self.now.push(state, node, entry.step, entry.only);
             }
         }
-        if self.now.is_empty() {
-            search.layer -= 1;
-        }
-        ControlFlow::Continue(self.now.len())
+        self.now.len()
+    }
+
+    fn next_layer_apart(&mut self, later: &Later) -> Flow<usize> {
+        let notice = self.notice(later.states.len(), None);
+        let Layers {
+            search,
+            apart: Some(apart),
+            peers,
+            now,
+            ..
+        } = self
+        else {
+            unreachable!("peers work apart");
+        };
+        let layer = (&search.visited, search.layer);
+        let next = apart.still(peers, &later.identities, layer)?;
+        let (space, states) = (&mut search.space, (&later.states, &next));
+        let round = apart.number(peers, space, states, now, &notice)?;
+        self.hear(round)
     }
 
     /// If there is enough for everybody, each goes on with its share.
@@ -256,80 +316,82 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         if self.now.len() < self.peers.enough() * count {
             return;
         }
-        let mine = |place: usize| place % count == rank;
-        self.now = self.now.filtered(mine);
-        self.later = self.later.filtered(mine);
-        let mut place = 0;
-        self.identities.retain(|_| {
-            place += 1;
-            mine(place - 1)
-        });
-        let next = self.search.nodes.len() as Node;
-        self.apart = Some(Apart {
-            claims: Claims::default(),
-            won: Won::starting_at(next),
-            before: self.search.own_counts(0, 0),
-        });
+        self.now = self.now.filtered(|place| place % count == rank);
+        // What comes from the same state stays together, so that it is numbered in order.
+        let before = |place: usize| self.later.states.get(place).0.node as usize;
+        self.later = self.later.filtered(|place| before(place) % count == rank);
+        let search = &self.search;
+        let start = (search.nodes.len() as Node, search.own_counts(0, 0));
+        let (visited, space) = (&search.visited, &search.space);
+        self.apart = Some(Apart::new(&self.peers, visited, space, start));
     }
 
     /// Ends a round that peers have worked on apart.
     fn settle(&mut self, ending: Option<Ending>) -> Flow<usize> {
-        let (layer, every_thread) = (self.layer(), self.every_thread());
-        let Some(apart) = &mut self.apart else {
-            unreachable!("peers work apart");
-        };
-        together::settle(
-            &mut self.peers,
-            &mut apart.claims,
-            (&mut self.search.visited, layer, every_thread),
-            &mut self.next,
-            (&mut self.later, &mut self.identities),
-        )?;
-        let next = std::mem::take(&mut self.next);
-        self.now.clear();
-        let won = self.number(&next, |_| true, ending)?;
-        self.next = next;
-        self.next.clear();
-        ControlFlow::Continue(won)
-    }
-
-    fn next_layer_apart(&mut self, later: &Queue, identities: &[u128]) -> Flow<usize> {
-        self.search.layer += 1;
-        let (visited, layer) = (&self.search.visited, self.search.layer);
-        let valid = together::still(&mut self.peers, identities, visited, layer)?;
-        let won = self.number(later, |place| valid[place], None)?;
-        if won == 0 {
-            self.search.layer -= 1;
+        let strangers: Vec<Stranger> = self.strangers.iter().map(|&(_, it)| it).collect();
+        let met = self.deliver(&strangers)?;
+        if !met.is_empty() {
+            self.catch_up(&met);
+            self.deliver(&[])?;
         }
-        ControlFlow::Continue(won)
-    }
-
-    /// Numbers what peers have won and tells of what they found.
-    fn number(
-        &mut self,
-        queue: &Queue,
-        wanted: impl Fn(usize) -> bool,
-        ending: Option<Ending>,
-    ) -> Flow<usize> {
-        let bytes = self.bytes();
-        let counts = self.search.own_counts(queue.len(), bytes);
-        let Some(apart) = &mut self.apart else {
+        let waiting = self.later.states.len();
+        let notice = self.notice(waiting, ending);
+        let Layers {
+            search,
+            apart: Some(apart),
+            peers,
+            now,
+            later,
+            ..
+        } = self
+        else {
             unreachable!("peers work apart");
         };
-        let notice = Notice {
+        let next = apart.settle(peers, &search.visited, later)?;
+        now.clear();
+        let round = apart.number_won(peers, &mut search.space, &next, (now, &notice))?;
+        self.hear(round)
+    }
+
+    fn deliver(&mut self, strangers: &[Stranger]) -> Flow<Vec<Stranger>> {
+        let layer = self.layer();
+        let Layers {
+            search,
+            apart: Some(apart),
+            peers,
+            ..
+        } = self
+        else {
+            unreachable!("peers work apart");
+        };
+        apart.deliver(peers, strangers, (&mut search.visited, layer))
+    }
+
+    /// What this peer has to say. So many states wait.
+    fn notice(&mut self, waiting: usize, ending: Option<Ending>) -> Notice {
+        let bytes = self.now.bytes() + self.bytes();
+        let counts = self.search.own_counts(waiting, bytes);
+        let before = self.apart.as_ref().map(|apart| apart.before);
+        let before = before.unwrap_or_default();
+        Notice {
             wrong: std::mem::take(&mut self.wrong),
             ending,
             counts: StateCounts {
-                states: counts.states - apart.before.states,
-                transitions: counts.transitions - apart.before.transitions,
+                states: counts.states - before.states,
+                transitions: counts.transitions - before.transitions,
                 ..counts
             },
-        };
-        let won = &mut apart.won;
-        let round = together::number(&mut self.peers, queue, wanted, &mut self.now, won, notice)?;
+        }
+    }
+
+    /// Takes up what peers have said. Returns how many states there are to look at, whoever does it.
+    fn hear(&mut self, round: Round) -> Flow<usize> {
         self.search.elsewhere = round.elsewhere;
         for node in round.wrong {
-            let path = together::path(&mut self.peers, &self.search.nodes, won, node)?;
+            let Some(apart) = &self.apart else {
+                unreachable!("peers work apart");
+            };
+            let path = apart.path(&mut self.peers, &self.search.nodes, node)?;
             if self.peers.rank() == 0 {
                 self.search.tell(&path)?;
             } else if !self.search.settings.keep_going {
@@ -341,4 +403,11 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             None => ControlFlow::Continue(round.won),
         }
     }
+}
+
+/// Why an exact search gives up.
+fn too_much(what: &str, most: u32) -> Ending {
+    Ending::Refused(format!(
+        "csdr-exact takes less than {most} {what} (csdr and bfs take more)"
+    ))
 }

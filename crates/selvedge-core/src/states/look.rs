@@ -169,12 +169,13 @@ fn owner<M: StateMachine>(machine: &M, op: Op) -> Option<ThreadId> {
 /// at least writing. As every access to what is shared is a step, a program has a data race if and only if it can come
 /// to such a state.
 fn race<M: StateMachine>(machine: &M) -> Option<Failure> {
-    let accesses = (0..machine.threads() as u32)
-        .map(ThreadId)
-        .filter_map(|thread| Some((thread, machine.access(thread)?)));
-    let accesses: Vec<(ThreadId, PendingAccess)> = accesses.collect();
-    for (n, &(one, first)) in accesses.iter().enumerate() {
-        for &(other, second) in &accesses[n + 1..] {
+    // Most programs have so few threads that asking again is cheaper than writing the answers down.
+    let accesses = |from: u32| {
+        let threads = (from..machine.threads() as u32).map(ThreadId);
+        threads.filter_map(|thread| Some((thread, machine.access(thread)?)))
+    };
+    for (one, first) in accesses(0) {
+        for (other, second) in accesses(one.0 + 1) {
             if first.races_with(second) {
                 return Some(Failure {
                     kind: FailureKind::DataRace,

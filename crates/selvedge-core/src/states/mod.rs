@@ -15,20 +15,24 @@
 
 mod chain;
 mod chunks;
+mod contest;
 mod depth;
 mod hash;
 mod index;
 mod kept;
 mod layers;
 mod look;
+mod mail;
 mod parts;
 mod peers;
 mod queue;
 mod retell;
 mod search;
+mod share;
 mod space;
 mod together;
 mod visited;
+mod ways;
 
 use std::fmt;
 use std::str::FromStr;
@@ -113,6 +117,8 @@ pub struct Settings {
     pub switches: Option<u32>,
     /// Whether two threads that are about to access the same memory, not both atomically, are a bug.
     pub races: bool,
+    /// Whether every step compares the whole state with what the machine says has changed: a test of the machine.
+    pub audit: bool,
     /// Whether the search goes on after a bug. What comes after a state with a bug is not looked at.
     pub keep_going: bool,
 }

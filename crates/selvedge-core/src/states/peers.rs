@@ -1,5 +1,7 @@
 //! Several processes, or threads, that search together.
 
+use super::queue::Packed;
+
 /// Those who search together, seen by one of them. Each runs a copy of the same machine: the same numbers stand for the
 /// same threads, and equal states are identified by the same bytes, in all of them.
 pub trait Peers {
@@ -12,12 +14,30 @@ pub trait Peers {
     /// From how many states per peer in a round on they work apart. Before, each does the same as the others: that is
     /// quicker as long as there is little to do.
     fn enough(&self) -> usize {
-        256
+        24
     }
 
     /// Sends `outgoing[r]` to the one with rank *r*, and returns what each of them sent to this one. All of them call it
     /// equally often; it returns when everybody's message has arrived.
     fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
+}
+
+impl<P: Peers> Peers for &mut P {
+    fn rank(&self) -> usize {
+        (**self).rank()
+    }
+
+    fn count(&self) -> usize {
+        (**self).count()
+    }
+
+    fn enough(&self) -> usize {
+        (**self).enough()
+    }
+
+    fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
+        (**self).exchange(outgoing)
+    }
 }
 
 /// Nobody else.
@@ -40,7 +60,7 @@ impl Peers for Alone {
 /// What is read from a message, piece by piece.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -68,10 +88,26 @@ impl Reader<'_> {
         u128::from_le_bytes(self.take())
     }
 
+    pub(super) fn step(&mut self) -> Packed {
+        Packed::from_bits(self.word())
+    }
+
+    pub(super) fn bytes(&mut self) -> &'a [u8] {
+        let length = self.word() as usize;
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        bytes
+    }
+
     pub(super) fn words(&mut self) -> Vec<u32> {
         let count = self.word();
         (0..count).map(|_| self.word()).collect()
     }
+}
+
+pub(super) fn put_bytes(bytes: &[u8], into: &mut Vec<u8>) {
+    into.extend((bytes.len() as u32).to_le_bytes());
+    into.extend_from_slice(bytes);
 }
 
 pub(super) fn put_words(words: &[u32], into: &mut Vec<u8>) {

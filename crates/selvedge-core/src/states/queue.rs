@@ -115,22 +115,28 @@ impl Queue {
         (entry, &self.tuples[begin..entry.end])
     }
 
+    /// Makes the step that led to an entry the thread's only one, or not.
+    pub(super) fn set_only(&mut self, place: usize, only: bool) {
+        self.entries[place].only = only;
+    }
+
     /// Those at the places that are wanted.
     pub(super) fn filtered(&self, wanted: impl Fn(usize) -> bool) -> Queue {
         let mut queue = Queue::default();
         for place in (0..self.len()).filter(|&place| wanted(place)) {
-            let (entry, state) = self.get(place);
-            queue.push(state, entry.node, entry.step, entry.only);
+            self.copy(place, &mut queue);
         }
         queue
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.entries.len()
+    /// Appends the one at `place` to `other`.
+    pub(super) fn copy(&self, place: usize, other: &mut Queue) {
+        let (entry, state) = self.get(place);
+        other.push(state, entry.node, entry.step, entry.only);
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub(super) fn clear(&mut self) {
@@ -142,5 +148,32 @@ impl Queue {
     pub(super) fn bytes(&self) -> usize {
         self.entries.capacity() * size_of::<Entry>()
             + self.tuples.capacity() * size_of::<Contents>()
+    }
+}
+
+/// States that take one switch more; their nodes are those of the states before.
+#[derive(Default)]
+pub(super) struct Later {
+    pub(super) states: Queue,
+    /// Which states these are.
+    pub(super) identities: Vec<u128>,
+}
+
+impl Later {
+    /// Those at the places that are wanted.
+    pub(super) fn filtered(&self, wanted: impl Fn(usize) -> bool) -> Later {
+        let identities = self.identities.iter().enumerate();
+        Later {
+            states: self.states.filtered(&wanted),
+            identities: identities
+                .filter(|&(place, _)| wanted(place))
+                .map(|(_, &identity)| identity)
+                .collect(),
+        }
+    }
+
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.states.bytes() + self.identities.capacity() * size_of::<u128>()
     }
 }

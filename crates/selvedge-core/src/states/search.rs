@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::Settings;
 use super::look::{Look, look, wrong};
 use super::queue::{Node, Nodes};
 use super::retell::retell;
 use super::space::{Space, Step};
 use super::visited::Visited;
+use super::{Algorithm, Settings};
 use crate::failure::Failure;
 use crate::report::{self, Bug, Counts, Ending, Observer, Report, StateCounts, Waiting};
 use crate::saved::StateMachine;
@@ -40,10 +40,14 @@ pub(super) struct Search<'a, M, O> {
 
 impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
     pub(super) fn new(machine: &'a mut M, settings: Settings, observer: &'a mut O) -> Self {
+        let mut space = Space::new(machine, settings.identity);
+        if settings.audit {
+            space.audit();
+        }
         Search {
-            space: Space::new(machine, settings.identity),
+            space,
             settings,
-            visited: Visited::default(),
+            visited: Visited::new(settings.algorithm == Algorithm::CsdrExact),
             nodes: Nodes::default(),
             steps: Vec::new(),
             transitions: 0,
@@ -107,6 +111,23 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
 
     pub(super) fn path(&self, node: Node) -> Vec<Step> {
         self.nodes.path(node)
+    }
+
+    /// Takes a step from the state of `node`, which the machine is in. A step that is known to end the process is taken
+    /// from the beginning, where it is watched.
+    pub(super) fn take(&mut self, node: Node, step: Step) -> ControlFlow<Ending> {
+        if self.space.machine().doomed() {
+            let mut schedule = self.path(node);
+            schedule.push(step);
+            let shown = retell(self.space.machine_mut(), &schedule);
+            let why = shown
+                .err()
+                .unwrap_or_else(|| "it went well this time".to_owned());
+            return ControlFlow::Break(Ending::Nondeterministic(why));
+        }
+        self.space.take(step);
+        self.transitions += 1;
+        ControlFlow::Continue(())
     }
 
     /// The first run shows what is wrong, the second one is watched.

@@ -39,6 +39,8 @@ pub(super) struct Space<'m, M> {
     /// The fingerprint of that state.
     fingerprint: u128,
     exact: Option<Exact>,
+    /// Whether parts are looked at as well that the machine does not say have changed.
+    audit: bool,
     /// Scratch.
     changed: Vec<u32>,
     bytes: Vec<u8>,
@@ -59,10 +61,11 @@ impl<'m, M: StateMachine> Space<'m, M> {
     pub(super) fn new(machine: &'m mut M, identity: Identity) -> Space<'m, M> {
         let mut space = Space {
             machine,
-            parts: Parts::new(),
+            parts: Parts::new(identity == Identity::Exact),
             here: Vec::new(),
             fingerprint: 0,
             exact: (identity == Identity::Exact).then(Exact::default),
+            audit: false,
             changed: Vec::new(),
             bytes: Vec::new(),
         };
@@ -145,13 +148,59 @@ impl<'m, M: StateMachine> Space<'m, M> {
         self.changed.clear();
         self.machine.changed(&mut self.changed);
         self.look();
+        if self.audit {
+            self.compare_all();
+        }
         performed
     }
 
-    /// How much memory the contents of parts, and exact tuples, take.
+    /// Has every step compare all parts with what the machine says has changed, which costs a lot.
+    pub(super) fn audit(&mut self) {
+        self.audit = true;
+    }
+
+    /// # Panics
+    ///
+    /// If something is not as it was that nobody said had changed.
+    fn compare_all(&mut self) {
+        for part in 0..self.here.len() {
+            self.bytes.clear();
+            self.machine.identify(part, &mut self.bytes);
+            let now = match self.bytes.is_empty() {
+                true => 0,
+                false => hash::fingerprint(part as u32, &self.bytes),
+            };
+            let known = self.parts.fingerprint(self.here[part]);
+            assert_eq!(now, known, "part {part} has changed unnoticed");
+        }
+    }
+
+    /// How many contents of parts are known.
+    pub(super) fn contents(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Appends to `packed` what makes contents of a part, which are not empty, elsewhere; returns their fingerprint.
+    pub(super) fn export(&mut self, part: usize, number: Contents, packed: &mut Vec<u8>) -> u128 {
+        let saved = self.parts.contents(number);
+        self.machine.pack(part, saved, packed);
+        self.parts.fingerprint(number)
+    }
+
+    /// The number of contents that were exported elsewhere. States are told apart by fingerprints then.
+    pub(super) fn import(&mut self, part: usize, fingerprint: u128, packed: &[u8]) -> Contents {
+        if part >= self.here.len() {
+            self.make_room(part + 1);
+        }
+        let machine = &mut *self.machine;
+        let save = |into: &mut Vec<u8>| machine.unpack(part, packed, into);
+        self.parts.admit(part as u32, fingerprint, &[], save)
+    }
+
+    /// How much memory the contents of parts, what the machine keeps of them, and exact tuples take.
     pub(super) fn bytes(&self) -> usize {
         let exact = self.exact.as_ref().map_or(0, |exact| exact.chain.bytes());
-        self.parts.bytes() + exact
+        self.parts.bytes() + self.machine.kept() + exact
     }
 
     /// Reads the parts that may have changed.

@@ -1,101 +1,63 @@
 //! A round of several peers.
 //!
 //! Who a state belongs to is a matter of its fingerprint; that peer knows whether it was met. A round has three
-//! exchanges: everybody claims the states that its own lead to; their owners answer which are new, among equal claims
-//! in favour of the least (node before, step); everybody numbers what it has won, in the order of (node before, step) over all
-//! peers. So nodes have the same numbers, and the counterexample is the same, however many peers there are and
-//! whoever is faster. A state stays with the peer that has won it, since only that one can go back to it.
+//! exchanges: everybody claims the states of others that its own lead to; their owners answer which are new, among equal
+//! claims in favour of the least (node before, step); everybody numbers what it has won, in the order of (node before, step) over
+//! all peers, and gives away what it has more of than others. So nodes have the same numbers, and the counterexample is the
+//! same, however many peers there are and whoever is faster.
 
 use std::ops::ControlFlow;
 
+use super::contest::{Contest, Won};
+use super::mail::Mail;
 use super::parts::Contents;
-use super::peers::{Peers, Reader, put_words};
-use super::queue::{Node, Nodes, Packed, Queue};
-use super::space::Step;
-use super::visited::{Verdict, Visited};
+use super::peers::{Peers, Reader, put_bytes, put_words};
+use super::queue::{Later, Node, Nodes, Packed, Queue};
+use super::share;
+use super::space::{Space, Step};
+use super::visited::Visited;
+use super::ways::Ways;
 use crate::ids::ThreadId;
 use crate::report::{Ending, StateCounts};
+use crate::saved::StateMachine;
 
-/// The claims of one round.
-#[derive(Default)]
-pub(super) struct Claims {
-    /// The states claimed; their nodes are those before.
+/// Goes on with a value, or ends the search.
+pub(super) type Flow<T> = ControlFlow<Ending, T>;
+
+/// What a peer knows that works on its share.
+pub(super) struct Apart {
+    rank: usize,
+    count: usize,
+    /// The states claimed in this round, but for own ones that were known; their nodes are those before.
     states: Queue,
     identities: Vec<u128>,
     switches: Vec<bool>,
-    /// What was claimed lately: identity, number of switches, and the thread where that makes a difference. Claiming
-    /// it again would be in vain.
-    recent: Vec<(u128, u32, Option<ThreadId>)>,
+    /// The claims to states of others, by owner.
+    outgoing: Vec<Vec<u8>>,
+    /// What was claimed from others lately: claiming it again would be in vain.
+    recent: Vec<u128>,
+    contest: Contest,
+    /// Whether claims were made that are not in order.
+    late: bool,
+    mail: Mail,
+    ways: Ways,
+    /// What all of them had counted before.
+    pub(super) before: StateCounts,
 }
 
-const RECENT: usize = 1 << 16;
+const RECENT: usize = 1 << 12;
 
-impl Claims {
-    /// Claims a state that `step` leads to from `parent`.
-    pub(super) fn push(
-        &mut self,
-        identity: u128,
-        state: &[Contents],
-        parent: Node,
-        step: Step,
-        (layer, switches): (u32, bool),
-        every_thread: bool,
-    ) {
-        if self.recent.is_empty() {
-            self.recent.resize(RECENT, (0, u32::MAX, None));
-        }
-        let place = (identity >> 32) as usize & (RECENT - 1);
-        let claim = (identity, layer, every_thread.then_some(step.thread));
-        if std::mem::replace(&mut self.recent[place], claim) == claim {
-            return;
-        }
-        self.states.push(state, parent, Packed::new(step), false);
-        self.identities.push(identity);
-        self.switches.push(switches);
-    }
+/// The size of a claim in a message.
+const CLAIM: usize = 25;
 
-    fn clear(&mut self) {
-        self.states.clear();
-        self.identities.clear();
-        self.switches.clear();
-    }
-}
+/// A step that leads to a thread which has no number yet: the node before, and who creates the thread.
+pub(super) type Stranger = (Node, Packed, ThreadId, u32);
 
-/// The peer that knows whether a state was met.
-fn owner(identity: u128, peers: usize) -> usize {
-    ((identity as u64 as u128 * peers as u128) >> 64) as usize
-}
-
-/// The nodes that this peer has won since they work apart, by number.
-pub(super) struct Won {
-    nodes: Vec<(Node, Node, Packed)>,
-    /// The number of the next node, whoever wins it.
-    next: Node,
-    /// The first node of this time.
-    first: Node,
-}
-
-impl Won {
-    /// Nothing yet; the next node has this number.
-    pub(super) fn starting_at(first: Node) -> Won {
-        Won {
-            nodes: Vec::new(),
-            next: first,
-            first,
-        }
-    }
-
-    fn get(&self, node: Node) -> Option<(Node, Packed)> {
-        let found = self.nodes.binary_search_by_key(&node, |won| won.0);
-        found.ok().map(|place| {
-            let (_, parent, step) = self.nodes[place];
-            (parent, step)
-        })
-    }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.nodes.capacity() * size_of::<(Node, Node, Packed)>()
-    }
+/// States of a queue that are numbered next, by place and in order.
+pub(super) struct Next {
+    places: Vec<u32>,
+    /// How many of them each peer has.
+    have: Vec<usize>,
 }
 
 /// What everybody has to say at the end of a round.
@@ -109,6 +71,7 @@ pub(super) struct Notice {
 }
 
 /// What all of them said.
+#[derive(Default)]
 pub(super) struct Round {
     pub(super) wrong: Vec<Node>,
     pub(super) ending: Option<Ending>,
@@ -118,9 +81,6 @@ pub(super) struct Round {
     pub(super) won: usize,
 }
 
-/// Goes on with a value, or ends the search.
-pub(super) type Flow<T> = ControlFlow<Ending, T>;
-
 fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
     match peers.exchange(outgoing) {
         Ok(incoming) => ControlFlow::Continue(incoming),
@@ -128,159 +88,359 @@ fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>>
     }
 }
 
-/// Has the owners of all claims decide. What is won goes to `next`, or to `later` if it takes a switch, with the nodes
-/// before.
-pub(super) fn settle<P: Peers>(
-    peers: &mut P,
-    claims: &mut Claims,
-    (visited, layer, every_thread): (&mut Visited, u32, bool),
-    next: &mut Queue,
-    (later, identities): (&mut Queue, &mut Vec<u128>),
-) -> Flow<()> {
-    let count = peers.count();
-    let mut outgoing = vec![Vec::new(); count];
-    for (place, &identity) in claims.identities.iter().enumerate() {
-        let (entry, _) = claims.states.get(place);
-        let message = &mut outgoing[owner(identity, count)];
-        message.extend(identity.to_le_bytes());
-        message.push(claims.switches[place].into());
-        message.extend(entry.node.to_le_bytes());
-        message.extend(entry.step.bits().to_le_bytes());
-    }
-    let incoming = exchange(peers, &outgoing)?;
-    let answers = decide(&incoming, visited, layer, every_thread);
-    let answers = exchange(peers, &answers)?;
-    let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
-    for (place, &identity) in claims.identities.iter().enumerate() {
-        let answer = answers[owner(identity, count)].byte();
-        if answer == LOST {
-            continue;
+/// The peer that knows whether a state was met.
+fn owner(identity: u128, peers: usize) -> usize {
+    ((identity as u64 as u128 * peers as u128) >> 64) as usize
+}
+
+impl Apart {
+    /// Peers work apart from now on; the next node has this number.
+    pub(super) fn new<M: StateMachine>(
+        peers: &impl Peers,
+        visited: &Visited,
+        space: &Space<'_, M>,
+        (next, before): (Node, StateCounts),
+    ) -> Apart {
+        let count = peers.count();
+        Apart {
+            rank: peers.rank(),
+            count,
+            states: Queue::default(),
+            identities: Vec::new(),
+            switches: Vec::new(),
+            outgoing: vec![Vec::new(); count],
+            recent: vec![0; RECENT],
+            contest: Contest::new(count, visited),
+            late: false,
+            mail: Mail::new(count, space.contents() as Contents),
+            ways: Ways::starting_at(next),
+            before,
         }
-        let (entry, state) = claims.states.get(place);
-        let queue = match claims.switches[place] {
-            true => {
-                identities.push(identity);
-                &mut *later
+    }
+
+    /// Claims a state that `step` leads to from `parent`, with `layer` switches, one of which is new if `switches` is set.
+    pub(super) fn claim(
+        &mut self,
+        visited: &mut Visited,
+        (identity, state): (u128, &[Contents]),
+        (parent, step): (Node, Packed),
+        (layer, switches): (u32, bool),
+    ) {
+        let owner = owner(identity, self.count);
+        if owner == self.rank {
+            let (from, cost) = ((parent, step), (layer, switches));
+            let contest = &mut self.contest;
+            if contest.claim(visited, identity, from, cost, (owner, false)) == Won::No {
+                return;
             }
-            false => &mut *next,
-        };
-        queue.push(state, entry.node, entry.step, answer == AGAIN);
+        } else {
+            let place = (identity >> 32) as usize & (RECENT - 1);
+            let claim = identity ^ visited.way(layer, step.thread());
+            if std::mem::replace(&mut self.recent[place], claim) == claim && !self.late {
+                return;
+            }
+            let mut bytes = [0; CLAIM];
+            bytes[..16].copy_from_slice(&identity.to_le_bytes());
+            bytes[16..20].copy_from_slice(&parent.to_le_bytes());
+            bytes[20..24].copy_from_slice(&step.bits().to_le_bytes());
+            bytes[24] = switches.into();
+            self.outgoing[owner].extend_from_slice(&bytes);
+        }
+        self.states.push(state, parent, step, false);
+        self.identities.push(identity);
+        self.switches.push(switches);
     }
-    claims.clear();
-    ControlFlow::Continue(())
-}
 
-const LOST: u8 = 0;
-const WON: u8 = 1;
-const AGAIN: u8 = 2;
+    /// Has everybody's claims arrive where they belong, and tells everybody's strangers, in order.
+    pub(super) fn deliver<P: Peers>(
+        &mut self,
+        peers: &mut P,
+        strangers: &[Stranger],
+        (visited, layer): (&mut Visited, u32),
+    ) -> Flow<Vec<Stranger>> {
+        let mut all = Vec::new();
+        for message in &mut self.outgoing {
+            for &(node, step, parent, place) in strangers {
+                let words = [node, step.bits(), parent.0, place];
+                message.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+            }
+            message.extend((strangers.len() as u32).to_le_bytes());
+        }
+        let incoming = exchange(peers, &self.outgoing)?;
+        self.outgoing.iter_mut().for_each(Vec::clear);
+        self.contest.mix();
+        for (peer, message) in incoming.iter().enumerate() {
+            let (message, count) = message.split_last_chunk().expect("a whole message");
+            let strangers = 16 * u32::from_le_bytes(*count) as usize;
+            let (claims, strangers) = message.split_at(message.len() - strangers);
+            let mut reader = Reader(strangers);
+            while !reader.is_empty() {
+                let (node, step) = (reader.word(), reader.step());
+                all.push((node, step, ThreadId(reader.word()), reader.word()));
+            }
+            let mut reader = Reader(claims);
+            while !reader.is_empty() {
+                let (identity, from) = (reader.wide(), (reader.word(), reader.step()));
+                let switches = reader.byte() != 0;
+                let cost = (layer + u32::from(switches), switches);
+                let contest = &mut self.contest;
+                contest.claim(visited, identity, from, cost, (peer, true));
+            }
+        }
+        all.sort_unstable();
+        // Those who lead to them are about to be taken again.
+        self.late |= !all.is_empty();
+        ControlFlow::Continue(all)
+    }
 
-/// Goes through everybody's claims in the order of (node before, step).
-fn decide(
-    incoming: &[Vec<u8>],
-    visited: &mut Visited,
-    layer: u32,
-    every_thread: bool,
-) -> Vec<Vec<u8>> {
-    let mut answers = vec![Vec::new(); incoming.len()];
-    let mut readers: Vec<Reader<'_>> = incoming.iter().map(|bytes| Reader(bytes)).collect();
-    let read = |reader: &mut Reader<'_>| {
-        (!reader.is_empty()).then(|| {
-            let (identity, switches) = (reader.wide(), reader.byte());
-            let (parent, step) = (reader.word(), Packed::from_bits(reader.word()));
-            (parent, step, identity, switches)
-        })
-    };
-    let mut heads: Vec<_> = readers.iter_mut().map(read).collect();
-    while let Some((peer, Some((_, step, identity, switches)))) = heads
-        .iter()
-        .copied()
-        .enumerate()
-        .filter(|(_, head)| head.is_some())
-        .min_by_key(|(_, head)| head.map(|(parent, step, ..)| (parent, step)))
-    {
-        let layer = layer + u32::from(switches);
-        let verdict = visited.claim(identity, layer, step.thread(), every_thread);
-        answers[peer].push(match verdict {
-            Verdict::Known => LOST,
-            Verdict::New | Verdict::Sooner => WON,
-            Verdict::Again => AGAIN,
+    /// Tells everybody what their claims came to. What this peer has won with a switch goes to `later`, with the nodes
+    /// before; the rest is returned.
+    pub(super) fn settle<P: Peers>(
+        &mut self,
+        peers: &mut P,
+        visited: &Visited,
+        later: &mut Later,
+    ) -> Flow<Next> {
+        let granted: Vec<u32> = self.contest.won().map(|won| won as u32).collect();
+        for (peer, message) in self.outgoing.iter_mut().enumerate() {
+            put_words(&granted, message);
+            if peer != self.rank {
+                message.extend(self.contest.results(peer).map(Won::byte));
+            }
+        }
+        let answers = exchange(peers, &self.outgoing)?;
+        self.outgoing.iter_mut().for_each(Vec::clear);
+        let mut have = vec![0; self.count];
+        let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
+        for reader in &mut answers {
+            add(&mut have, &reader.words());
+        }
+        let mut own = self.contest.results(self.rank);
+        let mut places = Vec::with_capacity(self.identities.len());
+        for (place, &identity) in self.identities.iter().enumerate() {
+            let won = match owner(identity, self.count) {
+                owner if owner == self.rank => own.next().unwrap_or(Won::No),
+                owner => Won::from_byte(answers[owner].byte()),
+            };
+            if won != Won::No {
+                self.states.set_only(place, won == Won::Thread);
+                places.push(place as u32);
+            }
+        }
+        drop(own);
+        if self.late {
+            places.sort_by_key(|&place| {
+                let (entry, _) = self.states.get(place as usize);
+                (entry.node, entry.step)
+            });
+        }
+        places.retain(|&place| {
+            let place = place as usize;
+            let switches = self.switches[place];
+            if switches {
+                let (entry, state) = self.states.get(place);
+                later.states.push(state, entry.node, entry.step, entry.only);
+                later.identities.push(self.identities[place]);
+            }
+            !switches
         });
-        heads[peer] = read(&mut readers[peer]);
+        self.contest.clear(visited);
+        self.late = false;
+        ControlFlow::Continue(Next { places, have })
     }
-    answers
-}
 
-/// Which of these states are still to be reached with `layer` switches, not with fewer.
-pub(super) fn still<P: Peers>(
-    peers: &mut P,
-    identities: &[u128],
-    visited: &Visited,
-    layer: u32,
-) -> Flow<Vec<bool>> {
-    let count = peers.count();
-    let mut outgoing = vec![Vec::new(); count];
-    for &identity in identities {
-        outgoing[owner(identity, count)].extend(identity.to_le_bytes());
+    /// Numbers the states claimed in this round that were won.
+    pub(super) fn number_won<P: Peers, M: StateMachine>(
+        &mut self,
+        peers: &mut P,
+        space: &mut Space<'_, M>,
+        next: &Next,
+        (now, notice): (&mut Queue, &Notice),
+    ) -> Flow<Round> {
+        let states = std::mem::take(&mut self.states);
+        let round = self.number(peers, space, (&states, next), now, notice)?;
+        self.states = states;
+        self.states.clear();
+        self.identities.clear();
+        self.switches.clear();
+        ControlFlow::Continue(round)
     }
-    let incoming = exchange(peers, &outgoing)?;
-    let answer = |message: &Vec<u8>| {
-        let (identities, _) = message.as_chunks();
-        let layers = identities
+
+    /// Numbers states over all peers, and puts those into `now` that this one is to look at. Everybody hears what the
+    /// others have to say.
+    pub(super) fn number<P: Peers, M: StateMachine>(
+        &mut self,
+        peers: &mut P,
+        space: &mut Space<'_, M>,
+        (states, next): (&Queue, &Next),
+        now: &mut Queue,
+        notice: &Notice,
+    ) -> Flow<Round> {
+        let Next { places, have } = next;
+        let transfers = share::transfers(have);
+        let parents = places.iter();
+        let parents: Vec<Node> = parents
+            .map(|&place| states.get(place as usize).0.node)
+            .collect();
+        let common = notice.write(&parents);
+        self.outgoing
+            .iter_mut()
+            .for_each(|message| message.extend_from_slice(&common));
+        let away = transfers[self.rank].iter().sum();
+        let mut given = share::given(places.len(), away).peekable();
+        let receivers = transfers[self.rank].iter().enumerate();
+        let receivers = receivers.flat_map(|(to, &some)| std::iter::repeat_n(to, some));
+        for (place, to) in given.clone().zip(receivers) {
+            let state = states.get(places[place] as usize);
+            self.mail.write(space, state, to, &mut self.outgoing[to]);
+        }
+        let incoming = exchange(peers, &self.outgoing)?;
+        self.outgoing.iter_mut().for_each(Vec::clear);
+        let mut round = Round::default();
+        let mut readers: Vec<Reader<'_>> = incoming.iter().map(|bytes| Reader(bytes)).collect();
+        let lists = readers.iter_mut().enumerate();
+        let lists: Vec<Vec<Node>> = lists
+            .map(|(peer, reader)| round.hear(reader, peer != self.rank))
+            .collect();
+        round.wrong.sort_unstable();
+        let first = self.ways.next();
+        let mut received = Queue::default();
+        for from in (0..self.count).filter(|&from| transfers[from][self.rank] > 0) {
+            let numbers = numbers(&lists, from, first);
+            let before: usize = transfers[from][..self.rank].iter().sum();
+            let all = transfers[from].iter().sum();
+            let mine = share::given(numbers.len(), all).skip(before);
+            for place in mine.take(transfers[from][self.rank]) {
+                let (reader, node) = (&mut readers[from], numbers[place]);
+                self.mail.read(space, reader, from, node, &mut received);
+            }
+        }
+        let mut others: Vec<usize> = (0..received.len()).collect();
+        others.sort_unstable_by_key(|&place| received.get(place).0.node);
+        let mut others = others.into_iter().peekable();
+        let mine = numbers(&lists, self.rank, first);
+        for (n, (&place, node)) in places.iter().zip(mine).enumerate() {
+            let (entry, state) = states.get(place as usize);
+            self.ways.push(node, entry.node, entry.step);
+            if given.next_if_eq(&n).is_some() {
+                continue;
+            }
+            while let Some(place) = others.next_if(|&other| received.get(other).0.node < node) {
+                received.copy(place, now);
+            }
+            now.push(state, node, entry.step, entry.only);
+        }
+        others.for_each(|place| received.copy(place, now));
+        round.won = have.iter().sum();
+        self.ways.advance(round.won);
+        ControlFlow::Continue(round)
+    }
+
+    /// Which of these states are still to be reached with `layer` switches, not with fewer.
+    pub(super) fn still<P: Peers>(
+        &mut self,
+        peers: &mut P,
+        identities: &[u128],
+        (visited, layer): (&Visited, u32),
+    ) -> Flow<Next> {
+        for &identity in identities {
+            self.outgoing[owner(identity, self.count)].extend(identity.to_le_bytes());
+        }
+        let incoming = exchange(peers, &self.outgoing)?;
+        let answer = |message: &Vec<u8>| -> Vec<u8> {
+            let (identities, _) = message.as_chunks();
+            let layers = identities
+                .iter()
+                .map(|&bytes| visited.layer(u128::from_le_bytes(bytes)));
+            layers.map(|reached| u8::from(reached == layer)).collect()
+        };
+        let answers: Vec<Vec<u8>> = incoming.iter().map(answer).collect();
+        let count = |answers: &Vec<u8>| answers.iter().filter(|&&answer| answer == 1).count();
+        let granted: Vec<u32> = answers
             .iter()
-            .map(|&bytes| visited.layer(u128::from_le_bytes(bytes)));
-        layers.map(|reached| u8::from(reached == layer)).collect()
-    };
-    let answers: Vec<Vec<u8>> = incoming.iter().map(answer).collect();
-    let answers = exchange(peers, &answers)?;
-    let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
-    let valid = identities
-        .iter()
-        .map(|&identity| answers[owner(identity, count)].byte() == 1);
-    ControlFlow::Continue(valid.collect())
+            .map(|answers| count(answers) as u32)
+            .collect();
+        for (message, answers) in self.outgoing.iter_mut().zip(&answers) {
+            message.clear();
+            put_words(&granted, message);
+            message.extend_from_slice(answers);
+        }
+        let answers = exchange(peers, &self.outgoing)?;
+        self.outgoing.iter_mut().for_each(Vec::clear);
+        let mut have = vec![0; self.count];
+        let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
+        for reader in &mut answers {
+            add(&mut have, &reader.words());
+        }
+        let places = identities.iter().enumerate();
+        let places = places
+            .filter(|&(_, &identity)| answers[owner(identity, self.count)].byte() == 1)
+            .map(|(place, _)| place as u32)
+            .collect();
+        ControlFlow::Continue(Next { places, have })
+    }
+
+    /// The steps from the first node to `node`, which some peer knows.
+    pub(super) fn path<P: Peers>(
+        &self,
+        peers: &mut P,
+        nodes: &Nodes,
+        mut node: Node,
+    ) -> Flow<Vec<Step>> {
+        let mut steps = Vec::new();
+        while node >= self.ways.first() {
+            let mut message = Vec::new();
+            if let Some((parent, step)) = self.ways.get(node) {
+                message.extend(parent.to_le_bytes());
+                message.extend(step.bits().to_le_bytes());
+            }
+            let outgoing = vec![message; self.count];
+            let incoming = exchange(peers, &outgoing)?;
+            let known = incoming.iter().find(|message| !message.is_empty());
+            let Some(message) = known else {
+                let why = format!("node {node} of the search is lost");
+                return ControlFlow::Break(Ending::Nondeterministic(why));
+            };
+            let mut reader = Reader(message);
+            node = reader.word();
+            steps.push(reader.step().step());
+        }
+        steps.reverse();
+        let mut path = nodes.path(node);
+        path.extend(steps);
+        ControlFlow::Continue(path)
+    }
+
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let recent = self.recent.capacity() * size_of::<u128>();
+        self.states.bytes() + self.ways.bytes() + self.mail.bytes() + recent
+    }
 }
 
-/// Numbers what was won, over all peers, and puts it into `now`. Everybody hears what the others have to say.
-pub(super) fn number<P: Peers>(
-    peers: &mut P,
-    queue: &Queue,
-    wanted: impl Fn(usize) -> bool,
-    now: &mut Queue,
-    won: &mut Won,
-    notice: Notice,
-) -> Flow<Round> {
-    let mine = (0..queue.len()).filter(|&place| wanted(place));
-    let mine: Vec<Node> = mine.map(|place| queue.get(place).0.node).collect();
-    let outgoing = vec![notice.write(&mine); peers.count()];
-    let incoming = exchange(peers, &outgoing)?;
-    let mut round = Round {
-        wrong: Vec::new(),
-        ending: None,
-        elsewhere: StateCounts::default(),
-        won: 0,
-    };
-    let mut others: Vec<Node> = Vec::new();
-    for (peer, message) in incoming.iter().enumerate() {
-        let parents = round.hear(message, peer != peers.rank());
-        round.won += parents.len();
-        if peer != peers.rank() {
-            others.extend(parents);
+/// Numbers for the states of peer `of`, where each has a list of the nodes before its own. No two peers have the same node before,
+/// since each is looked at by one of them only.
+fn numbers(lists: &[Vec<Node>], of: usize, first: Node) -> Vec<Node> {
+    let mut before = vec![0; lists.len()];
+    let own = lists[of].iter().enumerate();
+    own.map(|(n, &parent)| {
+        let mut number = first + n as Node;
+        for (other, list) in lists.iter().enumerate().filter(|&(other, _)| other != of) {
+            let before = &mut before[other];
+            while list.get(*before).is_some_and(|&theirs| theirs < parent) {
+                *before += 1;
+            }
+            number += *before as Node;
         }
-    }
-    round.wrong.sort_unstable();
-    // A node is looked at by one peer only, so no two of them have the same one before.
-    others.sort_unstable();
-    let mut before = 0;
-    for (n, place) in (0..queue.len()).filter(|&place| wanted(place)).enumerate() {
-        let (entry, state) = queue.get(place);
-        while others.get(before).is_some_and(|&other| other < entry.node) {
-            before += 1;
-        }
-        let node = won.next + (n + before) as Node;
-        won.nodes.push((node, entry.node, entry.step));
-        now.push(state, node, entry.step, entry.only);
-    }
-    won.next += round.won as Node;
-    ControlFlow::Continue(round)
+        number
+    })
+    .collect()
+}
+
+fn add(have: &mut [usize], more: &[u32]) {
+    have.iter_mut()
+        .zip(more)
+        .for_each(|(have, &more)| *have += more as usize);
 }
 
 impl Notice {
@@ -298,22 +458,20 @@ impl Notice {
         for count in [states, transitions, queue, bytes] {
             message.extend(count.to_le_bytes());
         }
-        match &self.ending {
-            None => {}
-            Some(Ending::Refused(why)) => {
-                message.push(1);
-                message.extend(why.as_bytes());
-            }
-            Some(_) => message.push(0),
-        }
+        let (kind, why) = match &self.ending {
+            None => (0, ""),
+            Some(Ending::Refused(why)) => (1, why.as_str()),
+            Some(_) => (2, ""),
+        };
+        message.push(kind);
+        put_bytes(why.as_bytes(), &mut message);
         message
     }
 }
 
 impl Round {
     /// Adds what a peer said; returns the nodes before those that it has won.
-    fn hear(&mut self, message: &[u8], other: bool) -> Vec<Node> {
-        let mut reader = Reader(message);
+    fn hear(&mut self, reader: &mut Reader<'_>, other: bool) -> Vec<Node> {
         let parents = reader.words();
         self.wrong.extend(reader.words());
         let counts = [(); 4].map(|()| reader.long());
@@ -324,43 +482,13 @@ impl Round {
             self.elsewhere.queue += queue;
             self.elsewhere.bytes += bytes;
         }
-        if !reader.is_empty() && self.ending.is_none() {
-            self.ending = Some(match reader.byte() {
-                1 => Ending::Refused(String::from_utf8_lossy(reader.0).into_owned()),
+        let (kind, why) = (reader.byte(), reader.bytes());
+        if kind != 0 && self.ending.is_none() {
+            self.ending = Some(match kind {
+                1 => Ending::Refused(String::from_utf8_lossy(why).into_owned()),
                 _ => Ending::Stopped,
             });
         }
         parents
     }
-}
-
-/// The steps from the first node to `node`, which some peer knows.
-pub(super) fn path<P: Peers>(
-    peers: &mut P,
-    nodes: &Nodes,
-    won: &Won,
-    mut node: Node,
-) -> Flow<Vec<Step>> {
-    let mut steps = Vec::new();
-    while node >= won.first {
-        let mut message = Vec::new();
-        if let Some((parent, step)) = won.get(node) {
-            message.extend(parent.to_le_bytes());
-            message.extend(step.bits().to_le_bytes());
-        }
-        let outgoing = vec![message; peers.count()];
-        let incoming = exchange(peers, &outgoing)?;
-        let known = incoming.iter().find(|message| !message.is_empty());
-        let Some(message) = known else {
-            let why = format!("node {node} of the search is lost");
-            return ControlFlow::Break(Ending::Nondeterministic(why));
-        };
-        let mut reader = Reader(message);
-        node = reader.word();
-        steps.push(Packed::from_bits(reader.word()).step());
-    }
-    steps.reverse();
-    let mut path = nodes.path(node);
-    path.extend(steps);
-    ControlFlow::Continue(path)
 }

@@ -101,6 +101,11 @@ pub(crate) fn changes(thread: ThreadId) {
     with(|runtime| runtime.changes_thread(thread.index()));
 }
 
+/// The runtime writes, unannounced, to what lies at `address`.
+pub(crate) fn wrote(address: usize) {
+    with(|runtime| runtime.wrote(address));
+}
+
 /// Whether the memory model has fences.
 pub(crate) fn has_fences() -> bool {
     with(|runtime| runtime.settings.fences)

@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
 use selvedge_core::{Op, Site, ThreadId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::handlers::{self, Exit};
 use super::state::{Destructor, local};
@@ -37,7 +37,7 @@ pub(crate) fn unwinding() -> Vec<EntryPoint> {
 }
 
 /// Memory for the exception that unwinds the stack of a thread that calls `pthread_exit`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(C, align(16))]
 pub(crate) struct ForcedUnwind([u64; 8]);
 

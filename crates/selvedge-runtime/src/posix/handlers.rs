@@ -6,7 +6,7 @@ use std::ptr::with_exposed_provenance_mut;
 use selvedge_core::MemoryOrder::AcqRel;
 use selvedge_core::objects::ObjectFunction;
 use selvedge_core::{Site, ThreadId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::object::Object;
 use super::program;
@@ -23,7 +23,7 @@ entry_points![
 ];
 
 /// Which way of ending the process runs a handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Exit {
     /// `exit`, or the end of main.
     Normal,
@@ -32,7 +32,7 @@ pub(crate) enum Exit {
 }
 
 /// A function to call when the process ends.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Handler {
     function: usize,
     argument: usize,

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use libc::{EAGAIN, EINVAL};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::program;
 use super::state::{local, process};
@@ -27,14 +27,14 @@ const DESTRUCTOR_ITERATIONS: u32 = 4;
 
 /// A key that exists. Its number is made of its creator's and of how many that one had created
 /// before, so that it does not depend on the interleaving.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     number: u32,
     destructor: usize,
 }
 
 /// A thread's value of a key.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Specific {
     key: u32,
     value: usize,

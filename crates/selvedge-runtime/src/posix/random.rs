@@ -1,6 +1,6 @@
 //! Random numbers: the same ones in every execution, per thread.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::ffi::{c_int, c_long, c_uint};
 
 use super::program;
@@ -25,7 +25,7 @@ entry_points![
 ];
 
 /// A linear congruential generator of 64 bits, of which the upper ones are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Generator(u64);
 
 impl Generator {

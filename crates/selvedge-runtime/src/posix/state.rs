@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::ffi::c_int;
 
 use selvedge_core::{Site, ThreadId};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::exit::ForcedUnwind;
 use super::handlers::{Handler, Order};
@@ -17,7 +17,7 @@ use super::random::Generator;
 use crate::current;
 
 /// A lock that a thread holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Held {
     /// Where the lock is.
     pub(crate) address: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Held {
 }
 
 /// How a thread was joined or detached, which may happen once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claim {
     /// Who did it.
     pub(crate) by: ThreadId,
@@ -39,7 +39,7 @@ pub(crate) struct Claim {
 }
 
 /// A destructor of a thread-local object.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Destructor {
     /// The function.
     pub(crate) function: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Destructor {
 }
 
 /// What is known about one thread.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Local {
     /// Its `errno`; the program holds pointers to it, so a `Local` never moves.
     pub(crate) errno: c_int,
@@ -273,6 +273,16 @@ pub(crate) fn begin() {
     });
 }
 
+/// Makes room for so many threads, so that what is known about each lies at the same place in processes that are made of
+/// this one.
+pub(crate) fn reserve(threads: usize) {
+    process(|process| {
+        if let Some(last) = threads.checked_sub(1) {
+            process.thread(ThreadId(last as u32));
+        }
+    });
+}
+
 /// Remembers the state that the constructors left behind.
 pub(crate) fn booted() {
     process(|process| {
@@ -287,7 +297,7 @@ pub(crate) fn reset() {
 }
 
 /// What is known about the process as a whole.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Shared {
     keys: Vec<Key>,
     handlers: Vec<Handler>,
@@ -348,9 +358,12 @@ pub(crate) fn identify_thread(thread: usize, runs: bool, into: &mut Vec<u8>) {
     });
 }
 
-/// Saves it.
-pub(crate) fn save_thread(thread: usize) -> Local {
-    process(|process| process.thread(ThreadId(thread as u32)).clone())
+/// Saves it; nothing if there is nothing to be known.
+pub(crate) fn save_thread(thread: usize) -> Option<Box<Local>> {
+    process(|process| {
+        let local = process.thread(ThreadId(thread as u32));
+        (!local.is_new()).then(|| Box::new(local.clone()))
+    })
 }
 
 /// Restores it; a thread that does not exist is as before it began.

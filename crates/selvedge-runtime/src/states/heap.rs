@@ -1,15 +1,65 @@
 //! Heaps.
 
-use super::{bytes, push, put};
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::pieces::Saved;
+use super::{States, bytes, push, put};
 use crate::heap::HeapBlock;
 use crate::runtime::Runtime;
 
 /// The heap of one thread.
-#[derive(Default)]
 pub(super) struct Image {
-    blocks: Box<[HeapBlock]>,
+    /// The number of the list of its blocks.
+    blocks: u32,
     /// The contents of those that no constructor left, one after the other.
-    contents: Box<[u8]>,
+    contents: Saved,
+}
+
+/// A heap as other processes are told of it.
+#[derive(Serialize, Deserialize)]
+struct Packed<'a> {
+    blocks: Vec<HeapBlock>,
+    contents: &'a [u8],
+}
+
+/// Lists of blocks, each kept once: most heaps differ in contents only.
+#[derive(Default)]
+pub(super) struct Lists {
+    lists: Vec<Box<[HeapBlock]>>,
+    numbers: HashMap<Box<[HeapBlock]>, u32>,
+    blocks: usize,
+}
+
+impl Lists {
+    /// The number of a list; never zero.
+    fn number(&mut self, blocks: &[HeapBlock]) -> u32 {
+        if let Some(&number) = self.numbers.get(blocks) {
+            return number;
+        }
+        self.lists.push(blocks.into());
+        self.blocks += blocks.len();
+        let number = self.lists.len() as u32;
+        self.numbers.insert(blocks.into(), number);
+        number
+    }
+
+    fn get(&self, number: u32) -> &[HeapBlock] {
+        &self.lists[number as usize - 1]
+    }
+
+    /// How much memory they take.
+    pub(super) fn bytes(&self) -> usize {
+        2 * self.blocks * size_of::<HeapBlock>()
+    }
+}
+
+impl Image {
+    /// How much memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Image>() + self.contents.bytes()
+    }
 }
 
 impl Runtime {
@@ -25,16 +75,24 @@ impl Runtime {
         }
     }
 
-    pub(super) fn save_heap(&self, thread: usize) -> Image {
-        let heap = &self.threads[thread].heap;
-        let own = heap.blocks().iter();
-        let own = own.filter(|block| !heap.is_from_boot(block.start as usize));
+    pub(super) fn save_heap(&mut self, thread: usize) -> Image {
+        let heap = &mut self.threads[thread].heap;
+        if heap.list == 0 {
+            heap.list = self.states.lists.number(heap.blocks());
+        }
+        let States {
+            contents, pieces, ..
+        } = &mut self.states;
+        contents.clear();
+        for block in heap.blocks() {
+            if !heap.is_from_boot(block.start as usize) {
+                let (start, size) = (block.start as usize, block.size as usize);
+                contents.extend_from_slice(bytes(start, start + size));
+            }
+        }
         Image {
-            blocks: heap.blocks().into(),
-            contents: own
-                .flat_map(|block| bytes(block.start as usize, (block.start + block.size) as usize))
-                .copied()
-                .collect(),
+            blocks: heap.list,
+            contents: pieces.save(contents),
         }
     }
 
@@ -46,15 +104,46 @@ impl Runtime {
             known.heap.begin_again();
             return;
         };
-        let image = &self.states.heaps[number];
-        known.heap.set_blocks(&image.blocks);
-        let mut rest = &image.contents[..];
-        for block in &image.blocks {
+        let States {
+            heaps,
+            lists,
+            pieces,
+            contents,
+            ..
+        } = &mut self.states;
+        let image = &heaps[number];
+        let blocks = lists.get(image.blocks);
+        if known.heap.list != image.blocks {
+            known.heap.set_blocks(blocks);
+            known.heap.list = image.blocks;
+        }
+        pieces.bytes_of(&image.contents, contents);
+        let mut rest = &contents[..];
+        for block in blocks {
             if !known.heap.is_from_boot(block.start as usize) {
                 let (own, after) = rest.split_at(block.size as usize);
                 put(block.start as usize, own);
                 rest = after;
             }
+        }
+    }
+
+    pub(super) fn pack_heap(&self, number: usize, into: &mut Vec<u8>) {
+        let image = &self.states.heaps[number];
+        let mut contents = Vec::new();
+        self.states.pieces.bytes_of(&image.contents, &mut contents);
+        let packed = Packed {
+            blocks: self.states.lists.get(image.blocks).to_vec(),
+            contents: &contents,
+        };
+        super::encode(&packed, into);
+    }
+
+    pub(super) fn unpack_heap(&mut self, packed: &[u8]) -> Image {
+        let Packed { blocks, contents } = super::decode(packed);
+        Image {
+            blocks: self.states.lists.number(&blocks),
+            contents: self.states.pieces.save(contents),
         }
     }
 }

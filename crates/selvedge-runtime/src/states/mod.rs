@@ -13,6 +13,7 @@
 //! when it goes on.
 
 mod heap;
+mod pieces;
 mod shared;
 mod threads;
 
@@ -22,6 +23,8 @@ use selvedge_core::{
     ThreadId, Value, Width,
 };
 
+use serde::{Deserialize, Serialize};
+
 use crate::abi;
 use crate::access::{Access, Problem};
 use crate::arena::pointer;
@@ -30,6 +33,7 @@ use crate::gate::{self, Registers, gate};
 use crate::locations::Kind as LocationKind;
 use crate::machine::NativeMachine;
 use crate::memory;
+use crate::posix::state::encode;
 use crate::posix::temporal;
 use crate::problem::report;
 use crate::runtime::{Phase, Runtime, with};
@@ -72,12 +76,35 @@ impl Part {
 pub(crate) struct States {
     /// Bit n: part n may have changed.
     changed: Vec<u64>,
-    shared: Vec<shared::Image>,
-    stacks: Vec<threads::Image>,
-    heaps: Vec<heap::Image>,
+    shared: Images<shared::Image>,
+    stacks: Images<threads::Image>,
+    heaps: Images<heap::Image>,
+    /// The lists of blocks that heaps consist of.
+    lists: heap::Lists,
+    /// What images consist of.
+    pieces: pieces::Pieces,
+    /// How much memory all images take besides.
+    bytes: usize,
+    /// Scratch.
+    contents: Vec<u8>,
 }
 
 impl States {
+    fn add_shared(&mut self, image: shared::Image) -> u32 {
+        self.bytes += image.bytes();
+        self.shared.add(image)
+    }
+
+    fn add_stack(&mut self, image: threads::Image) -> u32 {
+        self.bytes += image.bytes();
+        self.stacks.add(image)
+    }
+
+    fn add_heap(&mut self, image: heap::Image) -> u32 {
+        self.bytes += image.bytes();
+        self.heaps.add(image)
+    }
+
     /// A part may have changed.
     #[inline(always)]
     pub(crate) fn changed(&mut self, part: usize) {
@@ -90,7 +117,7 @@ impl States {
 }
 
 /// The call of the runtime that a thread is stopped in.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Call {
     /// Where it returns to.
     site: usize,
@@ -283,6 +310,13 @@ impl Runtime {
         }
     }
 
+    /// The same where nobody has asked whether states are saved.
+    pub(crate) fn wrote(&mut self, address: usize) {
+        if self.settings.stateful {
+            self.changes(address);
+        }
+    }
+
     /// The memory that the pending operation of `thread` accesses.
     fn pending_access(&self, thread: usize) -> Option<PendingAccess> {
         let known = self.threads.get(thread).filter(|t| t.run == self.run)?;
@@ -360,33 +394,86 @@ impl StateMachine for NativeMachine {
         let number = with(|runtime| match Part::of(part) {
             Part::Shared => {
                 let image = runtime.save_shared();
-                runtime.states.shared.push(image);
-                runtime.states.shared.len() - 1
+                runtime.states.add_shared(image)
             }
             Part::Stack(thread) => {
                 let image = runtime.save_stack(thread);
-                runtime.states.stacks.push(image);
-                runtime.states.stacks.len() - 1
+                runtime.states.add_stack(image)
             }
             Part::Heap(thread) => {
                 let image = runtime.save_heap(thread);
-                runtime.states.heaps.push(image);
-                runtime.states.heaps.len() - 1
+                runtime.states.add_heap(image)
             }
         });
-        into.extend_from_slice(&(number as u32).to_le_bytes());
+        into.extend_from_slice(&number.to_le_bytes());
     }
 
     fn restore(&mut self, part: usize, from: &[u8]) {
-        let number = from
-            .first_chunk()
-            .map(|&bytes| u32::from_le_bytes(bytes) as usize);
+        let number = number_of(from);
         with(|runtime| match (Part::of(part), number) {
             (Part::Shared, Some(number)) => runtime.restore_shared(number),
             (Part::Shared, None) => {}
             (Part::Stack(thread), number) => runtime.restore_stack(thread, number),
             (Part::Heap(thread), number) => runtime.restore_heap(thread, number),
         });
+    }
+
+    fn kept(&self) -> usize {
+        with(|runtime| {
+            let States {
+                bytes,
+                lists,
+                pieces,
+                ..
+            } = &runtime.states;
+            bytes + lists.bytes() + pieces.bytes()
+        })
+    }
+
+    fn pack(&mut self, part: usize, saved: &[u8], into: &mut Vec<u8>) {
+        let number = number_of(saved).expect("contents that are not empty");
+        with(|runtime| match Part::of(part) {
+            Part::Shared => encode(&runtime.states.shared[number], into),
+            Part::Stack(_) => runtime.pack_stack(number, into),
+            Part::Heap(_) => runtime.pack_heap(number, into),
+        });
+    }
+
+    fn unpack(&mut self, part: usize, packed: &[u8], into: &mut Vec<u8>) {
+        let number = with(|runtime| {
+            runtime.locations.catch_up(&runtime.shadow);
+            match Part::of(part) {
+                Part::Shared => runtime.states.add_shared(decode(packed)),
+                Part::Stack(_) => {
+                    let image = runtime.unpack_stack(packed);
+                    runtime.states.add_stack(image)
+                }
+                Part::Heap(_) => {
+                    let image = runtime.unpack_heap(packed);
+                    runtime.states.add_heap(image)
+                }
+            }
+        });
+        into.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn origin(&self, thread: ThreadId) -> (ThreadId, u32) {
+        with(|runtime| {
+            let children = |parent: usize| runtime.threads[parent].children.iter();
+            let places = (0..runtime.threads.len()).find_map(|parent| {
+                let place = children(parent).position(|&child| child == thread.0)?;
+                Some((ThreadId(parent as u32), place as u32))
+            });
+            places.expect("every thread but main was created by another")
+        })
+    }
+
+    fn introduce(&mut self, parent: ThreadId, place: u32) {
+        with(|runtime| runtime.introduce(parent.index(), place as usize));
+    }
+
+    fn forget_newest(&mut self) {
+        with(Runtime::forget_newest);
     }
 
     fn changed(&mut self, into: &mut Vec<u32>) {
@@ -426,6 +513,42 @@ impl StateMachine for NativeMachine {
     fn holds(&mut self, proposition: usize) -> bool {
         temporal::holds(proposition)
     }
+}
+
+/// What was saved of parts of one sort.
+struct Images<T>(Vec<T>);
+
+impl<T> Default for Images<T> {
+    fn default() -> Images<T> {
+        Images(Vec::new())
+    }
+}
+
+impl<T> Images<T> {
+    /// Keeps one more; returns its number.
+    fn add(&mut self, image: T) -> u32 {
+        self.0.push(image);
+        self.0.len() as u32 - 1
+    }
+}
+
+impl<T> std::ops::Index<usize> for Images<T> {
+    type Output = T;
+
+    fn index(&self, number: usize) -> &T {
+        &self.0[number]
+    }
+}
+
+/// The number of an image; contents that are empty have none.
+fn number_of(saved: &[u8]) -> Option<usize> {
+    let number = saved.first_chunk();
+    number.map(|&bytes| u32::from_le_bytes(bytes) as usize)
+}
+
+fn decode<'a, T: Deserialize<'a>>(packed: &'a [u8]) -> T {
+    let decoded = postcard::from_bytes(packed);
+    decoded.unwrap_or_else(|_| unreachable!("another process has encoded it"))
 }
 
 /// Appends a number.

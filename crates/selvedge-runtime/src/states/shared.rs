@@ -1,6 +1,7 @@
 //! What threads share: globals, synchronisation objects, and what the C library knows about the process.
 
 use selvedge_core::{Location, Value};
+use serde::{Deserialize, Serialize};
 
 use super::{bytes, push, put};
 use crate::access;
@@ -13,11 +14,23 @@ const PIECE: usize = 32;
 const LARGE: usize = 512;
 
 /// Everything that is shared.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Image {
     /// Where globals differ from their initial contents, and how.
     globals: Box<[(usize, Box<[u8]>)]>,
     objects: Box<[(Location, Value)]>,
     process: Shared,
+}
+
+impl Image {
+    /// How much memory it takes, but for what the C library knows.
+    pub(super) fn bytes(&self) -> usize {
+        let globals = self.globals.iter();
+        let globals: usize = globals
+            .map(|(_, bytes)| bytes.len() + size_of::<(usize, Box<[u8]>)>())
+            .sum();
+        size_of::<Image>() + globals + size_of_val(&*self.objects)
+    }
 }
 
 impl Runtime {

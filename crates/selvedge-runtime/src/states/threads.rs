@@ -1,40 +1,92 @@
 //! Threads: stack, thread-local variables, and what the runtime knows of them.
 
-use std::ffi::c_void;
+use std::ptr;
 
 use selvedge_core::{Failure, Op, Pending, Stop};
+use serde::{Deserialize, Serialize};
 
-use super::{Call, bytes, push, put};
+use super::pieces::Saved;
+use super::{Call, States, bytes, push};
 use crate::fiber::Context;
 use crate::posix::state::{self, Local};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
 
-/// A thread.
-pub(super) struct Image {
+/// A thread, with bytes as pieces or as they are.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Image<B = Saved> {
     pending: Pending,
     site: usize,
-    context: Context,
+    /// The stack pointer of its context.
+    stack_pointer: usize,
     spawned: u32,
-    result: *mut c_void,
+    /// The address that it returned.
+    result: usize,
     published: bool,
     call: Call,
-    frames: Box<[u8]>,
+    frames: B,
     /// From where it stands to the top.
-    stack: Box<[u8]>,
+    stack: B,
     /// Thread-local variables and control words.
-    locals: Box<[u8]>,
-    local: Local,
+    locals: B,
+    /// What the C library knows, if that is something.
+    local: Option<Box<Local>>,
     /// Why it stopped, if it went wrong.
     ending: Option<Box<Ending>>,
 }
 
 /// Why a thread stopped, and what that refers to.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Ending {
     failure: Option<Failure>,
     place: usize,
     refusal: Option<String>,
+}
+
+impl<B> Image<B> {
+    /// The same with other bytes.
+    fn map<C>(self, mut change: impl FnMut(B) -> C) -> Image<C> {
+        Image {
+            frames: change(self.frames),
+            stack: change(self.stack),
+            locals: change(self.locals),
+            pending: self.pending,
+            site: self.site,
+            stack_pointer: self.stack_pointer,
+            spawned: self.spawned,
+            result: self.result,
+            published: self.published,
+            call: self.call,
+            local: self.local,
+            ending: self.ending,
+        }
+    }
+}
+
+impl Image {
+    fn by_reference(&self) -> Image<&Saved> {
+        Image {
+            frames: &self.frames,
+            stack: &self.stack,
+            locals: &self.locals,
+            pending: self.pending,
+            site: self.site,
+            stack_pointer: self.stack_pointer,
+            spawned: self.spawned,
+            result: self.result,
+            published: self.published,
+            call: self.call,
+            local: self.local.clone(),
+            ending: self.ending.clone(),
+        }
+    }
+
+    /// How much memory it takes besides pieces.
+    pub(super) fn bytes(&self) -> usize {
+        let local = self.local.as_ref().map_or(0, |_| size_of::<Local>());
+        let bytes = self.frames.bytes() + self.stack.bytes() + self.locals.bytes();
+        size_of::<Image>() + bytes + local
+    }
 }
 
 impl Thread {
@@ -141,20 +193,20 @@ impl Runtime {
         state::encode(&without, into);
     }
 
-    pub(super) fn save_stack(&self, index: usize) -> Image {
+    pub(super) fn save_stack(&mut self, index: usize) -> Image {
         let thread = &self.threads[index];
         let locals = thread.slot.locals_range();
-        Image {
+        let image = Image {
             pending: thread.pending,
             site: thread.site,
-            context: thread.context,
+            stack_pointer: thread.context.stack_pointer(),
             spawned: thread.spawned,
-            result: thread.result,
+            result: thread.result.expose_provenance(),
             published: thread.published,
             call: thread.call,
-            frames: thread.frames.bytes().into(),
-            stack: bytes(thread.live_stack(), thread.slot.stack_top).into(),
-            locals: bytes(locals.start, locals.end).into(),
+            frames: thread.frames.bytes(),
+            stack: bytes(thread.live_stack(), thread.slot.stack_top),
+            locals: bytes(locals.start, locals.end),
             local: state::save_thread(index),
             ending: thread.went_wrong().then(|| {
                 Box::new(Ending {
@@ -163,7 +215,25 @@ impl Runtime {
                     refusal: self.refusal.clone(),
                 })
             }),
-        }
+        };
+        let pieces = &mut self.states.pieces;
+        image.map(|bytes| pieces.save(bytes))
+    }
+
+    pub(super) fn pack_stack(&self, number: usize, into: &mut Vec<u8>) {
+        let States { stacks, pieces, .. } = &self.states;
+        let unfolded = |saved: &Saved| {
+            let mut bytes = Vec::new();
+            pieces.bytes_of(saved, &mut bytes);
+            bytes
+        };
+        state::encode(&stacks[number].by_reference().map(unfolded), into);
+    }
+
+    pub(super) fn unpack_stack(&mut self, packed: &[u8]) -> Image {
+        let image: Image<&[u8]> = super::decode(packed);
+        let pieces = &mut self.states.pieces;
+        image.map(|bytes| pieces.save(bytes))
     }
 
     pub(super) fn restore_stack(&mut self, index: usize, number: Option<usize>) {
@@ -175,25 +245,32 @@ impl Runtime {
             state::restore_thread(index, None);
             return;
         };
-        let image = &self.states.stacks[number];
+        let States {
+            stacks,
+            pieces,
+            contents,
+            ..
+        } = &mut self.states;
+        let image = &stacks[number];
         thread.run = self.run;
         thread.pending = image.pending;
         thread.site = image.site;
-        thread.context = image.context;
+        thread.context = Context::suspended_at(image.stack_pointer);
         thread.spawned = image.spawned;
-        thread.result = image.result;
+        thread.result = ptr::with_exposed_provenance_mut(image.result);
         thread.published = image.published;
         thread.call = image.call;
-        thread.frames.set_bytes(&image.frames);
+        pieces.bytes_of(&image.frames, contents);
+        thread.frames.set_bytes(contents);
         if let Some(ending) = &image.ending {
             self.failure.clone_from(&ending.failure);
             self.refusal.clone_from(&ending.refusal);
             self.failure_place = ending.place;
         }
         let top = thread.slot.stack_top;
-        put(top - image.stack.len(), &image.stack);
-        put(thread.slot.locals, &image.locals);
-        state::restore_thread(index, Some(&image.local));
+        pieces.restore(&image.stack, top - image.stack.len());
+        pieces.restore(&image.locals, thread.slot.locals);
+        state::restore_thread(index, image.local.as_deref());
         if !self.started.contains(&(index as u32)) {
             self.started.push(index as u32);
         }

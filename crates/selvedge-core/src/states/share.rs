@@ -1,0 +1,66 @@
+//! Who gives how many states to whom, so that all have as many to look at.
+
+/// By giver and receiver, how many of the states go from one to the other. What is hardly worth the trouble stays.
+pub(super) fn transfers(have: &[usize]) -> Vec<Vec<usize>> {
+    let count = have.len();
+    let all: usize = have.iter().sum();
+    let fair = |peer: usize| all / count + usize::from(peer < all % count);
+    let mut transfers = vec![vec![0; count]; count];
+    let most = (0..count).map(|peer| have[peer].saturating_sub(fair(peer)));
+    if most.max().unwrap_or(0) * 32 <= all / count {
+        return transfers;
+    }
+    let mut have = have.to_vec();
+    let mut to = 0;
+    for from in 0..count {
+        while have[from] > fair(from) {
+            while have[to] >= fair(to) {
+                to += 1;
+            }
+            let some = (have[from] - fair(from)).min(fair(to) - have[to]);
+            transfers[from][to] += some;
+            have[from] -= some;
+            have[to] += some;
+        }
+    }
+    transfers
+}
+
+/// Which of `have` states are given away if so many are, ascending: they lie at equal distances, so that what stays and what goes
+/// are as different as all are, and lead to as many further ones.
+pub(super) fn given(have: usize, away: usize) -> impl Iterator<Item = usize> + Clone {
+    (0..away).map(move |n| (2 * n + 1) * have / (2 * away))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everybody_has_as_many_afterwards() {
+        for have in [vec![10, 0], vec![0, 0, 7], vec![100, 3, 50, 48], vec![5]] {
+            let transfers = transfers(&have);
+            let after: Vec<usize> = (0..have.len())
+                .map(|peer| {
+                    let away: usize = transfers[peer].iter().sum();
+                    let more: usize = transfers.iter().map(|row| row[peer]).sum();
+                    have[peer] + more - away
+                })
+                .collect();
+            let (least, most) = (after.iter().min(), after.iter().max());
+            assert!(most.unwrap() - least.unwrap() <= 1, "{have:?} {after:?}");
+            assert_eq!(after.iter().sum::<usize>(), have.iter().sum());
+        }
+        assert_eq!(transfers(&[1000, 1001]), [[0, 0], [0, 0]]);
+    }
+
+    #[test]
+    fn what_is_given_is_different_and_in_order() {
+        for (have, away) in [(10, 10), (10, 3), (7, 1), (1, 1), (5, 0)] {
+            let given: Vec<usize> = given(have, away).collect();
+            assert_eq!(given.len(), away);
+            assert!(given.is_sorted_by(|one, other| one < other), "{given:?}");
+            assert!(given.iter().all(|&place| place < have));
+        }
+    }
+}
