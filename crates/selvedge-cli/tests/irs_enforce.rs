@@ -242,6 +242,31 @@ fn keeps_to_its_prefix(example: &str, plain: &str) {
     }
 }
 
+/// Where a frame is shared, what is put aside in it is announced as well, between a store and its callback.
+#[test]
+fn a_store_is_not_told_of_before_it_is_made() {
+    let text = "#include <assert.h>\n#include <pthread.h>\n#include <unistd.h>\n\
+        static int x, z;\n\
+        static void *twice(void *p) { x = 3; z++; z++; return p; }\n\
+        int main(void) {\n\
+          pthread_t h; pthread_create(&h, 0, twice, 0);\n\
+          int l = x; usleep(1); z = l + 1;\n\
+          pthread_join(h, 0); assert(z == 3); return 0;\n\
+        }\n";
+    for compiler in common::compilers() {
+        let sandbox = Sandbox::with("prog.c", text);
+        let mut verify = vec!["irs", "verify", "prog.c", "-o", "prog.irs", "--plain", "sc"];
+        verify.extend(["--max-executions", "1", "--cc", compiler]);
+        assert_eq!(sandbox.run(&verify).status, Some(1));
+        let build = ["irs", "build", "prog.c", "-o", "prog", "--cc", compiler];
+        assert_eq!(sandbox.run(&build).status, Some(0));
+        for _ in 0..60 {
+            let (status, words) = run(&sandbox.path("prog"), &[]);
+            assert!(status.success(), "{compiler}: {status}: {words}");
+        }
+    }
+}
+
 /// gcc announces the store first, and only then the load.
 #[test]
 fn a_structure_is_copied_in_its_turn() {

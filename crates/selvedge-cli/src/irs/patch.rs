@@ -6,7 +6,8 @@ use selvedge_enforce::{Chosen, Notes, SYMBOL};
 use selvedge_irs_format::{Class, Flags, View};
 
 use super::calls::{Access, Call, Callee, Executable};
-use super::{pairs, thunks};
+use super::pairs::{self, Pairs};
+use super::thunks;
 use crate::problem::Problem;
 
 /// An instruction that takes as much space as a call, and does nothing.
@@ -31,9 +32,9 @@ pub(super) fn apply(
 ) -> Result<(), Problem> {
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
     let prefix = chosen.and_then(|chosen| View::new(&chosen.bytes).ok());
-    let together = pairs::find(bytes, executable);
+    let pairs = pairs::find(bytes, executable);
     let (mut removed, mut uncounted) = (Vec::new(), Vec::new());
-    for (call, action) in actions(executable, prefix) {
+    for (call, action) in actions(executable, prefix, &pairs) {
         let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;
         match action {
             Action::Keep => continue,
@@ -57,7 +58,7 @@ pub(super) fn apply(
         functions: executable.functions.clone(),
         removed,
         uncounted,
-        together,
+        together: pairs.together,
         prefix: chosen.cloned(),
     };
     let notes = notes.to_bytes().map_err(|why| {
@@ -76,11 +77,44 @@ pub(super) fn apply(
 /// Functions of the library that keep the order of stores and later loads, and nothing else.
 const FREE_READ: &str = "selvedge_free_read";
 const FREE_WRITE: &str = "selvedge_free_write";
+/// What a load is announced to that is made before a store that was announced already.
+const BETWEEN: &str = "selvedge_between_read";
 
-fn actions<'a>(executable: &'a Executable, prefix: Option<View<'_>>) -> Vec<(&'a Call, Action)> {
-    let Some(prefix) = prefix else {
-        return Vec::new();
+fn actions<'a>(
+    executable: &'a Executable,
+    prefix: Option<View<'_>>,
+    pairs: &Pairs,
+) -> Vec<(&'a Call, Action)> {
+    let mut actions = match prefix {
+        Some(prefix) => fitting(executable, prefix),
+        None => {
+            let calls = executable.calls.iter();
+            calls.map(|call| (call, Action::Keep)).collect()
+        }
     };
+    let removed: HashSet<u32> = actions
+        .iter()
+        .filter(|(_, action)| *action == Action::Remove)
+        .map(|(call, _)| call.site)
+        .collect();
+    for (call, action) in &mut actions {
+        let store = pairs.between.get(&call.site);
+        if *action == Action::Remove || store.is_none_or(|store| removed.contains(store)) {
+            continue;
+        }
+        let volatile =
+            matches!(Callee::of(&call.callee), Callee::Access(access) if access.volatile);
+        if *action == Action::Redirect(thunks::name(&call.callee)) {
+            *action = Action::Redirect(thunks::UNREACHED_BETWEEN.to_owned());
+        } else if !volatile {
+            *action = Action::Redirect(BETWEEN.to_owned());
+        }
+    }
+    actions
+}
+
+/// What calls become for the sake of a prefix.
+fn fitting<'a>(executable: &'a Executable, prefix: View<'_>) -> Vec<(&'a Call, Action)> {
     let plain_events = prefix.flags().contains(Flags::PLAIN_EVENTS);
     let mut classes = HashMap::new();
     for site in prefix.sites() {

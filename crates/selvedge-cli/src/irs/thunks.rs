@@ -11,6 +11,9 @@ pub(super) fn name(callee: &str) -> String {
     format!("selvedge_unreached_{callee}")
 }
 
+/// The detour for a load that is announced between a store and its callback.
+pub(super) const UNREACHED_BETWEEN: &str = "selvedge_unreached_between";
+
 /// The functions of the library that detours go through first.
 const CHECK_ACCESS: &str = "selvedge_check_access";
 const CHECK_OPERATION: &str = "selvedge_check_operation";
@@ -37,6 +40,12 @@ pub(super) fn assembly(used: &[String], room: usize) -> String {
             _ => {}
         }
     }
+    let _ = write!(
+        text,
+        "\t.globl {UNREACHED_BETWEEN}\n\t.hidden {UNREACHED_BETWEEN}\n\t.type {UNREACHED_BETWEEN}, @function\n\
+         {UNREACHED_BETWEEN}:\n\tmovq (%rsp), %rsi\n\txorl %edx, %edx\n\tpushq %rdi\n\tcall {CHECK_ACCESS}\n\
+         \tpopq %rdi\n\tjmp selvedge_between_read\n"
+    );
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }

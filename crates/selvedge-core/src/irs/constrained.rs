@@ -5,11 +5,9 @@
 //! ordinary stores and blocking reads, so each of them can explore a constrained program. A flag is written once,
 //! and the await can read nothing else, so the flags add no executions.
 
-use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
-
-use super::demands::{Demand, Demands};
 use super::doing::Doing;
+use super::log::Log;
+use super::plan::{Flags, Plan, at};
 use super::reversal::{FLAG, Pair};
 use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Machine, Outcome, Pending, Stop};
@@ -18,100 +16,6 @@ use crate::op::{Function, MemoryOrder, Op, Value};
 
 /// What a flag holds once it is set: generation one of a barrier.
 const SET: Value = 1 << 64;
-
-/// A thread's place in the spawn tree: its parent, and which of its children it is.
-pub type Place = (ThreadId, u32);
-
-/// What is built into a program.
-pub(super) struct Plan<'a> {
-    /// The values of the choices that main makes before it creates a thread.
-    pub(super) inputs: &'a [u32],
-    /// The sites whose events are counted.
-    pub(super) counted: &'a FxHashSet<Site>,
-    /// The places of the threads that waits mention.
-    pub(super) places: &'a [Option<Place>],
-    /// What is waited for.
-    pub(super) demands: &'a Demands,
-    /// The other way round: this event comes before that one, or the execution is of no interest.
-    pub(super) reversed: Option<Reversed>,
-}
-
-/// An order that is the contrary of a demand: the event that would have waited comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reversed {
-    /// Thread and number of the event that has to come first.
-    pub(super) first: (ThreadId, u32),
-    /// Thread and number of the event that has to come later, if at all.
-    pub(super) later: (ThreadId, u32),
-}
-
-impl Reversed {
-    /// The contrary of `demand`.
-    pub(super) fn of(demand: &Demand) -> Reversed {
-        Reversed {
-            first: (demand.thread, demand.event),
-            later: (demand.source, demand.count - 1),
-        }
-    }
-}
-
-/// What was met on the way.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Log {
-    /// What was done at each site.
-    pub(super) sites: FxHashMap<Site, Doing>,
-    /// The sites of operations on what another thread touches too, if one of them writes it.
-    #[serde(default)]
-    pub(super) shared: FxHashSet<Site>,
-    /// Who touched what. Both parts of a conflict happen in one execution, so this need not be kept.
-    #[serde(skip)]
-    touched: FxHashMap<Location, Touched>,
-    /// Of each thread, for each counted event, its site, `None` if there were several.
-    pub(super) events: Vec<Vec<Option<Site>>>,
-    /// The threads met, in that order, with their places.
-    pub(super) threads: Vec<(ThreadId, Place)>,
-    /// The least number of a counted event with which an iteration began that only waited, of each
-    /// thread. Iterations without counted events do not matter.
-    pub(super) spins: Vec<Option<u32>>,
-}
-
-/// Who touched a location, in any execution.
-#[derive(Clone, Debug)]
-struct Touched {
-    first: ThreadId,
-    several: bool,
-    written: bool,
-    sites: Vec<Site>,
-}
-
-impl Log {
-    /// Notes an operation on `at`.
-    fn touch(&mut self, thread: ThreadId, at: Location, writes: bool, site: Site) {
-        let touched = self.touched.entry(at).or_insert(Touched {
-            first: thread,
-            several: false,
-            written: false,
-            sites: Vec::new(),
-        });
-        touched.several |= touched.first != thread;
-        touched.written |= writes;
-        if !touched.sites.contains(&site) {
-            touched.sites.push(site);
-        }
-        if touched.several && touched.written {
-            self.shared.extend(touched.sites.drain(..));
-        }
-    }
-}
-
-/// The flags and who sets and awaits them.
-struct Flags {
-    /// By thread: number of events after which it sets a flag, ascending.
-    set: Vec<Vec<(u32, u32)>>,
-    /// By thread: event and the flag it awaits, ascending.
-    awaited: Vec<Vec<(u32, u32)>>,
-    count: u32,
-}
 
 /// What is known of a thread in the present execution.
 #[derive(Clone, Debug, Default)]
@@ -144,48 +48,6 @@ pub(super) struct Constrained<'a, M> {
     pub(super) log: Log,
     /// Where the reversed events are in this execution.
     pair: &'a Pair,
-}
-
-impl Flags {
-    fn new(plan: &Plan<'_>) -> Flags {
-        let mut flags = Flags {
-            set: Vec::new(),
-            awaited: Vec::new(),
-            count: 0,
-        };
-        let mut known: FxHashMap<(ThreadId, u32), u32> = FxHashMap::default();
-        if let Some(Reversed { later, .. }) = plan.reversed {
-            // Nobody sets this one for a thread that has ended.
-            flags.add(later, FLAG.0);
-            flags.count = 1;
-        }
-        for demand in plan.demands.iter() {
-            let next = flags.count;
-            let flag = *known.entry((demand.source, demand.count)).or_insert(next);
-            if flag == next {
-                flags.count += 1;
-                let setters = at(&mut flags.set, demand.source);
-                setters.push((demand.count, flag));
-            }
-            flags.add((demand.thread, demand.event), flag);
-        }
-        for list in flags.set.iter_mut().chain(&mut flags.awaited) {
-            list.sort_unstable();
-        }
-        flags
-    }
-
-    fn add(&mut self, (thread, event): (ThreadId, u32), flag: u32) {
-        at(&mut self.awaited, thread).push((event, flag));
-    }
-}
-
-/// The entry of `thread`, which there is room for afterwards.
-fn at<T: Default>(table: &mut Vec<T>, thread: ThreadId) -> &mut T {
-    if table.len() <= thread.index() {
-        table.resize_with(thread.index() + 1, T::default);
-    }
-    &mut table[thread.index()]
 }
 
 impl<'a, M: Machine> Constrained<'a, M> {

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashSet;
 
-use super::constrained::{Constrained, Plan};
+use super::constrained::Constrained;
 use super::demands::Demands;
 use super::initial;
+use super::plan::Plan;
 use super::relax::Watcher;
 use super::reversal::{Pair, causes};
 use super::strip::strip;

@@ -20,6 +20,8 @@ mod demands;
 mod doing;
 mod found;
 mod initial;
+mod log;
+mod plan;
 mod relax;
 mod reversal;
 mod saved;
@@ -30,10 +32,10 @@ use std::ops::ControlFlow;
 
 use rustc_hash::FxHashSet;
 
-pub use constrained::Place;
 pub use demands::{Demand, Demands};
 pub use doing::Doing;
 pub use initial::Order;
+pub use log::Place;
 pub use relax::{Kept, Reason, Relaxed, Watcher};
 pub use saved::Saved;
 

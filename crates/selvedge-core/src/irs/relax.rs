@@ -14,8 +14,10 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Verified;
-use super::constrained::{Constrained, Log, Place, Plan, Reversed};
+use super::constrained::Constrained;
 use super::demands::{Demand, Demands};
+use super::log::{Log, Place};
+use super::plan::{Plan, Reversed};
 use super::reversal::Pair;
 use super::strip::{strip, waits_for_flag};
 use super::trace::Trace;
@@ -336,41 +338,6 @@ impl Relaxed {
             }
             Step::Unsafe(_) | Step::TooMany => ControlFlow::Continue(()),
             Step::Ended(ending) => ControlFlow::Break(ending),
-        }
-    }
-}
-
-impl Log {
-    pub(super) fn merge(&mut self, other: Log) {
-        for (site, doing) in other.sites {
-            let known = self.sites.entry(site).or_insert(doing);
-            *known = known.or(doing);
-        }
-        self.shared.extend(other.shared);
-        for (thread, events) in other.events.into_iter().enumerate() {
-            if self.events.len() <= thread {
-                self.events.resize(thread + 1, Vec::new());
-            }
-            let known = &mut self.events[thread];
-            for (number, site) in events.into_iter().enumerate() {
-                match known.get_mut(number) {
-                    None => known.push(site),
-                    Some(known) if *known != site => *known = None,
-                    Some(_) => {}
-                }
-            }
-        }
-        for thread in other.threads {
-            if !self.threads.contains(&thread) {
-                self.threads.push(thread);
-            }
-        }
-        for (thread, spin) in other.spins.into_iter().enumerate() {
-            if self.spins.len() <= thread {
-                self.spins.resize(thread + 1, None);
-            }
-            let known = &mut self.spins[thread];
-            *known = known.iter().copied().chain(spin).min();
         }
     }
 }

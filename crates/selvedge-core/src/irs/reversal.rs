@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use super::constrained::Place;
+use super::log::Place;
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::Op;

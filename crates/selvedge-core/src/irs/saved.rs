@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::constrained::Log;
 use super::demands::Demands;
 use super::initial;
+use super::log::Log;
 use super::relax::{Kept, Relaxed};
 use super::{Impossible, Verified};
 use crate::ids::ThreadId;

@@ -2,8 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::constrained::Place;
 use super::demands::{Demand, Demands};
+use super::log::Place;
 use crate::ids::{Location, Site, ThreadId};
 use crate::op::{Effect, Op, Value};
 

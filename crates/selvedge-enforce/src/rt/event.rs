@@ -132,6 +132,19 @@ pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
     me.early = 0;
 }
 
+/// A load that the program is about to make, and after that a store that it has announced already: what is pending, if
+/// anything is, is that store.
+pub(crate) extern "C" fn announced_between(address: usize, site: usize) {
+    let me = thread::current();
+    let plan = plan::present();
+    match plan.place(site) {
+        Some(Place { counted: true }) if me.pending == 0 => announced(address, site, 0),
+        Some(Place { counted: true }) => announced_too(site),
+        Some(_) => {}
+        None => check(me, plan, (address, site, 0)),
+    }
+}
+
 /// The second of two accesses that are announced together.
 pub(crate) fn announced_too(site: usize) {
     let me = thread::current();
