@@ -133,7 +133,7 @@ impl Runtime {
         let Some(cell) = self.shadow.cell(word) else {
             return Step::Go;
         };
-        self.plainly(cell);
+        self.plainly(cell, mask);
         // A write must be ordered among all visible operations; a read matters only where one of
         // them wrote. Either way what was there before happens before, or it is a race: so the
         // answer does not depend on the interleaving.
@@ -201,7 +201,7 @@ impl Runtime {
             let Some(cell) = self.shadow.cell(word) else {
                 continue;
             };
-            self.plainly(cell);
+            self.plainly(cell, mask);
             // What is visible by now must happen before, like everything else that conflicts:
             // otherwise it would depend on the interleaving which bytes are.
             let record = self.record_now(access, mask);

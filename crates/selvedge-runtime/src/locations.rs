@@ -334,9 +334,9 @@ impl Entry {
     }
 
     fn mark_relied_on(&self) {
-        for (cell, _) in self.cells() {
+        for (cell, mask) in self.cells() {
             // SAFETY: cells are mapped while the program is loaded.
-            unsafe { (*cell).always |= RELIED_ON };
+            unsafe { (*cell).always |= shadow::halves(mask) << RELIED_ON };
         }
     }
 

@@ -11,7 +11,7 @@ use selvedge_core::Location;
 use crate::locations::Kind;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
-use crate::shadow::{Cell, PLAIN, RELIED_ON};
+use crate::shadow::{Cell, RELIED_ON, halves};
 
 /// What a thread touched besides its visible operations.
 #[derive(Default)]
@@ -70,14 +70,15 @@ impl Runtime {
         }
     }
 
-    /// A plain access touches the word of `cell`.
+    /// A plain access touches these bytes of the word of `cell`.
     #[inline(always)]
-    pub(crate) fn plainly(&mut self, cell: *mut Cell) {
+    pub(crate) fn plainly(&mut self, cell: *mut Cell, mask: u8) {
         // SAFETY: cells are mapped while the program is loaded.
         let always = unsafe { &mut (*cell).always };
-        if *always & PLAIN == 0 {
-            self.misjudged |= *always & RELIED_ON != 0;
-            *always |= PLAIN;
+        let halves = halves(mask);
+        if *always & halves != halves {
+            self.misjudged |= *always >> RELIED_ON & halves != 0;
+            *always |= halves;
         }
     }
 
@@ -85,11 +86,14 @@ impl Runtime {
     pub(crate) fn never_races(&mut self, location: Location) -> bool {
         let entry = *self.locations.entry(location);
         let global = self.image.whole.contains(entry.address);
-        // SAFETY: cells are mapped while the program is loaded.
-        let plain = |cell: *mut Cell| unsafe { (*cell).always } & PLAIN != 0;
+        let plain = |cell: *mut Cell, mask| {
+            // SAFETY: cells are mapped while the program is loaded.
+            unsafe { (*cell).always & halves(mask) != 0 }
+        };
         let never = entry.kind == Kind::Memory
             && global
-            && (self.settings.plain == Plain::Sc || !entry.cells().any(|(cell, _)| plain(cell)));
+            && (self.settings.plain == Plain::Sc
+                || !entry.cells().any(|(cell, mask)| plain(cell, mask)));
         if never {
             self.locations.rely_on(location);
         }
