@@ -1,17 +1,23 @@
-/* Peterson's mutual exclusion for two threads, each of which enters once. */
+/* Peterson's mutual exclusion for two threads, each of which enters N times. */
 #include "rounds.h"
 
-static shared flag[2], turn, inside;
+static shared flag[2], turn, inside, fence;
 
 static void *enter(void *arg)
 {
     int me = (int)(intptr_t)arg, other = 1 - me;
-    flag[me] = 1;
-    turn = other;
-    WHILE (flag[other] == 1 && turn == other)
-        ;
-    inside = me;
-    flag[me] = 0;
+    for (int i = 0; i < N; i++) {
+        int his, whose;
+        flag[me] = 1;
+        FENCE();
+        turn = other;
+        FENCE();
+        WHILE ((his = flag[other], whose = turn, his == 1 && whose == other))
+            ;
+        inside = me;
+        (void)inside;
+        flag[me] = 0;
+    }
     return NULL;
 }
 

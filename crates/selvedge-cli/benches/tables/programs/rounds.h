@@ -16,6 +16,14 @@
             pthread_exit(NULL);                            \
         else
 
+/* How often each thread enters, where that matters. */
+#ifndef N
+#define N 1
+#endif
+
+/* Release-acquire has no fence that orders a store before a load; the paper uses updates of one variable. */
+#define FENCE() atomic_fetch_add(&fence, 0)
+
 /* Every access is a release or an acquire under `ra`, whatever is written. */
 typedef atomic_int shared;
 
