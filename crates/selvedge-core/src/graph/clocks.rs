@@ -61,10 +61,21 @@ impl Clocks {
 
     /// Counts in `into` what `from` counts as well.
     pub fn join(&mut self, into: Slot, from: Slot) {
-        let (into, from) = (into as usize * self.width, from as usize * self.width);
-        for thread in 0..self.width {
-            let counted = self.entries[from + thread];
-            let entry = &mut self.entries[into + thread];
+        let width = self.width;
+        let (into, from) = (into as usize * width, from as usize * width);
+        // Two slices that do not overlap, so that the bounds are looked at once.
+        let (into, from) = match into < from {
+            true => {
+                let (low, high) = self.entries.split_at_mut(from);
+                (&mut low[into..into + width], &high[..width])
+            }
+            false if into > from => {
+                let (low, high) = self.entries.split_at_mut(into);
+                (&mut high[..width], &low[from..from + width])
+            }
+            false => return,
+        };
+        for (entry, &counted) in into.iter_mut().zip(from) {
             *entry = (*entry).max(counted);
         }
     }

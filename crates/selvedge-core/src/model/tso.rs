@@ -31,6 +31,8 @@ pub struct TotalStoreOrder {
     writes: Clocks,
     trail: Vec<Overwritten>,
     saved: Vec<u32>,
+    /// Scratch: events that come after some that were added later.
+    late: Vec<Slot>,
 }
 
 /// The clocks of `target` were changed when `cause` was added; the old ones are on the `saved` stack.
@@ -42,6 +44,7 @@ struct Overwritten {
 }
 
 /// How an event stands to the two lines of its thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Line {
     Reads,
     Writes,
@@ -148,19 +151,21 @@ impl Model for TotalStoreOrder {
             self.writes.push_zero();
         }
         // Together with program order the edges may form cycles, so there need not be an order in which
-        // each event comes after all that it needs. Often the order of addition is one.
-        let mut again = false;
+        // each event comes after all that it needs. The order of addition is one except for a few events: it is
+        // repeated until nothing changes for these.
+        let mut late = std::mem::take(&mut self.late);
+        late.clear();
         for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
-            again |= self.collect(graph, slot);
-        }
-        while again {
-            again = false;
-            for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
-                let before = self.total(slot);
-                self.collect(graph, slot);
-                again |= self.total(slot) != before;
+            if self.collect(graph, slot) {
+                late.push(slot);
             }
         }
+        while let Some(&first) = late.iter().find(|&&slot| self.collect_anew(graph, slot)) {
+            for slot in (first + 1..graph.len() as Slot).filter(|&slot| slot != unbound) {
+                self.collect(graph, slot);
+            }
+        }
+        self.late = late;
     }
 
     fn bound(&mut self, graph: &Graph, slot: Slot) {
@@ -180,6 +185,13 @@ impl TotalStoreOrder {
         self.writes.widen(2 * graph.threads());
     }
 
+    /// Sets the clocks of `slot` once more. True if they have grown.
+    fn collect_anew(&mut self, graph: &Graph, slot: Slot) -> bool {
+        let before = self.total(slot);
+        self.collect(graph, slot);
+        self.total(slot) != before
+    }
+
     /// Grows whenever one of the clocks of `slot` does.
     fn total(&self, slot: Slot) -> u32 {
         let both = self.reads.of(slot).iter().chain(self.writes.of(slot));
@@ -190,32 +202,36 @@ impl TotalStoreOrder {
     /// after it.
     fn collect(&mut self, graph: &Graph, slot: Slot) -> bool {
         let event = graph.event(slot);
+        let line = line(event);
+        // For one that is in both lines it is enough to look at the second.
+        let reads = line != Line::Both;
         match graph.predecessor(event.id) {
             Some(previous) => {
-                self.reads.copy(slot, previous);
                 self.writes.copy(slot, previous);
+                if reads {
+                    self.reads.copy(slot, previous);
+                }
             }
             None => {
-                self.reads.of_mut(slot).fill(0);
                 self.writes.of_mut(slot).fill(0);
+                self.reads.of_mut(slot).fill(0);
             }
         }
-        let count = |clocks: &mut Clocks, entry: usize| {
-            clocks.of_mut(slot)[entry] = event.id.index + 1;
-        };
-        let line = line(event);
-        if let Line::Neither = line {
-            return false;
-        }
-        let later = if event.kind.writes() {
-            count(&mut self.writes, writes_of(event.id.thread));
+        let own = event.id.thread;
+        let count = event.id.index + 1;
+        let later = if line == Line::Neither {
+            false
+        } else if event.kind.writes() {
+            self.writes.of_mut(slot)[writes_of(own)] = count;
             self.collect_overwritten(graph, slot)
         } else {
-            count(&mut self.reads, reads_of(event.id.thread));
-            count(&mut self.writes, reads_of(event.id.thread));
-            self.collect_read_or_joined(graph, slot)
+            self.writes.of_mut(slot)[reads_of(own)] = count;
+            if reads {
+                self.reads.of_mut(slot)[reads_of(own)] = count;
+            }
+            self.collect_read_or_joined(graph, slot, reads)
         };
-        if let Line::Both = line {
+        if !reads {
             self.reads.set(slot, self.writes.of(slot));
         }
         later
@@ -240,7 +256,7 @@ impl TotalStoreOrder {
     }
 
     /// rfe and joins
-    fn collect_read_or_joined(&mut self, graph: &Graph, slot: Slot) -> bool {
+    fn collect_read_or_joined(&mut self, graph: &Graph, slot: Slot, reads: bool) -> bool {
         let event = graph.event(slot);
         match event.op {
             Op::Join { child } => self.join(graph, slot, child),
@@ -254,7 +270,9 @@ impl TotalStoreOrder {
                 later
             }
             _ if event.kind.reads() && is_external(graph, event) => {
-                self.reads.join_with(slot, self.writes.of(event.source));
+                if reads {
+                    self.reads.join_with(slot, self.writes.of(event.source));
+                }
                 self.writes.join(slot, event.source);
                 event.source > slot
             }
