@@ -61,7 +61,9 @@ fn a_relaxed_flag_publishes_nothing_under_rc11_only() {
         .run(&["verify", "publish.c", "--model", "rc11"])
         .ends_with(1)
         .prints("assertion failed")
-        .prints("the initial value, not step ");
+        .prints("the initial value, not step ")
+        .prints(" T2 does not see what T1 had written at step ")
+        .prints(": it still reads the initial 0 of ");
 }
 
 #[test]

@@ -60,6 +60,7 @@ impl Parser {
                     Token::Sign(sign @ ("/\\" | "\\/")) => {
                         text.push_str(&format!(" {sign} "));
                     }
+                    Token::Word(word) if word == "not" => text.push_str("not "),
                     token => text.push_str(&plain(token)),
                 }
                 text

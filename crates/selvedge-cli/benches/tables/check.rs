@@ -63,6 +63,20 @@ impl Check {
         self
     }
 
+    /// With this flag for the compiler.
+    pub(crate) fn flag(mut self, flag: &str) -> Check {
+        self.flags.push(flag.to_owned());
+        self
+    }
+
+    /// What there is to know of each example.
+    pub(crate) fn example_manifest() -> Vec<Value> {
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let path = package.join("../../examples/c/manifest.json");
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
     /// Runs it. What cannot be run at all says why.
     pub(crate) fn run(&self) -> Result<Checked, String> {
         let before = processor_time();

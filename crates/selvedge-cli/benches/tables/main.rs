@@ -15,6 +15,7 @@ mod nidhugg;
 mod rcu;
 mod table;
 mod tracer;
+mod tracer_cost;
 
 use std::process::exit;
 

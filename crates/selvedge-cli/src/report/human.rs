@@ -212,6 +212,10 @@ pub(crate) fn evidence(bug: &Bug) -> String {
             },
         );
         text.push_str(&table::render(bug, title(bug.kind)));
+        let stale = table::stale_steps(&bug.trace);
+        if !stale.is_empty() {
+            let _ = write!(text, "\n{stale}");
+        }
     }
     if let Some(advice) = &bug.advice {
         let _ = write!(text, "\n{BOLD}advice:{BOLD:#} {}", advice.in_words());

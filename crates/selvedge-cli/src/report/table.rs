@@ -113,3 +113,34 @@ fn reads_from(step: &Step, trace: &[Step]) -> String {
         Some(&newer) => format!("{source}, not {}", name(newer)),
     }
 }
+
+/// How many stale steps are put into words.
+const TOLD: usize = 3;
+
+/// Says in words what memory kept back: who does not see, or comes too late for, whose write.
+pub(super) fn stale_steps(trace: &[Step]) -> String {
+    let stale = trace.iter().filter_map(|step| {
+        let newer = trace.get(*step.passes.last()? as usize - 1)?;
+        let object = step.object.as_deref().unwrap_or("it");
+        let (who, at, place) = (thread_name(step.thread), step.step, &step.place);
+        let newer = format!(
+            "what {} had written at step {} ({})",
+            thread_name(newer.thread),
+            newer.step,
+            newer.place
+        );
+        let value = step.read.as_ref().map(Datum::to_string);
+        Some(match (step.reads_from, value) {
+            (Some(ReadsFrom::Initial), Some(value)) => format!(
+                "At step {at} ({place}) {who} does not see {newer}: it still reads the initial {value} of {object}.\n"
+            ),
+            (Some(ReadsFrom::Step(older)), Some(value)) => format!(
+                "At step {at} ({place}) {who} does not see {newer}: it still reads the {value} of step {older} from {object}.\n"
+            ),
+            _ => format!(
+                "What {who} writes to {object} at step {at} ({place}) takes effect before {newer}.\n"
+            ),
+        })
+    });
+    stale.take(TOLD).collect()
+}
