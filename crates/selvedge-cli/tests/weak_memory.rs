@@ -62,7 +62,7 @@ fn a_relaxed_flag_publishes_nothing_under_rc11_only() {
         .ends_with(1)
         .prints("assertion failed")
         .prints("the initial value, not step ")
-        .prints(" T2 does not see what T1 had written at step ")
+        .prints(" T0 does not see what T1 had written at step ")
         .prints(": it still reads the initial 0 of ");
 }
 
