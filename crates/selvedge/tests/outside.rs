@@ -87,6 +87,25 @@ fn a_loop_that_counts_behind_a_pointer_into_captured_memory_is_not_cut_short() {
 }
 
 #[test]
+fn a_loop_that_notes_once_that_it_waited_is_not_cut_short() {
+    static WAITED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+    let seen = common::outcomes(Rc11, || {
+        WAITED.store(false, Relaxed);
+        let flag = Arc::new(AtomicBool::new(false));
+        let other = Arc::clone(&flag);
+        let thread = thread::spawn(move || {
+            while !other.load(Acquire) {
+                WAITED.store(true, Relaxed);
+            }
+            WAITED.load(Relaxed)
+        });
+        flag.store(true, Release);
+        thread.join().unwrap()
+    });
+    assert_eq!(seen, [false, true].into());
+}
+
+#[test]
 fn a_loop_that_counts_on_the_stack_of_another_thread_is_not_cut_short() {
     let report = builder(Rc11).explore(|| {
         let (flag, looks) = (AtomicBool::new(false), Counter::new(0));

@@ -176,7 +176,6 @@ impl Machine for RustMachine {
         drop(state);
         self.engine.set_outcome(outcome);
         self.engine.run(index);
-        self.engine.judge(index);
         if let Some(child) = created {
             self.engine.run(child);
         }

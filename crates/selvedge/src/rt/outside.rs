@@ -1,23 +1,30 @@
-//! Memory that is no part of a model, but that its threads can change: statics, thread-locals of the OS thread, the stacks of other
-//! threads of the model, what the closure captured, and whatever of the heap can be reached from there.
+//! Memory that is no part of a model, but that its threads can change: [statics and thread-locals](super::statics), the stacks of
+//! other threads of the model, what the closure captured, and whatever of the heap can be reached from there.
 //!
-//! Nothing tells of such changes, so what is there is copied and compared. Other OS threads may change some of it at the
-//! same time: that nothing changed is certain, who changed something is not.
+//! Nothing tells of such changes, so what is there is copied before a stretch of a thread that may be in a loop, and compared afterwards.
+//! No other thread of the model runs meanwhile, but other OS threads of the process do. Words that go on changing while no thread of the
+//! model runs are theirs. Another change must be seen twice at the same place to count.
 
-use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::blocks;
+use super::{blocks, statics};
 
-/// How much is looked at.
+/// So many bytes of the heap are looked at, in the order in which pointers lead there.
+const MOST: usize = 256 << 10;
+/// So often a word is read to find out whether somebody else changes it.
+const LOOKS: usize = 2_000;
+/// So many changes are doubted at one place.
+const DOUBTS: u32 = 4;
+
+/// Whether a stretch changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// What is close: so many bytes, in the order in which pointers lead there.
-    Close = 128 << 10,
-    /// All. The caches of a library that prints backtraces alone take tens of megabytes.
-    All = 256 << 20,
+pub(super) enum Change {
+    None,
+    /// It did, or another OS thread: that will be seen when the stretch comes again.
+    Perhaps,
+    Certain,
 }
 
 /// What there is outside of the models of an OS thread, and a copy of it.
@@ -25,116 +32,101 @@ pub(super) enum Extent {
 pub(super) struct Outside {
     /// Statics and thread-locals, once they are known.
     fixed: Vec<Range<usize>>,
+    roots: Vec<Range<usize>>,
     /// What was copied.
     ranges: Vec<Range<usize>>,
     copy: Vec<u64>,
     reached: FxHashSet<usize>,
+    /// Words that other OS threads change.
+    others: FxHashSet<usize>,
+    /// Changes seen: where, which word; and how many where.
+    seen: FxHashSet<(u64, usize)>,
+    doubts: FxHashMap<u64, u32>,
 }
 
 impl Outside {
-    /// Copies what can be reached from `roots`, thread-locals and statics. False if all is wanted, and that is too much.
-    pub(super) fn copy(
-        &mut self,
-        extent: Extent,
-        roots: impl Iterator<Item = Range<usize>>,
-    ) -> bool {
+    /// A stretch begins: copies what can be reached from `roots`, thread-locals and statics.
+    pub(super) fn remember(&mut self, roots: impl Iterator<Item = Range<usize>>) {
+        let before = std::mem::take(&mut self.roots);
+        self.roots.extend(roots);
         if self.fixed.is_empty() {
-            find_fixed(&mut self.fixed);
+            statics::find(&mut self.fixed);
+        } else if self.roots == before && self.first_change().is_none() {
+            return;
         }
         self.copy.clear();
         self.reached.clear();
         self.ranges.clear();
-        self.ranges.extend(roots);
+        self.ranges.extend(self.roots.iter().cloned());
         self.ranges.extend(self.fixed.iter().cloned());
         let certain = self.ranges.len();
+        let mut heap = 0;
         let mut next = 0;
         while let Some(range) = self.ranges.get(next).cloned() {
             next += 1;
-            if next > certain && self.copy.len() * 8 + range.len() > extent as usize {
-                if extent == Extent::All {
-                    return false;
+            if next > certain {
+                if heap + range.len() > MOST {
+                    self.ranges[next - 1] = 0..0;
+                    continue;
                 }
-                self.ranges[next - 1] = 0..0;
-                continue;
+                heap += range.len();
             }
             for word in words(range) {
-                self.copy.push(word);
-                if let Some(block) = blocks::find(word as usize)
+                self.copy.push(read(word));
+                if let Some(block) = blocks::find(read(word) as usize)
                     && self.reached.insert(block.start)
                 {
                     self.ranges.push(block);
                 }
             }
         }
-        true
     }
 
-    /// Whether all of it is as it was copied.
-    pub(super) fn is_unchanged(&self) -> bool {
-        let now = self.ranges.iter().cloned().flat_map(words);
-        now.eq(self.copy.iter().copied())
+    /// The stretch ends at `site`: whether it changed something.
+    pub(super) fn change(&mut self, site: u64) -> Change {
+        while let Some((index, word)) = self.first_change() {
+            if self.others.contains(&word) || is_restless(word) {
+                self.others.insert(word);
+                self.copy[index] = read(word);
+                continue;
+            }
+            let doubts = self.doubts.entry(site).or_default();
+            *doubts += 1;
+            return match self.seen.insert((site, word)) && *doubts < DOUBTS {
+                true => Change::Perhaps,
+                false => Change::Certain,
+            };
+        }
+        Change::None
+    }
+
+    /// The first word that is not as it was copied, and where its copy is.
+    fn first_change(&self) -> Option<(usize, usize)> {
+        let all = self.ranges.iter().cloned().flat_map(words);
+        let mut both = all.zip(&self.copy).enumerate();
+        let found = both.find(|(_, (word, before))| read(*word) != **before)?;
+        Some((found.0, found.1.0))
     }
 }
 
-/// The words that a range consists of; it is widened to whole words.
-fn words(range: Range<usize>) -> impl Iterator<Item = u64> {
-    let begin = range.start & !7;
-    (begin..range.end).step_by(8).map(|word| {
-        // SAFETY: an aligned word of memory that is mapped: a segment, a stack, or a block in use. Other OS threads may be writing it,
-        // which is why it is read as volatile, and why nothing is made of it but a comparison.
-        unsafe { std::ptr::with_exposed_provenance::<u64>(word).read_volatile() }
+/// The addresses of the words that a range consists of; it is widened to whole words.
+fn words(range: Range<usize>) -> impl Iterator<Item = usize> {
+    (range.start & !7..range.end).step_by(8)
+}
+
+/// Whether a word changes while no thread of the model runs.
+fn is_restless(word: usize) -> bool {
+    let before = read(word);
+    (0..LOOKS).any(|_| {
+        std::hint::spin_loop();
+        read(word) != before
     })
 }
 
-/// The statics of the program and its libraries, and the thread-locals of this OS thread.
-fn find_fixed(found: &mut Vec<Range<usize>>) {
-    let found: *mut Vec<Range<usize>> = found;
-    // SAFETY: the callback is given the vector it expects, and calls nothing that loads libraries.
-    unsafe { libc::dl_iterate_phdr(Some(add_object), found.cast()) };
-}
-
-/// Adds what is writable of one object. The C library's own is left out: every allocation of every OS thread changes it.
-unsafe extern "C" fn add_object(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    found: *mut c_void,
-) -> c_int {
-    // SAFETY: what `dl_iterate_phdr` promises, and what `find_fixed` passes.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Range<usize>>>()) };
-    // SAFETY: a string of the dynamic linker; empty for the program itself.
-    let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
-    let file = name.rsplit('/').next().unwrap_or_default();
-    if file.starts_with("libc.") || file.starts_with("ld-") || file.starts_with("libgcc_s") {
-        return 0;
-    }
-    // SAFETY: the table of program headers of a loaded object.
-    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let base = info.dlpi_addr as usize;
-    let span = |header: &libc::Elf64_Phdr| {
-        let begin = base + header.p_vaddr as usize;
-        begin..begin + header.p_memsz as usize
-    };
-    let constant = headers
-        .iter()
-        .find(|header| header.p_type == libc::PT_GNU_RELRO)
-        .map(span);
-    for header in headers {
-        if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
-            let all = span(header);
-            match &constant {
-                // What is constant after loading comes first.
-                Some(constant) if all.contains(&constant.start) => {
-                    found.push(all.start..constant.start);
-                    found.push(constant.end.min(all.end)..all.end);
-                }
-                _ => found.push(all),
-            }
-        } else if header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null() {
-            let begin = info.dlpi_tls_data.addr();
-            found.push(begin..begin + header.p_memsz as usize);
-        }
-    }
-    0
+fn read(word: usize) -> u64 {
+    // SAFETY: an aligned word of memory that is mapped: a segment, a stack, or a block in use. Other OS threads may be writing it,
+    // which is why it is read as volatile, and why nothing is made of it but a comparison.
+    unsafe { std::ptr::with_exposed_provenance::<u64>(word).read_volatile() }
 }
 
 #[cfg(test)]
@@ -144,20 +136,6 @@ mod tests {
 
     use super::*;
 
-    /// Whether a change that `change` makes is noticed.
-    fn notices(change: impl FnOnce()) -> bool {
-        let mut outside = Outside::default();
-        find_fixed(&mut outside.fixed);
-        for _ in 0..100 {
-            assert!(outside.copy(Extent::All, std::iter::empty()));
-            if outside.is_unchanged() {
-                change();
-                return !outside.is_unchanged();
-            }
-        }
-        panic!("other threads change something all the time");
-    }
-
     #[test]
     fn changes_of_statics_thread_locals_and_what_they_lead_to_are_noticed() {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
@@ -165,9 +143,24 @@ mod tests {
         std::thread_local! {
             static LOCAL: Cell<usize> = const { Cell::new(0) };
         }
+        // The statics of this crate are left out.
+        let own = |word: &AtomicUsize| word.as_ptr().addr()..word.as_ptr().addr() + 8;
+        let behind = (&raw const BEHIND).addr();
+        let roots = [own(&COUNT), behind..behind + size_of_val(&BEHIND)];
         BEHIND.lock().unwrap().push(1);
-        assert!(notices(|| COUNT.store(1, Relaxed)));
-        assert!(notices(|| LOCAL.set(1)));
-        assert!(notices(|| BEHIND.lock().unwrap()[0] = 2));
+        let changes: [fn(); 3] = [
+            || COUNT.store(1, Relaxed),
+            || LOCAL.with(|local| std::hint::black_box(local).set(1)),
+            || BEHIND.lock().unwrap()[0] = 2,
+        ];
+        let mut outside = Outside::default();
+        for (n, change) in changes.into_iter().enumerate() {
+            outside.remember(roots.iter().cloned());
+            let site = n as u64;
+            assert_eq!(outside.change(site), Change::None, "{n}");
+            change();
+            assert_eq!(outside.change(site), Change::Perhaps, "{n}");
+            assert_eq!(outside.change(site), Change::Certain, "{n}");
+        }
     }
 }

@@ -3,14 +3,13 @@
 //! A thread that comes back to a visible read with the stack and the registers it had there before, and
 //! that neither wrote nor allocated anything in between, can only be helped by another value: it is parked
 //! (see [`Stop::Spinning`](selvedge_core::Stop)). What it wrote to the heap is told by comparing the blocks
-//! allocated in this execution before and after each of its stretches, and whatever else it may have changed by going through the iteration
-//! again (see [`super::judge`]).
+//! allocated in this execution before and after each of its stretches, and memory that is not the model's the same way
+//! (see [`super::outside`]).
 //!
 //! Only reads at places that are known to be passed twice are watched. Coming to an unknown
 //! one for the second time makes the search start over with that place watched, so that every replay decides alike.
 
 use selvedge_core::fingerprint::Fingerprint;
-use selvedge_core::{Op, Outcome, Site};
 
 /// A state in which a thread read something.
 #[derive(Clone, Copy)]
@@ -21,27 +20,10 @@ struct Seen {
     event: u32,
 }
 
-/// An operation that was no side effect.
-#[derive(Clone, Copy)]
-pub(super) struct Step {
-    pub(super) op: Op,
-    pub(super) site: Site,
-    pub(super) outcome: Outcome,
-    pub(super) event: u32,
-}
-
 /// The reads of a thread since its last side effect.
 #[derive(Default)]
 pub(super) struct Spin {
     seen: Vec<Seen>,
-    /// What it did since the first of them that is watched.
-    pub(super) trail: Vec<Step>,
-    /// The number of the event it stands before.
-    pub(super) event: u32,
-    /// It seems to be in a loop that only waits, whose iteration begins with this event.
-    pub(super) suspect: Option<u32>,
-    /// Whether there was a side effect since this was last set to false.
-    pub(super) disturbed: bool,
     /// What the heap was when the thread was last resumed; `None` while no read is watched.
     pub(super) heap: Option<(u64, u64)>,
     /// Whether a cell was read since the last side effect.
@@ -65,8 +47,6 @@ impl Spin {
     #[inline]
     pub(super) fn effect(&mut self) {
         self.seen.clear();
-        self.trail.clear();
-        self.disturbed = true;
         self.heap = None;
         self.touched = false;
     }

@@ -4,16 +4,16 @@ use std::any::Any;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, ThreadId};
+use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
 
 use super::engine::may_leave;
 use super::machine::Limits;
 use super::memory::Memory;
-use super::outside::Outside;
+use super::outside::{Change, Outside};
 use super::place::{New, Place};
 use super::race::{Ended, Race, View};
 use super::shared::Shared;
-use super::spin::{Arrival, Step};
+use super::spin::Arrival;
 use super::stack::Stack;
 use super::thread::Thread;
 use super::trouble::SourcePlace;
@@ -43,15 +43,9 @@ pub(crate) struct State {
     pub(super) again: bool,
     /// Reads that are passed more than once without an effect.
     watched: FxHashSet<u64>,
-    /// Reads in loops that change something which only going through them again can tell.
-    pub(super) busy: FxHashSet<u64>,
-    /// Reads in loops that were found to change nothing.
-    pub(super) judged: FxHashSet<u64>,
-    /// A thread goes through an iteration again: nothing of it is to be noted.
-    pub(super) rehearsing: bool,
-    pub(super) outside: Outside,
+    outside: Outside,
     /// What the model's closure consists of.
-    pub(super) closure: Range<usize>,
+    closure: Range<usize>,
     /// Where reference-counted values are created whose counts matter.
     pub(super) counted: FxHashSet<Site>,
     /// The same by name, for a schedule from elsewhere.
@@ -82,9 +76,6 @@ impl State {
             refusal: None,
             again: false,
             watched: FxHashSet::default(),
-            busy: FxHashSet::default(),
-            judged: FxHashSet::default(),
-            rehearsing: false,
             outside: Outside::default(),
             closure,
             counted: FxHashSet::default(),
@@ -211,12 +202,6 @@ impl State {
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
-        if self.rehearsing {
-            let thread = &mut self.threads[running];
-            (thread.site, thread.stack_pointer) = (site, stack_pointer);
-            thread.pending = Pending::Op(op);
-            return;
-        }
         if let Some(&arc) = self.threads[running].uncounted.first() {
             self.counted.insert(arc);
             return self.start_over();
@@ -227,7 +212,6 @@ impl State {
         (thread.site, thread.stack_pointer) = (site, stack_pointer);
         thread.pending = Pending::Op(op);
         let events = thread.counted(running);
-        thread.spin.event = events;
         if events as usize >= limit {
             let place = self.place_of(site);
             return self.refuse(format!(
@@ -240,19 +224,25 @@ impl State {
             return;
         }
         // What others did to the heap while the thread was stopped is not its own doing.
-        if let Some(before) = thread.spin.heap.take()
-            && self.memory.fingerprint() != before
-        {
-            self.threads[running].spin.effect();
+        if let Some(before) = thread.spin.heap.take() {
+            let change = match self.memory.fingerprint() == before {
+                true => self.outside.change(site.0),
+                false => Change::Certain,
+            };
+            match change {
+                Change::None => {}
+                Change::Certain => self.threads[running].spin.effect(),
+                Change::Perhaps => return self.start_over(),
+            }
         }
-        if !matches!(op, Op::Load { .. } | Op::Update { .. }) || self.busy.contains(&site.0) {
+        if !matches!(op, Op::Load { .. } | Op::Update { .. }) {
             return;
         }
         let thread = &mut self.threads[running];
         let state = watched.then(|| thread.stack_state());
         match thread.spin.arrive(site.0, stack_pointer, events, state) {
             Arrival::New => {}
-            Arrival::Again(since) => thread.spin.suspect = Some(since),
+            Arrival::Again(since) => thread.pending = Pending::Stopped(Stop::Spinning { since }),
             Arrival::Unwatched => {
                 self.watched.insert(site.0);
                 self.start_over();
@@ -276,7 +266,7 @@ impl State {
             Op::Store { at, value, .. } => (at, Some(value)),
             Op::Update { at, .. } => (at, outcome.wrote),
             Op::Fence { .. } => {
-                self.watch(thread, op, outcome);
+                self.watch(thread);
                 return true;
             }
             Op::Join { child } => {
@@ -297,7 +287,7 @@ impl State {
         if changes {
             known.spin.effect();
         }
-        self.watch(thread, op, outcome);
+        self.watch(thread);
         let mut access = self.access(site);
         access.epoch = access.epoch.wrapping_sub(1);
         let view = View {
@@ -320,23 +310,18 @@ impl State {
         false
     }
 
-    /// Notes what `thread` did, and what the heap is before it goes on, if that matters.
-    fn watch(&mut self, thread: usize, op: Op, outcome: Outcome) {
-        let known = &mut self.threads[thread];
-        if known.spin.watching() {
-            let (site, event) = (known.site, known.spin.event);
-            known.spin.trail.push(Step {
-                op,
-                site,
-                outcome,
-                event,
-            });
-            known.spin.heap = Some(self.memory.fingerprint());
+    /// Notes what the heap and the memory outside of the model are before `thread` goes on, if that matters.
+    fn watch(&mut self, thread: usize) {
+        if self.threads[thread].spin.watching() {
+            self.threads[thread].spin.heap = Some(self.memory.fingerprint());
+            let mut outside = std::mem::take(&mut self.outside);
+            outside.remember(self.beside(thread));
+            self.outside = outside;
         }
     }
 
     /// The memory that `thread` can reach without a pointer from elsewhere, its own stack and the heap of this execution left out.
-    pub(super) fn beside(&self, thread: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    fn beside(&self, thread: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let others = self.begun.iter().filter(move |&&other| other != thread);
         let stacks = others.map(|&other| &self.threads[other]);
         let stacks = stacks

@@ -108,7 +108,6 @@ impl Thread {
         self.sizes.clear();
         self.spin.effect();
         self.spin.open = 0;
-        self.spin.suspect = None;
         self.panic = None;
         self.woke = false;
         self.missed = false;
