@@ -291,18 +291,10 @@ impl Memory {
     pub(super) fn fingerprint(&self) -> (u64, u64) {
         let mut hash = Words::new();
         for block in self.blocks.iter().filter(|block| block.freed.is_none()) {
-            let end = block.address + block.layout.size();
-            let mut at = block.address;
-            while at < end {
-                let bytes = (end - at).min(8);
-                let mut word = [0; 8];
-                let from = std::ptr::with_exposed_provenance::<u8>(at);
-                // SAFETY: bytes of a block that is allocated; no fiber runs. They may be uninitialised for
-                // the program, but they came from the system as some bytes.
-                unsafe { from.copy_to_nonoverlapping(word.as_mut_ptr(), bytes) };
-                hash.word(u64::from_ne_bytes(word));
-                at += bytes;
-            }
+            let from = std::ptr::with_exposed_provenance::<u8>(block.address);
+            // SAFETY: the bytes of a block that is allocated; no fiber runs. They may be uninitialised for
+            // the program, but they came from the system as some bytes.
+            hash.bytes(unsafe { std::slice::from_raw_parts(from, block.layout.size()) });
         }
         hash.finish()
     }

@@ -107,6 +107,10 @@ impl Words {
         self.0.pair(word as usize, 0);
     }
 
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.0.bytes(bytes);
+    }
+
     pub(super) fn finish(self) -> (u64, u64) {
         let (one, other) = self.0.finish();
         // The state of an unwatched read is kept apart.
