@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
 
 /// Crates whose statics are left out.
 const LEFT_OUT: [&str; 8] = [
@@ -58,7 +59,9 @@ unsafe extern "C" fn add_object(
         .find(|header| header.p_type == libc::PT_GNU_RELRO);
     let mut left_out: Vec<Range<usize>> = constant.map(span).into_iter().collect();
     if name.is_empty() {
-        left_out.extend(symbols(base).unwrap_or_default());
+        static KNOWN: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+        let known = KNOWN.get_or_init(|| symbols(base).unwrap_or_default());
+        left_out.extend(known.iter().cloned());
     }
     for header in headers {
         if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
