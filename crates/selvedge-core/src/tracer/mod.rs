@@ -19,7 +19,7 @@
 //!   lets it through and nothing else can go on. Where it takes that write, an execution in which it does
 //!   not has exactly one other update that does: the rival runs, and the first one waits
 //!   for another turn. Updates that still wait at the end compete as well, in deadlocks too.
-//! * Reads of loops that only wait are performed as late, see [`waiting`].
+//! * Reads of loops that only wait are performed as late: see `waiting.rs`.
 //! * Choices, and updates with several possible effects, are part of the observations.
 //!
 //! No execution is given up once begun. The search keeps one graph, and for each read in it the
