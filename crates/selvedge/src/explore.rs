@@ -25,6 +25,14 @@ pub fn choose(alternatives: u32) -> u32 {
 }
 
 /// Gives up the execution unless `condition` holds: it is of no interest.
+///
+/// ```
+/// selvedge::model(|| {
+///     let (a, b) = (selvedge::explore::choose(3), selvedge::explore::choose(3));
+///     selvedge::explore::assume(a != b);
+///     assert!(a + b < 4);
+/// });
+/// ```
 pub fn assume(condition: bool) {
     if !condition {
         rt::assume_nothing();

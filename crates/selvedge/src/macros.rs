@@ -1,6 +1,20 @@
 //! The macros of the interface.
 
 /// Declares thread-local values, as [`std::thread_local!`], for the threads of a model.
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// selvedge::thread_local! {
+///     static COUNT: Cell<u32> = Cell::new(0);
+/// }
+///
+/// selvedge::model(|| {
+///     COUNT.with(|count| count.set(1));
+///     let other = selvedge::thread::spawn(|| COUNT.with(Cell::get));
+///     assert_eq!(other.join().unwrap(), 0);
+/// });
+/// ```
 #[macro_export]
 macro_rules! thread_local {
     () => {};
@@ -18,6 +32,21 @@ macro_rules! thread_local {
 }
 
 /// Declares statics that are made when they are first used, as the crate of this name does, and anew in each execution.
+///
+/// ```
+/// use selvedge::sync::atomic::{AtomicUsize, Ordering};
+///
+/// selvedge::lazy_static! {
+///     static ref COUNT: AtomicUsize = AtomicUsize::new(0);
+/// }
+///
+/// selvedge::model(|| {
+///     let other = selvedge::thread::spawn(|| COUNT.fetch_add(1, Ordering::Relaxed));
+///     COUNT.fetch_add(1, Ordering::Relaxed);
+///     other.join().unwrap();
+///     assert_eq!(COUNT.load(Ordering::Relaxed), 2);
+/// });
+/// ```
 #[macro_export]
 macro_rules! lazy_static {
     () => {};

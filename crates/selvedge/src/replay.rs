@@ -13,6 +13,25 @@ use crate::token::{self, Token, TokenStep};
 /// Runs `f` once, under a schedule that a failed test printed. Panics then are shown as they happen, with a backtrace if
 /// one is asked for, and a debugger sees an ordinary program.
 ///
+/// ```
+/// use selvedge::model::{Builder, Verdict};
+/// use selvedge::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+/// use selvedge::{sync::Arc, thread};
+///
+/// fn test() {
+///     let x = Arc::new(AtomicUsize::new(0));
+///     let other = Arc::clone(&x);
+///     thread::spawn(move || other.store(1, SeqCst));
+///     assert_eq!(x.load(SeqCst), 0);
+/// }
+///
+/// let Verdict::Failed(failure) = Builder::new().explore(test).verdict else {
+///     panic!("the store can come first");
+/// };
+/// let again = std::panic::catch_unwind(|| selvedge::replay(&failure.replay, test));
+/// assert!(again.is_err());
+/// ```
+///
 /// # Panics
 ///
 /// With the same failure, or if the schedule does not fit the program.

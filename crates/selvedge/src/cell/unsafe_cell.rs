@@ -9,6 +9,25 @@ use crate::rt::{AccessKind, CellId, begin_access, end_access, new_cell, site_of}
 
 /// As [`std::cell::UnsafeCell`], with each access told to the checker: two of them, one of which may write, must be
 /// ordered by what the threads do to synchronise.
+///
+/// ```
+/// use selvedge::model::{Builder, Verdict};
+/// use selvedge::{cell::UnsafeCell, sync::Arc, thread};
+///
+/// struct Shared(UnsafeCell<u32>);
+/// // SAFETY: not sound, which the checker finds.
+/// unsafe impl Sync for Shared {}
+///
+/// let report = Builder::new().explore(|| {
+///     let shared = Arc::new(Shared(UnsafeCell::new(0)));
+///     let other = Arc::clone(&shared);
+///     let thread = thread::spawn(move || other.0.with_mut(|value| unsafe { *value = 1 }));
+///     shared.0.with(|value| unsafe { *value });
+///     thread.join().unwrap();
+/// });
+/// let Verdict::Failed(failure) = report.verdict else { panic!("a race") };
+/// assert_eq!(failure.kind, "data-race");
+/// ```
 pub struct UnsafeCell<T: ?Sized> {
     id: CellId,
     data: StdUnsafeCell<T>,

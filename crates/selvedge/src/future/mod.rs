@@ -33,6 +33,31 @@ impl Wake for Task {
 }
 
 /// Blocks the current thread, driving `f` to completion. That it is polled once without having been woken is explored.
+///
+/// ```
+/// use std::task::Poll;
+///
+/// use selvedge::future::{AtomicWaker, block_on};
+/// use selvedge::sync::Arc;
+/// use selvedge::sync::atomic::{AtomicBool, Ordering};
+///
+/// selvedge::model(|| {
+///     let shared = Arc::new((AtomicBool::new(false), AtomicWaker::new()));
+///     let other = Arc::clone(&shared);
+///     selvedge::thread::spawn(move || {
+///         other.0.store(true, Ordering::Release);
+///         other.1.wake();
+///     });
+///     block_on(std::future::poll_fn(|context| {
+///         // Registering before looking: the other way round, a wake-up could be lost.
+///         shared.1.register_by_ref(context.waker());
+///         match shared.0.load(Ordering::Acquire) {
+///             true => Poll::Ready(()),
+///             false => Poll::Pending,
+///         }
+///     }));
+/// });
+/// ```
 #[track_caller]
 pub fn block_on<F>(f: F) -> F::Output
 where
