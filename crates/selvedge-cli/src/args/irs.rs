@@ -27,7 +27,7 @@ const IRS_BUILD_EXAMPLES: &str = "\
 Examples:
   selvedge irs verify prog.c -o prog.irs        prove something first,
   selvedge irs build prog.c -o prog             and build what keeps to it
-  ./prog                                        reads prog.irs, each time anew
+  ./prog                                        keeps to prog.irs, as it is by then
   SELVEDGE_IRS=other.irs ./prog                 reads another prefix file
   selvedge irs build prog.c -o prog --tune      try other prefixes, and keep the fastest";
 
