@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use selvedge_irs_format::{View, weaker};
 
@@ -73,6 +73,8 @@ fn kill(kills: u64, runs: u32, scratch: &Path) -> Result<Found, String> {
     steps::run(steps::build(&source, &program).args(FLAGS))?;
     let mut found = Found::default();
     let mut earlier: Option<Vec<u8>> = None;
+    // How long it takes to the first file on this machine, as busy as it is.
+    let mut first = None;
     for round in 0..kills {
         // Whoever is killed cannot clean up.
         let _ = fs::remove_dir_all(&left);
@@ -88,9 +90,21 @@ fn kill(kills: u64, runs: u32, scratch: &Path) -> Result<Found, String> {
             .env("TMPDIR", &left)
             .stdout(Stdio::null())
             .stderr(Stdio::null());
+        let begin = Instant::now();
         let mut child = verify.spawn().map_err(failed)?;
-        // Nobody cares which moments these are, as long as they differ.
-        sleep(Duration::from_millis(40 + round * 7919 % 311));
+        match first {
+            // Nobody cares which moments these are, as long as they differ, and some come before that file.
+            Some(first) => sleep(Duration::mul_f64(
+                first,
+                0.5 + (round * 7919 % 311) as f64 / 100.0,
+            )),
+            None => {
+                while !file.exists() && begin.elapsed() < HANGS {
+                    sleep(Duration::from_millis(1));
+                }
+                first = Some(begin.elapsed());
+            }
+        }
         child.kill().map_err(failed)?;
         child.wait().map_err(failed)?;
         let Ok(now) = fs::read(&file) else {
