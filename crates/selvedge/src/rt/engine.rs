@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 
 use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId, Value};
@@ -13,7 +13,7 @@ use super::memory::Owner;
 use super::state::State;
 use super::stop::refuse;
 use super::thread::{Local, Start};
-use super::{gate, hook, memory};
+use super::{gate, hook, leave, memory};
 
 /// A search in progress.
 pub(crate) struct Engine {
@@ -26,9 +26,9 @@ pub(crate) struct Engine {
     request: Cell<Option<Request>>,
     /// What became of the operation of the thread that is resumed.
     outcome: Cell<Outcome>,
-    on_fiber: Cell<bool>,
+    pub(super) on_fiber: Cell<bool>,
     /// The execution is over, and its threads are leaving their frames: whatever they do concerns nobody else.
-    abandoning: Cell<bool>,
+    pub(super) abandoning: Cell<bool>,
     /// Tells this execution from all others of the process.
     stamp: Cell<u64>,
 }
@@ -43,12 +43,6 @@ pub(super) enum Next {
     /// The explorer goes on.
     Stop,
 }
-
-/// What a thread of an abandoned execution unwinds with.
-struct Abandoned;
-
-/// So many steps a thread of an abandoned execution may take to leave its frames.
-const LEAVING_STEPS: u32 = 100_000;
 
 thread_local! {
     static CURRENT: Cell<*const Engine> = const { Cell::new(ptr::null()) };
@@ -153,43 +147,6 @@ impl Engine {
         let arguments = (ptr::null_mut(), thread, 0);
         // SAFETY: the top of a page-aligned stack on which nothing runs.
         known.context = unsafe { fiber::prepare(top, begin, arguments, end) };
-    }
-
-    /// Leaves the frames of every thread, the youngest thread first, since it may borrow from the older ones.
-    pub(super) fn abandon(&self) {
-        self.abandoning.set(true);
-        loop {
-            let mut state = self.state.borrow_mut();
-            let Some(thread) = state.begun.pop() else {
-                break;
-            };
-            let alive = state.threads[thread].alive;
-            drop(state);
-            if alive {
-                self.run(thread);
-            }
-        }
-        let mut state = self.state.borrow_mut();
-        let threads = state.threads.iter_mut();
-        let left: Vec<_> = threads
-            .map(|thread| (thread.start.take(), std::mem::take(&mut thread.locals)))
-            .collect();
-        drop(state);
-        self.discard(left);
-        let statics = std::mem::take(&mut self.state.borrow_mut().statics);
-        self.discard(statics);
-        self.abandoning.set(false);
-    }
-
-    /// Drops what belongs to the execution that is over.
-    pub(super) fn discard<T>(&self, value: T) {
-        let before = self.abandoning.replace(true);
-        memory::allocate_for(Owner::Model);
-        let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
-        memory::allocate_for(Owner::Checker);
-        self.abandoning.set(before);
-        // A destructor that fails while nobody looks: there is nothing to tell.
-        drop(dropped);
     }
 }
 
@@ -302,11 +259,11 @@ pub(super) unsafe extern "C-unwind" fn perform(
             answer.set(engine.outcome.get());
             return;
         }
-        leave();
+        leave::leave();
     }
     match host(|state| state.perform_alone(*op)) {
         Some(alone) => answer.set(alone),
-        None => give_up(),
+        None => leave::give_up(),
     }
 }
 
@@ -326,34 +283,6 @@ pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId 
     host(|state| state.threads[child.index()].start = Some(start));
     visible(Op::Create { child }, site);
     child
-}
-
-/// The execution is over: the thread leaves its frames, unless it is doing so already.
-pub(super) fn leave() {
-    if !std::thread::panicking() || !host(|state| state.is_unwinding()) {
-        host(|state| state.threads[state.running].leaving = 1);
-        resume_unwind(Box::new(Abandoned));
-    }
-}
-
-/// A thread of an abandoned execution cannot go on: its frames are left as they are.
-pub(crate) fn give_up() -> ! {
-    let engine = current();
-    if !engine.on_fiber.get() {
-        resume_unwind(Box::new(Abandoned));
-    }
-    engine.call(&mut |state| {
-        let running = state.running;
-        state.threads[running].alive = false;
-        Next::Stop
-    });
-    unreachable!("a thread that was given up is not resumed")
-}
-
-/// Counts a step of a thread that leaves; false if it has taken too many.
-pub(super) fn may_leave(steps: &mut u32) -> bool {
-    *steps += 1;
-    *steps <= LEAVING_STEPS
 }
 
 /// What a fiber runs.
@@ -390,7 +319,7 @@ fn drop_locals() {
 
 /// A panic came to the end of its thread.
 fn panicked(payload: Box<dyn Any + Send>) {
-    let abandoned = payload.is::<Abandoned>();
+    let abandoned = leave::is_leaving(&*payload);
     let owner = memory::allocate_for(Owner::Checker);
     let message = hook::message(&*payload);
     memory::allocate_for(owner);

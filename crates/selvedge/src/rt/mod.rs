@@ -18,6 +18,7 @@ mod crash;
 mod engine;
 mod gate;
 mod hook;
+mod leave;
 pub(crate) mod machine;
 pub(crate) mod memory;
 mod outside;
@@ -33,7 +34,8 @@ mod thread;
 mod trouble;
 mod values;
 
-pub(crate) use engine::{active, give_up, host, spawn, visible};
+pub(crate) use engine::{active, host, spawn, visible};
+pub(crate) use leave::give_up;
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
 pub(crate) use race::{CellId, Kind as AccessKind};

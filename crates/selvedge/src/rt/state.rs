@@ -6,7 +6,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
 
-use super::engine::may_leave;
+use super::leave::may_leave;
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside};

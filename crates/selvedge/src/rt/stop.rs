@@ -3,7 +3,8 @@
 use selvedge_core::failure::Other;
 use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop, ThreadId};
 
-use super::engine::{Next, abandoning, active, current, give_up, host, leave, visible};
+use super::engine::{Next, abandoning, active, current, host, visible};
+use super::leave::{give_up, leave};
 use super::race::{CellId, Kind};
 use super::state::State;
 
