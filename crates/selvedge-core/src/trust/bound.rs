@@ -50,6 +50,9 @@ pub(super) struct Checks {
     cuts: bool,
     /// How many executions ended beyond the bound.
     pub(super) ended: u64,
+    /// How often the cheapest upper bound decided of an execution, and how often it did not.
+    guessed: u64,
+    guessed_in_vain: u64,
 }
 
 impl Checks {
@@ -61,6 +64,18 @@ impl Checks {
     /// Whether the order of threads matters: there is something to cut off.
     pub(super) fn cuts(&self) -> bool {
         self.cuts
+    }
+
+    /// Whether the cheapest upper bound is worth another try.
+    fn guesses_pay(&self) -> bool {
+        self.guessed_in_vain < 100 + 2 * self.guessed
+    }
+
+    fn guessed(&mut self, within: bool) {
+        match within {
+            true => self.guessed += 1,
+            false => self.guessed_in_vain += 1,
+        }
     }
 
     fn count(&mut self, within: bool) {
@@ -109,7 +124,14 @@ impl<C: Model> Level<C> {
 
     /// Whether the graph, which is complete, needs no more than `bound` preemptions.
     pub(super) fn ends_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
-        gaps::at_most(&self.graph) <= bound || self.is_within(bound, checks)
+        if checks.guesses_pay() {
+            let within = gaps::at_most(&self.graph) <= bound;
+            checks.guessed(within);
+            if within {
+                return true;
+            }
+        }
+        self.is_within(bound, checks)
     }
 
     /// Whether the graph needs no more than `budget` preemptions.
