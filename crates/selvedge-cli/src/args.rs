@@ -290,6 +290,10 @@ impl Machine {
             format!("--heap-limit={}", self.heap_limit),
             format!("--watchdog={}", self.watchdog.as_secs_f64()),
         ]);
+        options.extend(
+            self.memory_limit
+                .map(|bytes| format!("--memory-limit={bytes}")),
+        );
         options
     }
 }
@@ -331,6 +335,11 @@ pub(crate) struct Machine {
     /// Memory one execution may allocate, in bytes (K, M and G work)
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
     pub(crate) heap_limit: usize,
+
+    /// Memory the search may take in all, in bytes (K, M and G work); half of the machine's if not given
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[serde(default)]
+    pub(crate) memory_limit: Option<usize>,
 
     /// Time a thread may run without a visible operation before that counts as an endless loop
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]

@@ -16,6 +16,7 @@ mod problem;
 mod replay;
 mod report;
 mod scan;
+mod scratch;
 mod temporal;
 mod trace;
 mod verify;

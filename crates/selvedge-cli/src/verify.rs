@@ -369,7 +369,7 @@ fn stopped(cause: Option<&Cause>, seconds: f64) -> String {
         Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
         Some(Cause::Memory(limit)) => {
             format!(
-                "stopped because the program took more than {} MiB of memory",
+                "stopped because the program took more than {} MiB of memory (--memory-limit)",
                 limit >> 20
             )
         }

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
+use std::fs::{self, File};
+use std::time::{Duration, Instant, SystemTime};
 
 use common::{Sandbox, wait_until, workers_of};
 use nix::sys::signal::{Signal, kill};
@@ -122,6 +123,23 @@ fn a_worker_does_not_outlive_the_command() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("the worker has died", || workers_of(pid).is_empty());
+    // What it left behind is removed by the next one, once it is old enough.
+    let left: Vec<_> = fs::read_dir(sandbox.path("tmp")).unwrap().collect();
+    assert_eq!(left.len(), 1);
+    for entry in left {
+        let directory = File::open(entry.unwrap().path()).unwrap();
+        directory.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    }
+    sandbox.run(&["verify", "long.c", "--max-executions", "1"]);
+}
+
+#[test]
+fn a_search_that_takes_too_much_memory_is_stopped() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let outcome = sandbox.run(&["verify", "long.c", "--memory-limit", "2M"]);
+    outcome.ends_with(3).prints(
+        "incomplete: stopped because the program took more than 2 MiB of memory (--memory-limit)",
+    );
 }
 
 #[test]

@@ -17,7 +17,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
 use self::compiler::Language;
 use self::support::Support;
@@ -25,6 +24,7 @@ use self::toolchain::Toolchain;
 use crate::interrupt;
 use crate::problem::Problem;
 use crate::scan;
+use crate::scratch::Scratch;
 
 /// A program as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Program {
 
 /// A program whose files are compiled. They are gone when this value is.
 pub(crate) struct Compiled {
-    directory: TempDir,
+    directory: Scratch,
     toolchain: Toolchain,
     support: Support,
     /// The compiled files, in the order in which they are linked.
@@ -99,13 +99,10 @@ pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
         sources.push(Source::open(program, path)?);
     }
     let toolchain = Toolchain::find(program, &sources)?;
-    let directory = tempfile::Builder::new()
-        .prefix("selvedge-")
-        .tempdir()
-        .map_err(|error| {
-            Problem::internal(format!("cannot create a temporary directory: {error}"))
-                .help("set TMPDIR to a directory that can be written")
-        })?;
+    let directory = Scratch::new().map_err(|error| {
+        Problem::internal(format!("cannot create a temporary directory: {error}"))
+            .help("set TMPDIR to a directory that can be written")
+    })?;
     if !program.expressions.is_empty() {
         sources[0].wrap(program, directory.path())?;
     }

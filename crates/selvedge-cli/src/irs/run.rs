@@ -18,6 +18,7 @@ use crate::args::{IrsRun, OnDivergence};
 use crate::compile;
 use crate::interrupt;
 use crate::problem::{Problem, Status};
+use crate::scratch::Scratch;
 
 /// How often it is looked whether there is a prefix.
 const PATIENCE: Duration = Duration::from_millis(5);
@@ -53,7 +54,7 @@ pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
 struct Verifier {
     child: Child,
     words: PathBuf,
-    _directory: tempfile::TempDir,
+    _directory: Scratch,
 }
 
 impl Verifier {
@@ -61,10 +62,7 @@ impl Verifier {
         let failed = |error: std::io::Error| {
             Problem::internal(format!("the verifier does not start: {error}"))
         };
-        let directory = tempfile::Builder::new()
-            .prefix("selvedge-")
-            .tempdir()
-            .map_err(failed)?;
+        let directory = Scratch::new().map_err(failed)?;
         let words = directory.path().join("words");
         let said = fs::File::create(&words).map_err(failed)?;
         let mut command = Command::new(env::current_exe().map_err(failed)?);

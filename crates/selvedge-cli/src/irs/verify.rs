@@ -266,7 +266,9 @@ fn stopped(cause: Option<&Cause>, verify: &IrsVerify) -> String {
         Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
         Some(Cause::Memory(limit)) => {
             let limit = limit >> 20;
-            format!("stopped because the program took more than {limit} MiB of memory")
+            format!(
+                "stopped because the program took more than {limit} MiB of memory (--memory-limit)"
+            )
         }
         Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
         Some(Cause::Interrupted) | None => "interrupted".to_owned(),

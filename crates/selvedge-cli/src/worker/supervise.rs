@@ -101,6 +101,9 @@ pub(crate) fn run(
         .saturating_mul(2)
         .saturating_add(SILENCE);
     let mut guard = Guard::new(limits, patience, worker.child.id());
+    if let Some(limit) = request.machine.memory_limit {
+        guard.memory = limit as u64;
+    }
     // All of them grow alike.
     guard.memory /= u64::from(request.processes());
     let finished = loop {
