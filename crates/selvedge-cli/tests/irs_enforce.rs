@@ -71,6 +71,27 @@ fn nobody_is_too_early() {
 }
 
 #[test]
+fn memory_that_was_used_before_becomes_a_condition_variable() {
+    let text = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
+        struct box { pthread_mutex_t lock; pthread_cond_t full; pthread_barrier_t both; int there; };\n\
+        static void *fills(void *p) {\n\
+          struct box *box = p; pthread_barrier_wait(&box->both);\n\
+          pthread_mutex_lock(&box->lock); box->there = 1; pthread_cond_signal(&box->full);\n\
+          pthread_mutex_unlock(&box->lock); return p;\n\
+        }\n\
+        int main(void) {\n\
+          struct box *box = malloc(sizeof *box); memset(box, 0x55, sizeof *box); box->there = 0;\n\
+          pthread_mutex_init(&box->lock, 0); pthread_cond_init(&box->full, 0);\n\
+          pthread_barrier_init(&box->both, 0, 2);\n\
+          pthread_t filler; pthread_create(&filler, 0, fills, box);\n\
+          pthread_barrier_wait(&box->both); pthread_mutex_lock(&box->lock);\n\
+          while (!box->there) pthread_cond_wait(&box->full, &box->lock);\n\
+          pthread_mutex_unlock(&box->lock); pthread_join(filler, 0); free(box); return 0;\n\
+        }\n";
+    never_fails(text, &[], 5);
+}
+
+#[test]
 fn philosophers_do_not_starve() {
     never_fails(include_str!("irs/philosophers.c"), &[], 150);
 }

@@ -161,9 +161,12 @@ pub(super) extern "C" fn init(address: usize, attributes: usize) -> c_int {
         _ => unsafe { core::ptr::with_exposed_provenance::<u32>(attributes).read() >> 1 & 1 },
     };
     hidden(|| {
+        // Anything may have been there before.
         let condition = at(address);
-        condition.change(|slots| (slots.waiting, slots.woken) = (0, 0));
+        condition.waiting.store(0, Ordering::SeqCst);
+        condition.woken.store(0, Ordering::SeqCst);
         condition.clock.store(clock, Ordering::SeqCst);
+        condition.busy.store(0, Ordering::SeqCst);
     });
     0
 }
