@@ -44,6 +44,8 @@ pub(crate) struct State {
     /// Reads that are passed more than once without an effect.
     watched: FxHashSet<u64>,
     outside: Outside,
+    /// What the heap is, if nothing ran since that was last found out.
+    heap: Option<(u64, u64)>,
     /// What the model's closure consists of.
     closure: Range<usize>,
     /// Where reference-counted values are created whose counts matter.
@@ -77,6 +79,7 @@ impl State {
             again: false,
             watched: FxHashSet::default(),
             outside: Outside::default(),
+            heap: None,
             closure,
             counted: FxHashSet::default(),
             counted_places: Vec::new(),
@@ -100,6 +103,7 @@ impl State {
     /// Forgets the execution. Its threads must have left their frames.
     pub(super) fn begin_run(&mut self) {
         self.run += 1;
+        self.heap = None;
         self.memory.reset();
         self.cells.clear();
         self.shared.clear();
@@ -225,7 +229,9 @@ impl State {
         }
         // What others did to the heap while the thread was stopped is not its own doing.
         if let Some(before) = thread.spin.heap.take() {
-            let change = match self.memory.fingerprint() == before {
+            let after = self.memory.fingerprint();
+            self.heap = Some(after);
+            let change = match after == before {
                 true => self.outside.change(site.0),
                 false => Change::Certain,
             };
@@ -253,6 +259,7 @@ impl State {
     /// The pending operation of `thread` is performed. False if that is a failure.
     pub(super) fn perform(&mut self, thread: usize, outcome: Outcome, clock: &[u32]) -> bool {
         self.running = thread;
+        let heap = self.heap.take();
         let known = &mut self.threads[thread];
         let Pending::Op(op) = known.pending else {
             panic!("T{thread} has no pending operation");
@@ -266,7 +273,7 @@ impl State {
             Op::Store { at, value, .. } => (at, Some(value)),
             Op::Update { at, .. } => (at, outcome.wrote),
             Op::Fence { .. } => {
-                self.watch(thread);
+                self.watch(thread, heap);
                 return true;
             }
             Op::Join { child } => {
@@ -287,7 +294,7 @@ impl State {
         if changes {
             known.spin.effect();
         }
-        self.watch(thread);
+        self.watch(thread, heap);
         let mut access = self.access(site);
         access.epoch = access.epoch.wrapping_sub(1);
         let view = View {
@@ -311,9 +318,10 @@ impl State {
     }
 
     /// Notes what the heap and the memory outside of the model are before `thread` goes on, if that matters.
-    fn watch(&mut self, thread: usize) {
+    fn watch(&mut self, thread: usize, heap: Option<(u64, u64)>) {
         if self.threads[thread].spin.watching() {
-            self.threads[thread].spin.heap = Some(self.memory.fingerprint());
+            let heap = heap.unwrap_or_else(|| self.memory.fingerprint());
+            self.threads[thread].spin.heap = Some(heap);
             let mut outside = std::mem::take(&mut self.outside);
             outside.remember(self.beside(thread));
             self.outside = outside;
