@@ -108,36 +108,27 @@ static void *leaf(void *counter) {
   free(five);
   return counter;
 }
-static void count(atomic_int *counter) {
+static void work(atomic_int *first, atomic_int *second) {
+  pthread_t thread;
   for (int i = 0; i < 3; i++)
-    atomic_fetch_add(counter, 1);
+    atomic_fetch_add(first, 1);
+  pthread_create(&thread, NULL, leaf, second);
+  pthread_join(thread, NULL);
 }
 static void *one(void *unused) {
-  pthread_t thread;
-  count(&a);
-  pthread_create(&thread, NULL, leaf, &c);
-  count(&a);
-  pthread_join(thread, NULL);
+  work(&a, &c);
   return unused;
 }
 static void *two(void *unused) {
-  pthread_t thread;
-  count(&b);
-  if (atomic_load(&a) == 2) {
-    pthread_create(&thread, NULL, leaf, &a);
-    pthread_join(thread, NULL);
-  }
-  pthread_create(&thread, NULL, leaf, &b);
-  pthread_join(thread, NULL);
+  work(&b, &a);
+  if (atomic_load(&a) == 2)
+    work(&b, &c);
   return unused;
 }
 static void *three(void *unused) {
-  pthread_t thread;
-  count(&c);
-  pthread_create(&thread, NULL, leaf, &b);
-  pthread_join(thread, NULL);
+  work(&c, &b);
 #ifdef BUG
-  assert(atomic_load(&c) != 4 || atomic_load(&a) != 5);
+  assert(atomic_load(&b) != 4 || atomic_load(&a) != 4);
 #endif
   return unused;
 }
@@ -153,6 +144,10 @@ int main(void) {
 ";
     std::fs::write(&file, source).expect("the program is written");
     let file = file.to_str().expect("a plain path");
+    // Variables without a value are the same however a thread came to them, so that all searches see the same states.
+    let of = |algorithm| check(file, &format!("--algorithm {algorithm}"), "")["states"].clone();
+    assert_eq!(of("bfs"), of("dfs"));
+    assert_eq!(of("bfs"), of("csdr"));
     let run = |jobs: u32, flags: &str| {
         let report = check(file, &format!("--algorithm csdr --jobs {jobs}"), flags);
         let processes = report["processor_seconds"].as_array().map(Vec::len);

@@ -80,7 +80,12 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
     let graph = Flow::of(&instructions, callees)?;
     let mut tracker = Tracker::new(&callees.callbacks);
     let mut effects = Vec::with_capacity(instructions.len());
+    let entry = entry(&instructions, &graph, callees);
+    let mut escaped_at_entry = 0;
     for (index, instruction) in instructions.iter().enumerate() {
+        if Some(index) == entry {
+            escaped_at_entry = tracker.escaped;
+        }
         if graph.leaders.contains(&index) {
             tracker.begin_block();
         }
@@ -120,7 +125,11 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
         if is_call(instruction) {
             let mut bits = live[index].clone();
             bits.add(&always);
-            calls.push((instruction.next_ip() as usize, frame(&bits, &saved)));
+            let mut frame = frame(&bits, &saved);
+            if Some(index) == entry && escaped_at_entry == 0 {
+                frame.written = Some(written(&effects[..index], &saved));
+            }
+            calls.push((instruction.next_ip() as usize, frame));
         }
     }
     Some(calls)
@@ -140,7 +149,37 @@ fn frame(bits: &Bits, saved: &[Register]) -> LiveFrame {
     LiveFrame {
         words: words.filter(|word| word.mask != 0).collect(),
         registers: bits.0[FRAME_LIMIT as usize / 64] as u8,
+        written: None,
     }
+}
+
+/// The call that tells that the function was entered, if nothing but straight code comes before.
+fn entry(instructions: &[Instruction], flow: &Flow, callees: &Callees) -> Option<usize> {
+    let first = instructions.iter().position(is_call)?;
+    let straight = |instruction: &Instruction| instruction.flow_control() == FlowControl::Next;
+    let call = &instructions[first];
+    let name = match call.flow_control() {
+        FlowControl::Call => callees.callbacks.get(&(call.near_branch_target() as usize)),
+        _ => None,
+    };
+    let tells = name.is_some_and(|name| name == "__tsan_func_entry");
+    let only = flow.leaders.range(1..=first).next().is_none();
+    (tells && only && instructions[..first].iter().all(straight)).then_some(first)
+}
+
+/// The words that instructions may have written, and what the prologue saved.
+fn written(effects: &[Effects], saved: &[Register]) -> Box<[LiveWord]> {
+    let mut bits = Bits::NONE;
+    for effects in effects {
+        let spans = effects.overwrites.iter().chain(&effects.reads);
+        spans.for_each(|&span| bits.set(span, true));
+    }
+    let saved = Span {
+        start: (FRAME_LIMIT - 8 * saved.len() as i64) as usize,
+        end: FRAME_LIMIT as usize,
+    };
+    bits.set(saved, true);
+    frame(&bits, &[]).words
 }
 
 fn is_call(instruction: &Instruction) -> bool {

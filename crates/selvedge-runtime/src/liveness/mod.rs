@@ -26,6 +26,9 @@ pub(crate) struct LiveFrame {
     words: Box<[LiveWord]>,
     /// Bit n: the n-th of [`dataflow::REGISTERS`] is live.
     registers: u8,
+    /// If the call tells that the function was entered: the words that have been written before, lowest first. The rest of
+    /// the frame is leftovers of others.
+    written: Option<Box<[LiveWord]>>,
 }
 
 /// A word of a frame.
@@ -79,6 +82,8 @@ const ENDINGS: [&str; 14] = [
 ];
 /// Functions that can return twice.
 const TWICE: [&str; 4] = ["setjmp", "_setjmp", "__sigsetjmp", "vfork"];
+/// Frames that are larger are left as they are.
+const LARGEST: usize = 1 << 14;
 /// How many answers are kept at hand.
 const RECENT: usize = 1024;
 
@@ -189,6 +194,28 @@ impl Liveness {
             hash(read(at), 0);
             at += 8;
         }
+    }
+
+    /// Makes everything zero in the frame, from `stack_pointer` on, of a function that has just been entered and tells of it
+    /// at `site`, that it has not written yet: variables without a value have the same one however the thread came here.
+    pub(crate) fn begin_frame(&mut self, site: usize, stack_pointer: usize, frame_pointer: usize) {
+        let Some(written) = self.at(site).and_then(|frame| frame.written.as_ref()) else {
+            return;
+        };
+        let plausible = (stack_pointer..stack_pointer + LARGEST).contains(&frame_pointer);
+        if !plausible || !frame_pointer.is_multiple_of(8) {
+            return;
+        }
+        let mut next = stack_pointer;
+        for word in written {
+            let at = frame_pointer.wrapping_add_signed(word.offset as isize);
+            if at >= next {
+                clear(next, at);
+                write(at, read(at) & word.mask as usize);
+                next = at + 8;
+            }
+        }
+        clear(next, frame_pointer);
     }
 
     /// Makes everything zero on the stack of a stopped thread, from `stack_pointer` up to `stack_top`, that its future

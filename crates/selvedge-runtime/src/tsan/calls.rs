@@ -1,16 +1,29 @@
 //! Function entry and exit, and what needs no work.
 
+use std::arch::naked_asm;
+
 use crate::abi::{Entry, Export};
 use crate::gate::gate;
-use crate::runtime::with;
+use crate::runtime::{Phase, with};
 
+/// Passes on the frame pointer of the function that was entered.
+#[unsafe(naked)]
 extern "C" fn enter(return_address: usize) {
+    naked_asm!("mov rsi, rbp", "jmp {entered}", entered = sym entered)
+}
+
+extern "C" fn entered(return_address: usize, frame_pointer: usize) {
     // SAFETY: the gate is mapped while a program is loaded.
-    let stack_pointer = unsafe { (*gate()).stack_pointer };
+    let (site, stack_pointer) = unsafe { ((*gate()).site, (*gate()).stack_pointer) };
     with(|runtime| {
         let thread = runtime.current();
         thread.frames.enter(return_address, stack_pointer);
         thread.reached(stack_pointer);
+        if runtime.settings.stateful && runtime.phase == Phase::Fiber {
+            let liveness = &mut runtime.liveness;
+            // The return address lies below the frame.
+            liveness.begin_frame(site, stack_pointer + 8, frame_pointer);
+        }
     });
 }
 
