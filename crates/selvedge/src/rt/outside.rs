@@ -30,13 +30,13 @@ pub(super) enum Change {
 /// What there is outside of the models of an OS thread, and a copy of it.
 #[derive(Default)]
 pub(super) struct Outside {
-    /// Statics and thread-locals, once they are known.
-    fixed: Vec<Range<usize>>,
-    roots: Vec<Range<usize>>,
-    /// What was copied.
-    ranges: Vec<Range<usize>>,
-    copy: Vec<u64>,
+    /// Statics and thread-locals, once they are known, what the closure consists of, and what can be reached from there.
+    lasting: Copied,
+    /// How many of those ranges are there without being reached.
+    roots: usize,
     reached: FxHashSet<usize>,
+    /// The stacks of the other threads.
+    stacks: Copied,
     /// Words that other OS threads change.
     others: FxHashSet<usize>,
     /// Changes seen: where, which word; and how many where.
@@ -44,39 +44,74 @@ pub(super) struct Outside {
     doubts: FxHashMap<u64, u32>,
 }
 
+/// Some memory, and a copy of it.
+#[derive(Default)]
+struct Copied {
+    ranges: Vec<Range<usize>>,
+    copy: Vec<u64>,
+}
+
+impl Copied {
+    /// The first word that is not as it was copied, and where its copy is.
+    fn first_change(&self) -> Option<(usize, usize)> {
+        let mut at = 0;
+        for range in &self.ranges {
+            let words = words(range.clone());
+            let copy = &self.copy[at..at + words.len()];
+            if !copy.is_empty() && differs(range.start & !7, copy) {
+                let mut both = words.zip(copy).enumerate();
+                let found = both.find(|(_, (word, before))| read(*word) != **before);
+                // Another OS thread may have put it back meanwhile.
+                if let Some((index, (word, _))) = found {
+                    return Some((at + index, word));
+                }
+            }
+            at += copy.len();
+        }
+        None
+    }
+}
+
 impl Outside {
-    /// A stretch begins: copies what can be reached from `roots`, thread-locals and statics.
-    pub(super) fn remember(&mut self, roots: impl Iterator<Item = Range<usize>>) {
-        let before = std::mem::take(&mut self.roots);
-        self.roots.extend(roots);
-        if self.fixed.is_empty() {
-            statics::find(&mut self.fixed);
-        } else if self.roots == before && self.first_change().is_none() {
+    /// A stretch begins: copies the `stacks` of the other threads, and what can be reached from `closure`, thread-locals and statics.
+    pub(super) fn remember(
+        &mut self,
+        closure: &Range<usize>,
+        stacks: impl Iterator<Item = Range<usize>>,
+    ) {
+        self.stacks.ranges.clear();
+        self.stacks.ranges.extend(stacks);
+        self.stacks.copy.clear();
+        let all = self.stacks.ranges.iter().cloned().flat_map(words);
+        self.stacks.copy.extend(all.map(read));
+        if self.roots == 0 {
+            self.lasting.ranges.push(closure.clone());
+            statics::find(&mut self.lasting.ranges);
+            self.roots = self.lasting.ranges.len();
+        } else if self.lasting.first_change().is_none() {
             return;
         }
-        self.copy.clear();
+        let Copied { ranges, copy } = &mut self.lasting;
+        ranges.truncate(self.roots);
+        copy.clear();
         self.reached.clear();
-        self.ranges.clear();
-        self.ranges.extend(self.roots.iter().cloned());
-        self.ranges.extend(self.fixed.iter().cloned());
-        let certain = self.ranges.len();
         let mut heap = 0;
         let mut next = 0;
-        while let Some(range) = self.ranges.get(next).cloned() {
+        while let Some(range) = ranges.get(next).cloned() {
             next += 1;
-            if next > certain {
+            if next > self.roots {
                 if heap + range.len() > MOST {
-                    self.ranges[next - 1] = 0..0;
+                    ranges[next - 1] = 0..0;
                     continue;
                 }
                 heap += range.len();
             }
-            for word in words(range) {
-                self.copy.push(read(word));
-                if let Some(block) = blocks::find(read(word) as usize)
+            for word in words(range).map(read) {
+                copy.push(word);
+                if let Some(block) = blocks::find(word as usize)
                     && self.reached.insert(block.start)
                 {
-                    self.ranges.push(block);
+                    ranges.push(block);
                 }
             }
         }
@@ -84,10 +119,13 @@ impl Outside {
 
     /// The stretch ends at `site`: whether it changed something.
     pub(super) fn change(&mut self, site: u64) -> Change {
-        while let Some((index, word)) = self.first_change() {
+        if self.stacks.first_change().is_some() {
+            return Change::Certain;
+        }
+        while let Some((index, word)) = self.lasting.first_change() {
             if self.others.contains(&word) || is_restless(word) {
                 self.others.insert(word);
-                self.copy[index] = read(word);
+                self.lasting.copy[index] = read(word);
                 continue;
             }
             let doubts = self.doubts.entry(site).or_default();
@@ -99,18 +137,17 @@ impl Outside {
         }
         Change::None
     }
+}
 
-    /// The first word that is not as it was copied, and where its copy is.
-    fn first_change(&self) -> Option<(usize, usize)> {
-        let all = self.ranges.iter().cloned().flat_map(words);
-        let mut both = all.zip(&self.copy).enumerate();
-        let found = both.find(|(_, (word, before))| read(*word) != **before)?;
-        Some((found.0, found.1.0))
-    }
+/// Whether the memory at `begin` is not what `copy` holds.
+fn differs(begin: usize, copy: &[u64]) -> bool {
+    let memory = std::ptr::with_exposed_provenance(begin);
+    // SAFETY: as for `read`, as many words as there are in the copy.
+    unsafe { libc::memcmp(memory, copy.as_ptr().cast(), size_of_val(copy)) != 0 }
 }
 
 /// The addresses of the words that a range consists of; it is widened to whole words.
-fn words(range: Range<usize>) -> impl Iterator<Item = usize> {
+fn words(range: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
     (range.start & !7..range.end).step_by(8)
 }
 
@@ -144,9 +181,9 @@ mod tests {
             static LOCAL: Cell<usize> = const { Cell::new(0) };
         }
         // The statics of this crate are left out.
-        let own = |word: &AtomicUsize| word.as_ptr().addr()..word.as_ptr().addr() + 8;
         let behind = (&raw const BEHIND).addr();
-        let roots = [own(&COUNT), behind..behind + size_of_val(&BEHIND)];
+        let closure = behind..behind + size_of_val(&BEHIND);
+        let count = COUNT.as_ptr().addr();
         BEHIND.lock().unwrap().push(1);
         let changes: [fn(); 3] = [
             || COUNT.store(1, Relaxed),
@@ -155,11 +192,13 @@ mod tests {
         ];
         let mut outside = Outside::default();
         for (n, change) in changes.into_iter().enumerate() {
-            outside.remember(roots.iter().cloned());
+            outside.remember(&closure, std::iter::once(count..count + 8));
             let site = n as u64;
             assert_eq!(outside.change(site), Change::None, "{n}");
             change();
-            assert_eq!(outside.change(site), Change::Perhaps, "{n}");
+            // No other OS thread can change a stack.
+            let first = [Change::Certain, Change::Perhaps][n.min(1)];
+            assert_eq!(outside.change(site), first, "{n}");
             assert_eq!(outside.change(site), Change::Certain, "{n}");
         }
     }

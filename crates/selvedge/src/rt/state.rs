@@ -323,19 +323,18 @@ impl State {
             let heap = heap.unwrap_or_else(|| self.memory.fingerprint());
             self.threads[thread].spin.heap = Some(heap);
             let mut outside = std::mem::take(&mut self.outside);
-            outside.remember(self.beside(thread));
+            outside.remember(&self.closure, self.stacks_beside(thread));
             self.outside = outside;
         }
     }
 
-    /// The memory that `thread` can reach without a pointer from elsewhere, its own stack and the heap of this execution left out.
-    fn beside(&self, thread: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+    /// The stacks of the threads other than `thread`, as far as they are in use.
+    fn stacks_beside(&self, thread: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let others = self.begun.iter().filter(move |&&other| other != thread);
         let stacks = others.map(|&other| &self.threads[other]);
-        let stacks = stacks
+        stacks
             .filter(|other| other.alive)
-            .map(|other| other.context.stack_pointer()..other.stack.top());
-        std::iter::once(self.closure.clone()).chain(stacks)
+            .map(|other| other.context.stack_pointer()..other.stack.top())
     }
 
     /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would have to wait.
