@@ -581,3 +581,39 @@ fn two_writers_at_a_linux_lock_have_18_classes() {
     let searched = counts::<SaturatedRa>(program);
     assert_eq!((classes.len(), searched.executions), (18, 18));
 }
+
+/// An exchange that finds what it writes takes nothing from the one that comes after it: found by seed 30053, which was
+/// stuck in the same way twice.
+#[test]
+fn an_exchange_that_goes_round_is_no_rival() {
+    let swap = |value| I::memory(2, X, Rmw::Exchange(value));
+    let program = Program {
+        threads: vec![
+            vec![I::Create(1), I::Load(0, X), I::Join(1), I::Load(0, X)],
+            vec![
+                I::Create(2),
+                swap(7),
+                I::JumpIf(2, 7, 1),
+                swap(7),
+                I::JumpIf(2, 7, 3),
+                I::Load(2, X),
+                I::JumpIf(2, 0, 5),
+            ],
+            vec![
+                I::Store(X, 1),
+                I::compare_exchange(2, X, 0, 7),
+                I::JumpIf(2, 7, 1),
+                I::memory(0, X, Rmw::Exchange(2)),
+                I::Load(2, X),
+                I::JumpIf(2, 0, 4),
+            ],
+        ],
+        initial: Vec::new(),
+    };
+    for counts in [
+        counts::<SaturatedRa>(program.clone()),
+        counts::<SaturatedSc>(program),
+    ] {
+        assert_eq!((counts.executions, counts.blocked), (34, 15));
+    }
+}

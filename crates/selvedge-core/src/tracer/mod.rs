@@ -366,7 +366,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(false)
     }
 
-    /// Performs `steps`. False if they turn out to be inconsistent.
+    /// Performs `steps`. False if they turn out to be inconsistent, or to leave a thread in its loop.
     fn run_schedule(&mut self) -> Flow<bool> {
         self.replay()?;
         for index in 0..self.steps.len() {
@@ -390,7 +390,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let Some(slot) = self.push(thread, op, source, choice, initial) else {
                 return ControlFlow::Continue(false);
             };
-            self.announce(slot);
             if index + 1 == self.steps.len() {
                 let frame = &mut self.frames[self.depth - 1];
                 if !frame.waits {
@@ -398,6 +397,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 }
             }
             self.resume(slot)?;
+            // A rival that only goes round in its loop takes nothing from anybody.
+            if self.loops.gave_up(thread) {
+                return ControlFlow::Continue(false);
+            }
+            self.announce(slot);
         }
         ControlFlow::Continue(true)
     }

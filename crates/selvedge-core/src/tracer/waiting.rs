@@ -61,6 +61,12 @@ impl Loops {
         waiter.is_some_and(|waiter| waiter.repeats)
     }
 
+    /// Whether `thread` is spinning, and nobody needs to see that.
+    pub(super) fn gave_up(&self, thread: ThreadId) -> bool {
+        let waiter = self.threads.get(thread.index());
+        waiter.is_some_and(|waiter| waiter.gave_up)
+    }
+
     /// Looks where `thread` stands now.
     pub(super) fn check<M: Machine>(&mut self, machine: &M, thread: ThreadId) {
         let reads = matches!(
