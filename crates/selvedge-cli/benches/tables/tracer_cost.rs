@@ -101,7 +101,7 @@ fn examples() {
     }
     table.end(&[
         &format!("listed: those with blocked executions under reads-from, or more executions; of all, {equal} have as many and {fewer} fewer"),
-        &format!("blocked in all: {} and {}; under reads-from deadlocks, threads that spin for ever, and assumptions", blocked[0], blocked[1]),
+        &format!("blocked in all: {} and {}; docs/reads-from.md says what is left under reads-from", blocked[0], blocked[1]),
     ]);
 }
 
