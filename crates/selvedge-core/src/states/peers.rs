@@ -100,8 +100,11 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn words(&mut self) -> Vec<u32> {
-        let count = self.word();
-        (0..count).map(|_| self.word()).collect()
+        let length = 4 * self.word() as usize;
+        let (bytes, rest) = self.0.split_at(length);
+        self.0 = rest;
+        let (words, _) = bytes.as_chunks();
+        words.iter().copied().map(u32::from_le_bytes).collect()
     }
 }
 
@@ -112,5 +115,8 @@ pub(super) fn put_bytes(bytes: &[u8], into: &mut Vec<u8>) {
 
 pub(super) fn put_words(words: &[u32], into: &mut Vec<u8>) {
     into.extend((words.len() as u32).to_le_bytes());
-    into.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    into.reserve(4 * words.len());
+    for word in words {
+        into.extend_from_slice(&word.to_le_bytes());
+    }
 }
