@@ -197,6 +197,32 @@ fn another_program_is_not_taken_for_this_one() {
     assert_eq!(fs::read(sandbox.path("p.irs")).unwrap(), b"something else");
 }
 
+/// A compiler may announce two stores and make them as one: then the value of the first is not known when it is needed.
+#[test]
+fn stores_that_are_made_at_once_are_not_misread() {
+    let sandbox = Sandbox::with(
+        "merged.c",
+        "#include <assert.h>\n\
+         #include <pthread.h>\n\
+         static int z, w[2];\n\
+         static void *adds(void *unused) { z++; return unused; }\n\
+         static void *sets(void *unused) { w[0] = 1; w[1] = 1; return unused; }\n\
+         int main(void) {\n\
+             pthread_t a, b;\n\
+             pthread_create(&a, 0, adds, 0);\n\
+             pthread_create(&b, 0, sets, 0);\n\
+             pthread_join(a, 0);\n\
+             pthread_join(b, 0);\n\
+             assert(w[0] != 1);\n\
+         }\n",
+    );
+    for (level, status) in [("-O0", &[1][..]), ("-O2", &[1, 3])] {
+        let outcome = sandbox.run(&["verify", "--plain", "sc", "merged.c", "--", level]);
+        let found = outcome.status.is_some_and(|code| status.contains(&code));
+        assert!(found, "{level}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
 /// The same function adds to a variable of its thread and to one that all share.
 #[test]
 fn an_access_that_cannot_be_counted_is_refused() {

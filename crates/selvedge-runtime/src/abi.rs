@@ -61,8 +61,8 @@ pub(crate) fn exports() -> Vec<Export> {
     all
 }
 
-/// Which exports announce plain reads, by their place in the table.
-static ANNOUNCE_READS: OnceLock<Vec<bool>> = OnceLock::new();
+/// What the exports announce, by their place in the table.
+static ANNOUNCED: OnceLock<Vec<String>> = OnceLock::new();
 /// How many arguments are noted, by the same.
 static NOTED_ARGUMENTS: OnceLock<Vec<usize>> = OnceLock::new();
 
@@ -75,15 +75,22 @@ pub(crate) fn noted_arguments(slot: usize) -> usize {
 
 /// Whether the export at `slot` of the table announces a plain read.
 pub(crate) fn announces_read(slot: usize) -> bool {
-    let name = |export: &Export| {
+    announces(slot, "read")
+}
+
+/// Whether it announces a plain write.
+pub(crate) fn announces_write(slot: usize) -> bool {
+    announces(slot, "write")
+}
+
+fn announces(slot: usize, access: &str) -> bool {
+    let name = |export: Export| {
         let rest = export.name.strip_prefix("__tsan_").unwrap_or_default();
         let rest = rest.strip_prefix("unaligned_").unwrap_or(rest);
-        rest.strip_prefix("volatile_")
-            .unwrap_or(rest)
-            .starts_with("read")
+        rest.strip_prefix("volatile_").unwrap_or(rest).to_owned()
     };
-    let all = ANNOUNCE_READS.get_or_init(|| exports().iter().map(name).collect());
-    all.get(slot).copied().unwrap_or(false)
+    let all = ANNOUNCED.get_or_init(|| exports().into_iter().map(name).collect());
+    all.get(slot).is_some_and(|name| name.starts_with(access))
 }
 
 /// Fills the table of the mapped gate.

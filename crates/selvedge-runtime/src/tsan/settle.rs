@@ -41,6 +41,13 @@ pub(crate) extern "C" fn at_entry(arguments: *const Arguments, base_pointer: usi
         read_in_between(arguments, slot);
         return 1;
     }
+    if abi::announces_write(slot) && is_same_statement(arguments, base_pointer) {
+        // Its value is not known yet, and will not be known from this one on.
+        current::refuse(
+            String::from("two stores that the compiler makes at once (compile with -O0)"),
+            Site(arguments.return_address as u64),
+        );
+    }
     now();
     0
 }
