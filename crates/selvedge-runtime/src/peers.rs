@@ -7,6 +7,7 @@ use std::hint;
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use selvedge_core::states::Peers;
@@ -21,6 +22,8 @@ pub struct Team {
     boxes: Vec<Outbox>,
     /// How many exchanges there were.
     exchanges: u32,
+    /// How often to look for a message before going to sleep.
+    patience: u32,
     /// Of rank 0, the others by rank.
     others: Vec<libc::pid_t>,
 }
@@ -38,8 +41,11 @@ struct Outbox {
 
 /// Address space for the messages of one exchange of one member; memory is taken as it is used.
 const HALF: usize = 1 << 36;
-/// How often a member looks whether a message has arrived before it goes to sleep.
-const PATIENCE: u32 = 100;
+/// How often a member looks whether a message has arrived before it goes to sleep. Being woken takes longer than most of them
+/// take to come, if the sender runs at the same time.
+const PATIENCE: u32 = 20_000;
+/// The same where there are more members than processors, and the sender may be waiting for this one's.
+const LITTLE_PATIENCE: u32 = 100;
 /// How long it sleeps before it looks whether the others are still there.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -105,8 +111,8 @@ impl Outbox {
     }
 
     /// Waits until the messages of an exchange are there. Asks from time to time whether it makes sense.
-    fn wait(&self, exchange: u32, alive: impl Fn() -> bool) -> io::Result<()> {
-        let mut patience = PATIENCE;
+    fn wait(&self, exchange: u32, patience: u32, alive: impl Fn() -> bool) -> io::Result<()> {
+        let mut patience = patience;
         loop {
             let filled = self.filled.load(Ordering::Acquire);
             if filled > exchange {
@@ -154,6 +160,7 @@ impl Team {
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
         let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
         let boxes = boxes?;
+        let processors = thread::available_parallelism().map_or(1, usize::from);
         machine.prepare_copies()?;
         let mut others = Vec::new();
         let mut rank = 0;
@@ -175,6 +182,11 @@ impl Team {
             rank,
             boxes,
             exchanges: 0,
+            patience: if count <= processors {
+                PATIENCE
+            } else {
+                LITTLE_PATIENCE
+            },
             others,
         })
     }
@@ -209,7 +221,7 @@ impl Team {
         self.exchanges += 1;
         self.boxes[self.rank].fill(exchange, outgoing)?;
         let incoming = self.boxes.iter().map(|mailbox| {
-            mailbox.wait(exchange, || self.is_complete())?;
+            mailbox.wait(exchange, self.patience, || self.is_complete())?;
             Ok(mailbox.read(exchange, self.rank))
         });
         incoming.collect()
