@@ -124,7 +124,10 @@ impl<'m, M: StateMachine> Space<'m, M> {
 
     /// Takes the machine to a state that it was in before.
     pub(super) fn restore(&mut self, state: &[Contents]) {
-        debug_assert!(state.len() <= self.here.len());
+        // What comes from a peer may have places for threads that this one has not met yet.
+        if state.len() > self.here.len() {
+            self.make_room(state.len());
+        }
         for part in 0..self.here.len() {
             let wanted = state.get(part).copied().unwrap_or(EMPTY);
             if wanted != self.here[part] {
