@@ -210,11 +210,8 @@ impl Apart {
         }
         let answers = exchange(peers, &self.outgoing)?;
         self.outgoing.iter_mut().for_each(Vec::clear);
-        let mut have = vec![0; self.count];
         let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
-        for reader in &mut answers {
-            add(&mut have, &reader.words());
-        }
+        let have = granted_in_all(self.count, &mut answers);
         let mut own = self.contest.results(self.rank);
         let mut places = Vec::with_capacity(self.identities.len());
         for (place, &identity) in self.identities.iter().enumerate() {
@@ -367,11 +364,8 @@ impl Apart {
         }
         let answers = exchange(peers, &self.outgoing)?;
         self.outgoing.iter_mut().for_each(Vec::clear);
-        let mut have = vec![0; self.count];
         let mut answers: Vec<Reader<'_>> = answers.iter().map(|bytes| Reader(bytes)).collect();
-        for reader in &mut answers {
-            add(&mut have, &reader.words());
-        }
+        let have = granted_in_all(self.count, &mut answers);
         let places = identities.iter().enumerate();
         let places = places
             .filter(|&(_, &identity)| answers[owner(identity, self.count)].byte() == 1)
@@ -435,6 +429,15 @@ fn numbers(lists: &[Vec<Node>], of: usize, first: Node) -> Vec<Node> {
         number
     })
     .collect()
+}
+
+/// How many claims each peer was granted, by whomever: every answer begins with that.
+fn granted_in_all(count: usize, answers: &mut [Reader<'_>]) -> Vec<usize> {
+    let mut have = vec![0; count];
+    for reader in answers {
+        add(&mut have, &reader.words());
+    }
+    have
 }
 
 fn add(have: &mut [usize], more: &[u32]) {

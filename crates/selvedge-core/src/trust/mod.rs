@@ -21,6 +21,7 @@
 mod bound;
 mod branch;
 mod endings;
+mod level;
 pub(crate) mod maximal;
 pub(crate) mod replay;
 mod schedule;
@@ -30,16 +31,14 @@ pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
-use crate::graph::{Event, Graph, Kind, Slot};
+use crate::graph::{Event, Graph, Kind};
 use crate::ids::{Location, ThreadId};
-use crate::linear::line::Line;
-use crate::linear::parts::{Beside, Parts};
-use crate::linear::search::Scratch;
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
-use bound::{AtLeast, Checks};
+use bound::Checks;
 use branch::{Branch, Place, ReadBranch, WriteBranch};
+use level::{Choice, Level};
 
 /// What a search is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -110,33 +109,6 @@ struct Search<'a, C, M, O> {
     /// The thread that the graph was last extended by since the bound was checked. As long as that one goes on,
     /// or a new one begins, nothing is left and no preemption added.
     extended: Option<ThreadId>,
-}
-
-#[derive(Default)]
-struct Level<C> {
-    graph: Graph,
-    model: C,
-    choices: Vec<Choice>,
-    /// Counts the events of `graph` that no revisit can delete any more.
-    stable: Vec<u32>,
-    /// Whether preemptions count. Otherwise there is nothing in what follows.
-    bounded: bool,
-    /// How many events there were before the first one that was not added by the left-most thread.
-    strayed: Option<usize>,
-    /// The order of linearisations, if the model does not have it itself.
-    beside: Beside,
-    /// A linearisation of the graph, or of what there was when it had one.
-    line: Line,
-    /// Lower bounds on the preemptions of the graph as it grew.
-    at_least: Vec<AtLeast>,
-    scratch: Scratch,
-    parts: Parts,
-}
-
-/// Untried alternatives to the event that was added when the graph had `events` events.
-struct Choice {
-    events: usize,
-    branch: Branch,
 }
 
 /// Why growing a graph came to an end.
@@ -466,58 +438,5 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.depth += 1;
         self.half = revised;
         true
-    }
-}
-
-impl<C: Model> Level<C> {
-    /// `thread` spins since its event `since` and touches nothing else. If that is the read whose
-    /// other sources are to be tried next, those with the same value will not help.
-    fn note_futile(&mut self, thread: ThreadId, since: u32) {
-        let own = self.graph.thread(thread);
-        let Some(&read) = own.last().filter(|_| own.len() == since as usize + 1) else {
-            return;
-        };
-        let value = self.graph.event(read).read;
-        if let Some(Choice { events, branch }) = self.choices.last_mut()
-            && *events == read as usize
-            && let Branch::Read(branch) = branch
-            && branch.thread == thread
-        {
-            branch.spins_at(value);
-        }
-    }
-
-    fn clear(&mut self) {
-        self.graph.clear();
-        self.model.clear();
-        self.choices.clear();
-        self.stable.clear();
-        self.strayed = None;
-        self.beside.clear();
-        self.line.clear();
-        self.at_least.clear();
-    }
-
-    fn undo(&mut self, events: usize) {
-        self.model.undo(events);
-        if self.bounded {
-            self.shrink_bounds(events);
-        }
-        while self.graph.len() > events {
-            self.graph.pop();
-        }
-    }
-
-    fn push_write(&mut self, event: Event, at: Location, position: usize) {
-        let slot = self.graph.push_write(at, event, position);
-        self.added(slot);
-    }
-
-    /// The event in `slot`, the last one, was added to the graph.
-    fn added(&mut self, slot: Slot) {
-        self.model.added(&self.graph, slot);
-        if self.bounded && self.model.sequential().is_none() {
-            self.beside.added(&self.graph, slot);
-        }
     }
 }

@@ -1,0 +1,91 @@
+//! A graph on the way, one for each nested revisit.
+
+use super::bound::AtLeast;
+use super::branch::Branch;
+use crate::graph::{Event, Graph, Slot};
+use crate::ids::{Location, ThreadId};
+use crate::linear::line::Line;
+use crate::linear::parts::{Beside, Parts};
+use crate::linear::search::Scratch;
+use crate::model::Model;
+
+/// A graph that grows, and what is still to be tried with it.
+#[derive(Default)]
+pub(super) struct Level<C> {
+    pub(super) graph: Graph,
+    pub(super) model: C,
+    pub(super) choices: Vec<Choice>,
+    /// Counts the events of `graph` that no revisit can delete any more.
+    pub(super) stable: Vec<u32>,
+    /// Whether preemptions count. Otherwise there is nothing in what follows.
+    pub(super) bounded: bool,
+    /// How many events there were before the first one that was not added by the left-most thread.
+    pub(super) strayed: Option<usize>,
+    /// The order of linearisations, if the model does not have it itself.
+    pub(super) beside: Beside,
+    /// A linearisation of the graph, or of what there was when it had one.
+    pub(super) line: Line,
+    /// Lower bounds on the preemptions of the graph as it grew.
+    pub(super) at_least: Vec<AtLeast>,
+    pub(super) scratch: Scratch,
+    pub(super) parts: Parts,
+}
+
+/// Untried alternatives to the event that was added when the graph had `events` events.
+pub(super) struct Choice {
+    pub(super) events: usize,
+    pub(super) branch: Branch,
+}
+
+impl<C: Model> Level<C> {
+    /// `thread` spins since its event `since` and touches nothing else. If that is the read whose
+    /// other sources are to be tried next, those with the same value will not help.
+    pub(super) fn note_futile(&mut self, thread: ThreadId, since: u32) {
+        let own = self.graph.thread(thread);
+        let Some(&read) = own.last().filter(|_| own.len() == since as usize + 1) else {
+            return;
+        };
+        let value = self.graph.event(read).read;
+        if let Some(Choice { events, branch }) = self.choices.last_mut()
+            && *events == read as usize
+            && let Branch::Read(branch) = branch
+            && branch.thread == thread
+        {
+            branch.spins_at(value);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.graph.clear();
+        self.model.clear();
+        self.choices.clear();
+        self.stable.clear();
+        self.strayed = None;
+        self.beside.clear();
+        self.line.clear();
+        self.at_least.clear();
+    }
+
+    pub(super) fn undo(&mut self, events: usize) {
+        self.model.undo(events);
+        if self.bounded {
+            self.shrink_bounds(events);
+        }
+        while self.graph.len() > events {
+            self.graph.pop();
+        }
+    }
+
+    pub(super) fn push_write(&mut self, event: Event, at: Location, position: usize) {
+        let slot = self.graph.push_write(at, event, position);
+        self.added(slot);
+    }
+
+    /// The event in `slot`, the last one, was added to the graph.
+    pub(super) fn added(&mut self, slot: Slot) {
+        self.model.added(&self.graph, slot);
+        if self.bounded && self.model.sequential().is_none() {
+            self.beside.added(&self.graph, slot);
+        }
+    }
+}
