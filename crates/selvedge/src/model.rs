@@ -199,11 +199,21 @@ impl Builder {
             failure: None,
             told: is_set("SELVEDGE_PROGRESS").then(Instant::now),
         };
-        let found = loop {
-            watch.failure = None;
+        let (found, failure, differs) = loop {
             let found = self.search(&mut machine, &mut watch);
+            let failure = watch.failure.take();
+            let differs = match &found.ending {
+                Ending::Nondeterministic(what) => Some(match thread_of(what) {
+                    Some(thread) => machine.explain(thread),
+                    None => what.clone(),
+                }),
+                Ending::Refused(_) => None,
+                _ if failure.is_some() => None,
+                _ => machine.differs(),
+            };
+            // Running the first execution again can teach something, too.
             if !machine.learned() {
-                break found;
+                break (found, failure, differs);
             }
             machine.forget_first();
         };
@@ -212,16 +222,6 @@ impl Builder {
             blocked,
             ..
         } = found.counts;
-        let failure = watch.failure.take();
-        let differs = match &found.ending {
-            Ending::Nondeterministic(what) => Some(match thread_of(what) {
-                Some(thread) => machine.explain(thread),
-                None => what.clone(),
-            }),
-            Ending::Refused(_) => None,
-            _ if failure.is_some() => None,
-            _ => machine.differs(),
-        };
         let verdict = match (failure, found.ending) {
             (Some(failure), _) => Verdict::Failed(Box::new(failure)),
             (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(

@@ -181,3 +181,28 @@ fn other_threads_of_the_process_do_no_harm() {
     stop.store(true, Relaxed);
     noise.join().unwrap();
 }
+
+#[test]
+fn a_change_that_is_seen_only_when_the_first_execution_is_run_again_does_no_harm() {
+    static NOISE: Counter = Counter::new(0);
+    let explore = |noisy_run: usize| {
+        let runs = std::sync::Arc::new(Counter::new(0));
+        let run = std::sync::Arc::clone(&runs);
+        verified(Rc11, move || {
+            let noisy = run.fetch_add(1, Relaxed) == noisy_run;
+            let flag = Arc::new(AtomicBool::new(false));
+            let other = Arc::clone(&flag);
+            let thread = thread::spawn(move || {
+                for _ in 0..2 {
+                    other.load(Acquire);
+                    NOISE.fetch_add(noisy.into(), Relaxed);
+                }
+            });
+            flag.store(true, Release);
+            thread.join().unwrap();
+        });
+        runs.load(Relaxed)
+    };
+    let last = explore(usize::MAX) - 1;
+    explore(last);
+}
