@@ -256,9 +256,9 @@ pub(crate) struct Search {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Worker processes
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) jobs: u32,
+    /// Worker processes [default: one per processor for csdr, csdr-exact and bfs, else one]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) jobs: Option<u32>,
 
     /// Do not look for orders and fences that would remove a bug of weak memory
     #[arg(long)]

@@ -1,5 +1,7 @@
 //! Which explorer serves a request.
 
+use std::thread;
+
 use selvedge_core::dpor::{Engine, Measure, Sample, Strategy};
 use selvedge_core::ltl;
 use selvedge_core::states::Algorithm;
@@ -79,8 +81,8 @@ impl Explorer {
             .help("add --model sc, or make the variables atomic"));
         }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
-        if search.jobs > 1 {
-            explorer.check_jobs(search)?;
+        if let Some(jobs) = search.jobs.filter(|&jobs| jobs > 1) {
+            explorer.check_jobs(jobs)?;
         }
         Ok(explorer)
     }
@@ -303,18 +305,24 @@ impl Explorer {
             .help("add --algorithm csdr-exact"));
         }
         refuse_executions(algorithm.name(), search)?;
+        let together = algorithm != Algorithm::Dfs && !search.lossless;
+        let processors = || thread::available_parallelism().map_or(1, usize::from) as u32;
         Ok(Explorer::States(OverStates {
             algorithm,
             lossless: search.lossless,
             races: true,
-            jobs: search.jobs,
+            jobs: match search.jobs {
+                Some(jobs) => jobs,
+                None if together => processors(),
+                None => 1,
+            },
         }))
     }
 
     /// Several processes go with some searches only.
-    fn check_jobs(&self, search: &Search) -> Result<(), Problem> {
+    fn check_jobs(&self, jobs: u32) -> Result<(), Problem> {
         let refused = |why: String| {
-            let what = format!("--jobs {} {why}", search.jobs);
+            let what = format!("--jobs {jobs} {why}");
             let help = "available now: csdr, csdr-exact and bfs, without --lossless";
             Err(Problem::request(what).help(help))
         };

@@ -1,5 +1,6 @@
 //! `selvedge verify`: from a request to a report.
 
+use nix::sys::signal::Signal;
 use selvedge_core::report::{Bug as RawBug, Ending, Sampled};
 use selvedge_core::witness::{self, Switch, Witness};
 use selvedge_core::words;
@@ -441,9 +442,13 @@ fn bare(raw: &RawBug, message: String, trace: Vec<report::Step>) -> report::Bug 
     }
 }
 
+/// What may help where a process was killed that did nothing wrong.
+const SHORT_OF_MEMORY: &str =
+    "if memory is short, run fewer things at a time, or lower --memory-limit";
+
 /// How a worker died without a word: by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Death(nix::sys::signal::Signal);
+struct Death(Signal);
 
 impl Death {
     /// Whether a worker died of it.
@@ -453,13 +458,19 @@ impl Death {
 
     fn of(status: std::process::ExitStatus) -> Result<Death, Problem> {
         use std::os::unix::process::ExitStatusExt as _;
-        let signal = status
-            .signal()
-            .and_then(|n| nix::sys::signal::Signal::try_from(n).ok());
-        signal.map(Death).ok_or_else(|| {
-            Problem::internal(format!("the worker ended without a result ({status})"))
-                .help("this is a fault of Selvedge: please report it with the program")
-        })
+        let signal = status.signal().and_then(|n| Signal::try_from(n).ok());
+        match signal {
+            // What a program does to itself is seen before it happens.
+            Some(Signal::SIGKILL) => Err(Problem::internal(
+                "a process of the search was killed from outside (SIGKILL)",
+            )
+            .help(SHORT_OF_MEMORY)),
+            Some(signal) => Ok(Death(signal)),
+            None => Err(
+                Problem::internal(format!("the worker ended without a result ({status})"))
+                    .help("this is a fault of Selvedge: please report it with the program"),
+            ),
+        }
     }
 
     fn unexplained(self) -> Problem {
@@ -467,7 +478,7 @@ impl Death {
             "the worker was killed by {} and not again when repeated",
             self.0
         ))
-        .help("if memory is short, run fewer things at a time, or lower --heap-limit")
+        .help(SHORT_OF_MEMORY)
     }
 
     fn bug(self, steps: Vec<(report::Step, witness::Step)>) -> FoundBug {

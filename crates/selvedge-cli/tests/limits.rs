@@ -156,7 +156,33 @@ fn a_worker_that_is_killed_from_outside_is_no_bug() {
     let outcome = sandbox.finish(child);
     outcome
         .ends_with(4)
-        .says("error: the worker was killed by SIGKILL and not again when repeated\n");
+        .says("error: a process of the search was killed from outside (SIGKILL)\n");
+}
+
+/// Each of several processes is missed at once, and takes the others along.
+#[test]
+fn a_process_of_several_that_is_killed_ends_the_search() {
+    let source = LONG.replace("i < 12", "x < 2000000");
+    let sandbox = Sandbox::with("endless.c", &source);
+    for place in [0, 2] {
+        let child = sandbox
+            .command(&["verify", "endless.c", "--algorithm", "bfs", "--jobs", "3"])
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        wait_until("all of them run", || workers_of(pid).len() == 3);
+        std::thread::sleep(Duration::from_millis(300));
+        let mut workers = workers_of(pid);
+        workers.sort_unstable();
+        kill(Pid::from_raw(workers[place] as i32), Signal::SIGKILL).unwrap();
+        let start = Instant::now();
+        sandbox
+            .finish(child)
+            .ends_with(4)
+            .says("error: a process of the search was killed from outside (SIGKILL)\n");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        wait_until("nobody is left", || workers_of(pid).is_empty());
+    }
 }
 
 #[test]

@@ -26,6 +26,8 @@ pub struct Team {
     patience: u32,
     /// Of rank 0, the others by rank.
     others: Vec<libc::pid_t>,
+    /// Whether an exchange has failed, so that the others may wait in vain.
+    broken: bool,
 }
 
 /// Where a member puts its messages, in memory that all share. Messages of two exchanges have room: nobody begins
@@ -159,48 +161,51 @@ impl Team {
     /// calling one has rank 0, and the others die with it. Other threads of the process exist in rank 0 only.
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
         let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
-        let boxes = boxes?;
         let processors = thread::available_parallelism().map_or(1, usize::from);
+        let mut team = Team {
+            rank: 0,
+            boxes: boxes?,
+            exchanges: 0,
+            patience: match count <= processors {
+                true => PATIENCE,
+                false => LITTLE_PATIENCE,
+            },
+            others: Vec::new(),
+            broken: false,
+        };
         machine.prepare_copies()?;
-        let mut others = Vec::new();
-        let mut rank = 0;
+        let parent = std::process::id();
         for child in 1..count {
             // SAFETY: the child goes on where the parent is, and needs none of its other threads.
             match unsafe { libc::fork() } {
                 -1 => return Err(io::Error::last_os_error()),
                 0 => {
-                    rank = child;
-                    // SAFETY: asks for a signal, nothing else.
-                    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-                    machine.restart_watchdog()?;
+                    team.rank = child;
+                    team.others.clear();
+                    settle_in(machine, parent);
                     break;
                 }
-                other => others.push(other),
+                other => team.others.push(other),
             }
         }
-        Ok(Team {
-            rank,
-            boxes,
-            exchanges: 0,
-            patience: if count <= processors {
-                PATIENCE
-            } else {
-                LITTLE_PATIENCE
-            },
-            others,
-        })
+        Ok(team)
     }
 
     /// Waits, as rank 0, for the others to end; tells the processor time that each of them took.
-    pub fn wait(self) -> Vec<Duration> {
-        let times = self.others.iter().map(|&other| {
-            // SAFETY: plain numbers, for which zero is a value.
-            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-            // SAFETY: waits for a child, and writes what it used into a local.
-            unsafe { libc::wait4(other, ptr::null_mut(), 0, &raw mut usage) };
-            used(&usage)
-        });
-        times.collect()
+    pub fn wait(mut self) -> Vec<Duration> {
+        if self.broken {
+            self.end_others();
+        }
+        let others = std::mem::take(&mut self.others);
+        others.into_iter().map(reap).collect()
+    }
+
+    /// Ends the others, who may be waiting for somebody who does not come.
+    fn end_others(&self) {
+        for &other in &self.others {
+            // SAFETY: sends a signal to a child that nobody has waited for yet.
+            unsafe { libc::kill(other, libc::SIGKILL) };
+        }
     }
 
     /// Which of them this process is.
@@ -219,6 +224,12 @@ impl Team {
         assert_eq!(outgoing.len(), self.count(), "a message for everybody");
         let exchange = self.exchanges;
         self.exchanges += 1;
+        let incoming = self.exchange_now(exchange, outgoing);
+        self.broken |= incoming.is_err();
+        incoming
+    }
+
+    fn exchange_now(&self, exchange: u32, outgoing: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         self.boxes[self.rank].fill(exchange, outgoing)?;
         let incoming = self.boxes.iter().map(|mailbox| {
             mailbox.wait(exchange, self.patience, || self.is_complete())?;
@@ -227,27 +238,90 @@ impl Team {
         incoming.collect()
     }
 
-    /// Whether nobody has ended. If the program has ended somebody, it ends this process as well. The others need not ask, since they die with rank 0.
+    /// Whether nobody has ended. Who ended before its time, whatever the reason, has rank 0 end in the same way: the search is
+    /// one, in however many processes. The others need not ask, since they die with rank 0.
     fn is_complete(&self) -> bool {
-        self.others.iter().all(|&other| {
-            // SAFETY: plain numbers, for which zero is a value.
-            let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
-            let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-            // SAFETY: asks about a child, and writes the answer into a local.
-            unsafe { libc::waitid(libc::P_PID, other as libc::id_t, &raw mut state, how) };
-            // SAFETY: the answer is one about a child.
-            let (gone, status) = unsafe { (state.si_pid() != 0, state.si_status()) };
-            if gone && state.si_code != libc::CLD_EXITED {
-                // The program ended it, and would have ended this process if it had come to that first.
-                // SAFETY: ends this process.
-                unsafe {
-                    libc::signal(status, libc::SIG_DFL);
-                    libc::raise(status);
-                }
+        self.others.iter().all(|&other| match how_ended(other) {
+            None => true,
+            Some(Ended::Exited(0)) => false,
+            Some(how) => {
+                self.end_others();
+                how.follow()
             }
-            !gone
         })
     }
+}
+
+impl Drop for Team {
+    /// Nobody is left behind.
+    fn drop(&mut self) {
+        self.end_others();
+        for other in std::mem::take(&mut self.others) {
+            reap(other);
+        }
+    }
+}
+
+/// Makes a copy of the process `parent` one that dies with it, and is watched.
+fn settle_in(machine: &mut NativeMachine, parent: u32) {
+    // SAFETY: asks for a signal, nothing else.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let orphan = std::os::unix::process::parent_id() != parent;
+    let watched = machine.restart_watchdog();
+    if let Err(error) = &watched {
+        eprintln!("error: cannot watch over the program: {error}");
+    }
+    if orphan || watched.is_err() {
+        Ended::Exited(libc::EXIT_FAILURE).follow();
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy)]
+enum Ended {
+    Exited(libc::c_int),
+    Signalled(libc::c_int),
+}
+
+impl Ended {
+    /// Ends this process in the same way.
+    fn follow(self) -> ! {
+        // SAFETY: ends this process, by a signal that is not handled or, if nobody may send that, at once.
+        unsafe {
+            match self {
+                Ended::Exited(status) => libc::_exit(status),
+                Ended::Signalled(signal) => {
+                    libc::signal(signal, libc::SIG_DFL);
+                    libc::raise(signal);
+                    libc::abort()
+                }
+            }
+        }
+    }
+}
+
+/// How a child has ended, if it has. It can still be waited for.
+fn how_ended(child: libc::pid_t) -> Option<Ended> {
+    // SAFETY: plain numbers, for which zero is a value.
+    let mut state: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: asks about a child, and writes the answer into a local.
+    unsafe { libc::waitid(libc::P_PID, child as libc::id_t, &raw mut state, how) };
+    // SAFETY: the answer is one about a child, or none.
+    let (gone, status) = unsafe { (state.si_pid() != 0, state.si_status()) };
+    gone.then_some(match state.si_code {
+        libc::CLD_EXITED => Ended::Exited(status),
+        _ => Ended::Signalled(status),
+    })
+}
+
+/// Waits for a child; tells the processor time that it took.
+fn reap(child: libc::pid_t) -> Duration {
+    // SAFETY: plain numbers, for which zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: waits for a child, and writes what it used into a local.
+    unsafe { libc::wait4(child, ptr::null_mut(), 0, &raw mut usage) };
+    used(&usage)
 }
 
 /// The processor time that this process has taken.

@@ -432,3 +432,29 @@ fn copies_of_the_process_see_the_same() {
         }
     });
 }
+
+/// One that ends before its time, as after a panic, ends the first one in the same way, and that one all others.
+#[test]
+fn who_loses_a_member_ends_like_it() {
+    isolated("who_loses_a_member_ends_like_it", || {
+        let program = Program::build(GCC, "int main(void) { return 0; }");
+        let mut machine = program.load(stateful());
+        // SAFETY: the child goes on where the parent is, and needs none of its other threads.
+        let first = unsafe { libc::fork() };
+        if first == 0 {
+            let mut team = Team::fork(&mut machine, 3).expect("three processes");
+            if team.rank() == 2 {
+                // SAFETY: ends the process without running anything.
+                unsafe { libc::_exit(101) };
+            }
+            let _ = team.exchange(&vec![Vec::new(); 3]);
+            // SAFETY: the same.
+            unsafe { libc::_exit(0) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for a child, and writes how it ended into a local.
+        let ended = unsafe { libc::waitpid(first, &raw mut status, 0) };
+        assert_eq!(ended, first);
+        assert!(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 101);
+    });
+}

@@ -151,6 +151,8 @@ fn search(request: &args::Verify, name: &str) -> Result<(args::Verify, Explorer)
     search.algorithm = Some(name.to_owned());
     search.equivalence = Explorer::equivalence_of(name);
     search.no_advice = true;
+    // Times can be compared if all of them have one processor.
+    search.jobs.get_or_insert(1);
     search.model = Some(model(request));
     let explorer = Explorer::named(model(request), search)?;
     if !explorer.takes_bound() {

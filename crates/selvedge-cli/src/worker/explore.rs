@@ -181,7 +181,7 @@ pub(super) fn search<'a>(
                     std::process::exit(0);
                 }
                 Err(error) => {
-                    let why = format!("cannot start more processes: {error}");
+                    let why = format!("cannot start more processes ({error}); --jobs 1 needs none");
                     (Report::refused(why), Vec::new())
                 }
             };

@@ -104,8 +104,7 @@ pub(crate) fn run(
     if let Some(limit) = request.machine.memory_limit {
         guard.memory = limit as u64;
     }
-    // All of them grow alike.
-    guard.memory /= u64::from(request.processes());
+    guard.processes = u64::from(request.processes());
     let finished = loop {
         match worker.replies.recv_timeout(TICK) {
             Ok(reply) => {
@@ -217,6 +216,8 @@ struct Guard {
     /// The most memory seen.
     largest: u64,
     pid: u32,
+    /// How many processes there are. All of them grow alike.
+    processes: u64,
     cause: Option<Cause>,
     /// When it was told to stop.
     told: Option<Instant>,
@@ -236,6 +237,7 @@ impl Guard {
             memory,
             largest: 0,
             pid,
+            processes: 1,
             cause,
             told,
             steps: (0, start),
@@ -253,7 +255,8 @@ impl Guard {
         if steps != self.steps.0 {
             self.steps = (steps, now);
         }
-        self.largest = self.largest.max(resident(self.pid).unwrap_or(0));
+        let memory = resident(self.pid).unwrap_or(0) * self.processes;
+        self.largest = self.largest.max(memory);
         let cause = if interrupt::requests() > 0 {
             Some(Cause::Interrupted)
         } else if self
