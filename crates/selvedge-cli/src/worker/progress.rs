@@ -57,13 +57,13 @@ impl Progress {
         }
         let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+            // Cut off where the terminal ends.
+            if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
                 bar.set_style(style);
             }
             bar
         });
         bar.set_message(line(self.limits));
-        bar.tick();
     }
 
     /// Takes the line away.
@@ -117,12 +117,12 @@ fn states_line(
     let seconds = elapsed.as_secs_f64();
     let label = limits.label.map(|label| format!("{label}: "));
     let mut line = format!(
-        "{}{} states, {} per second, layer {}, {} to go, {}, {}",
+        "{}{} states, {}/s, layer {}, {} to go, {}, {}",
         label.unwrap_or_default(),
-        HumanCount(counts.states),
-        HumanCount((counts.states as f64 / seconds) as u64),
+        brief(counts.states),
+        brief((counts.states as f64 / seconds) as u64),
         counts.layer,
-        HumanCount(counts.queue),
+        brief(counts.queue),
         HumanBytes(memory),
         clock(elapsed),
     );
@@ -142,6 +142,15 @@ fn states_line(
         line.push_str(&limit);
     }
     line
+}
+
+/// A number in a few characters: the line is to fit a terminal.
+fn brief(count: u64) -> String {
+    match count {
+        0..1_000_000 => HumanCount(count).to_string(),
+        1_000_000..1_000_000_000 => format!("{:.1}M", count as f64 / 1e6),
+        _ => format!("{:.2}G", count as f64 / 1e9),
+    }
 }
 
 fn clock(duration: Duration) -> String {
@@ -189,7 +198,7 @@ mod tests {
             let memory = (1 << 30, 2 << 30);
             states_line(counts, Duration::from_secs(10), limits, memory)
         };
-        let plain = "4,000,000 states, 400,000 per second, layer 7, 120,000 to go, 1.00 GiB, 0:10";
+        let plain = "4.0M states, 400,000/s, layer 7, 120,000 to go, 1.00 GiB, 0:10";
         assert_eq!(line(None), format!("{plain}, stops at 2.00 GiB"));
         assert_eq!(line(Some(15)), format!("{plain}, stops at 0:15"));
         assert_eq!(line(Some(60)), format!("{plain}, stops at 2.00 GiB"));
