@@ -212,7 +212,8 @@ impl Search<'_> {
             _ => {}
         })?;
         let same = match again {
-            Again::Run(run) => watch.runs == run,
+            // While steps are told, none is taken back, and there may be more runs.
+            Again::Run(run) => watch.runs >= run,
             Again::Step(_) | Again::No => true,
         };
         match same && death.is(&watch) {

@@ -118,8 +118,20 @@ pub trait Machine {
         false
     }
 
-    /// Whether [`quiet`](Machine::quiet) or [`never_races`](Machine::never_races) gave an answer, since this was
-    /// last asked, that turned out to be wrong. The search then starts over.
+    /// Whether [`retry`](Machine::retry) can take back operations on `location`: nothing is left of them.
+    fn can_retry(&mut self, location: Location) -> bool {
+        let _ = location;
+        false
+    }
+
+    /// Takes `thread`, which is [`Stop::Spinning`] since its last event, back to before that event. A pure iteration
+    /// ends in the state that it began in, so the thread just is about to perform the same operation again.
+    fn retry(&mut self, thread: ThreadId) {
+        unreachable!("{thread} cannot be taken back");
+    }
+
+    /// Whether [`quiet`](Machine::quiet), [`never_races`](Machine::never_races) or [`can_retry`](Machine::can_retry)
+    /// gave an answer, since this was last asked, that turned out to be wrong. The search then starts over.
     fn misjudged(&mut self) -> bool {
         false
     }
@@ -199,6 +211,16 @@ macro_rules! forward_machine {
     (@never_races $inner:ident) => {
         fn never_races(&mut self, location: $crate::Location) -> bool {
             self.$inner.never_races(location)
+        }
+    };
+    (@can_retry $inner:ident) => {
+        fn can_retry(&mut self, location: $crate::Location) -> bool {
+            self.$inner.can_retry(location)
+        }
+    };
+    (@retry $inner:ident) => {
+        fn retry(&mut self, thread: $crate::ThreadId) {
+            self.$inner.retry(thread);
         }
     };
     (@misjudged $inner:ident) => {

@@ -401,6 +401,20 @@ impl Machine for NativeMachine {
         with(|runtime| runtime.never_races(location))
     }
 
+    fn can_retry(&mut self, location: Location) -> bool {
+        // The shadow remembers accesses: that is as if they had not been only where nobody asks it.
+        self.never_races(location)
+    }
+
+    fn retry(&mut self, thread: ThreadId) {
+        with(|runtime| {
+            let known = &mut runtime.threads[thread.index()];
+            let spins = matches!(known.pending, Pending::Stopped(Stop::Spinning { .. }));
+            let op = known.repeated.take().filter(|_| spins);
+            known.pending = Pending::Op(op.expect("only who spins can be taken back"));
+        });
+    }
+
     fn misjudged(&mut self) -> bool {
         with(|runtime| std::mem::take(&mut runtime.misjudged))
     }

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use selvedge_core::{Outcome, Pending};
+use selvedge_core::{Op, Outcome, Pending};
 
 use crate::fiber::Context;
 use crate::frames::Frames;
@@ -47,6 +47,8 @@ pub(crate) struct Thread {
     pub(crate) frames: Frames,
     /// What it did since its last side effect.
     pub(crate) spin: Spin,
+    /// The operation that it came back to, if it spins.
+    pub(crate) repeated: Option<Op>,
     /// What it touched on the way.
     pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
@@ -75,6 +77,7 @@ impl Thread {
             heap: Region::new(index, layout.heap_region),
             frames: Frames::new(index),
             spin: Spin::new(),
+            repeated: None,
             quiet: Quiet::default(),
             visits: Visits::new(),
             call: Call::default(),

@@ -62,6 +62,7 @@ impl Runtime {
         if self.parking && matches!(op, Op::Load { .. } | Op::Update { .. }) {
             let events = thread.clock[running];
             if let Some(since) = thread.spin.arrive(&point, op, events, &mut self.liveness) {
+                thread.visits.take_back(point.site, point.stack_pointer);
                 return Err(Obstacle::Spinning(since));
             }
         }

@@ -47,6 +47,12 @@ impl Visits {
         visit.count
     }
 
+    /// Takes the last visit back.
+    pub(crate) fn take_back(&mut self, site: usize, stack_pointer: usize) {
+        let slot = self.find(site, stack_pointer);
+        self.table[slot].count -= 1;
+    }
+
     #[inline(always)]
     fn find(&mut self, site: usize, stack_pointer: usize) -> usize {
         let mask = self.table.len() - 1;

@@ -416,6 +416,18 @@ impl Machine for ScriptMachine {
         true
     }
 
+    fn can_retry(&mut self, _: Location) -> bool {
+        true
+    }
+
+    fn retry(&mut self, thread: ThreadId) {
+        let state = &mut self.threads[thread.index()];
+        match state.stop.take() {
+            Some(Stop::Spinning { since }) => state.events = since,
+            other => unreachable!("{thread} does not spin: {other:?}"),
+        }
+    }
+
     fn site(&self, thread: ThreadId) -> Site {
         // Each thread has code of its own.
         let at = self.threads[thread.index()].at as u64;

@@ -145,7 +145,12 @@ impl Machine for Watched<'_> {
         self.machine.resume(thread, outcome, clock);
     }
 
-    selvedge_core::forward_machine!(machine: around, pending, initial, never_races, pointless);
+    fn can_retry(&mut self, location: Location) -> bool {
+        // What was told cannot be taken back.
+        self.runs < self.journal_from && self.machine.can_retry(location)
+    }
+
+    selvedge_core::forward_machine!(machine: around, pending, initial, never_races, retry, pointless);
 }
 
 impl StateMachine for Watched<'_> {

@@ -100,6 +100,7 @@ impl Positions {
 }
 
 /// The writes that a new read may see.
+#[derive(Clone, Copy)]
 pub(super) struct ReadBranch {
     pub(super) thread: ThreadId,
     pub(super) op: Op,
@@ -199,6 +200,26 @@ impl ReadBranch {
         }
         let equal = graph.last_equal(self.location, source);
         !graph.later_writes(self.location, equal).is_empty()
+    }
+
+    /// The newest write with another value than the first alternative that `spins` holds for, if there is no
+    /// point in reading it should the thread spin then.
+    pub(super) fn perhaps_futile(
+        &self,
+        graph: &Graph,
+        spins: impl Fn(Value) -> bool,
+    ) -> Option<NewRead> {
+        let mut rest = *self;
+        let first = rest.advance(graph)?;
+        while let Some(read) = rest.advance(graph) {
+            if read.value != first.value && read.reading.kind == Kind::Read && spins(read.value) {
+                rest.spins_at(read.value);
+                return rest
+                    .is_futile(graph, read.source, read.value)
+                    .then_some(read);
+            }
+        }
+        None
     }
 
     pub(super) fn has_more(&self) -> bool {

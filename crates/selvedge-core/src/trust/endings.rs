@@ -10,6 +10,12 @@ use crate::model::Model;
 use crate::report;
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+    /// Looks at every thread, see [`check`](Search::check).
+    pub(super) fn check_all(&mut self) -> ControlFlow<Ending> {
+        let all = 0..self.machine.threads() as u32;
+        all.map(ThreadId).try_for_each(|thread| self.check(thread))
+    }
+
     /// Looks whether `thread` ran into something that ends the search.
     pub(super) fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
         let threads = self.machine.threads();
@@ -40,7 +46,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                         || maximal::locations(&level.graph, thread, since)
                             .all(|location| machine.never_races(location)))
                 {
-                    level.note_futile(thread, since);
+                    if let Some(value) = level.note_futile(thread, since) {
+                        self.spins.note(machine.site(thread), value);
+                    }
                     let Level { graph, stable, .. } = level;
                     graph.park_if_alone(thread, since, maximal::tries_again);
                     self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);

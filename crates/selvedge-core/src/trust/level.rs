@@ -8,6 +8,7 @@ use crate::linear::line::Line;
 use crate::linear::parts::{Beside, Parts};
 use crate::linear::search::Scratch;
 use crate::model::Model;
+use crate::op::Value;
 
 /// A graph that grows, and what is still to be tried with it.
 #[derive(Default)]
@@ -39,12 +40,11 @@ pub(super) struct Choice {
 
 impl<C: Model> Level<C> {
     /// `thread` spins since its event `since` and touches nothing else. If that is the read whose
-    /// other sources are to be tried next, those with the same value will not help.
-    pub(super) fn note_futile(&mut self, thread: ThreadId, since: u32) {
+    /// other sources are to be tried next, those with the same value will not help. Returns the value if the
+    /// iteration is a single read.
+    pub(super) fn note_futile(&mut self, thread: ThreadId, since: u32) -> Option<Value> {
         let own = self.graph.thread(thread);
-        let Some(&read) = own.last().filter(|_| own.len() == since as usize + 1) else {
-            return;
-        };
+        let &read = own.last().filter(|_| own.len() == since as usize + 1)?;
         let value = self.graph.event(read).read;
         if let Some(Choice { events, branch }) = self.choices.last_mut()
             && *events == read as usize
@@ -53,6 +53,7 @@ impl<C: Model> Level<C> {
         {
             branch.spins_at(value);
         }
+        Some(value)
     }
 
     pub(super) fn clear(&mut self) {

@@ -18,6 +18,7 @@
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
+mod again;
 mod bound;
 mod branch;
 mod endings;
@@ -36,6 +37,7 @@ use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
+use again::Spins;
 use bound::Checks;
 use branch::{Branch, Place, ReadBranch, WriteBranch};
 use level::{Choice, Level};
@@ -74,6 +76,7 @@ pub fn search<C: Model, M: Machine>(
         pruned_at: None,
         checks: Checks::default(),
         extended: None,
+        spins: Spins::default(),
     };
     let ending = search.run_until_enough_is_known();
     Report {
@@ -109,6 +112,7 @@ struct Search<'a, C, M, O> {
     /// The thread that the graph was last extended by since the bound was checked. As long as that one goes on,
     /// or a new one begins, nothing is left and no preemption added.
     extended: Option<ThreadId>,
+    spins: Spins,
 }
 
 /// Why growing a graph came to an end.
@@ -247,6 +251,10 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let initial = self.machine.initial(at);
         let level = self.level();
         let mut branch = ReadBranch::new(level, thread, op, at, initial);
+        if branch.has_more() {
+            self.try_spinning(&mut branch)?;
+        }
+        let level = self.level();
         let read = branch
             .advance(&level.graph)
             .expect("the newest write can always be read");
@@ -293,8 +301,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn add_write(&mut self, mut branch: WriteBranch) -> ControlFlow<Ending, bool> {
         let Some(position) = branch.next_place(self.graph()) else {
             self.remember(Branch::Write(branch));
+            let before = (self.depth, self.graph().len());
             let found = self.backtrack_to_child();
-            if found {
+            if found && !self.wake(before)? {
                 self.replay()?;
             }
             return ControlFlow::Continue(found);

@@ -46,9 +46,7 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
             }
         };
         // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
-        for thread in (0..self.machine.threads() as u32).map(ThreadId) {
-            self.check(thread)?;
-        }
+        self.check_all()?;
         // A race may have been blamed on a thread that had gone on before.
         match mismatch {
             Some(mismatch) if !self.hopeless => {

@@ -138,19 +138,23 @@ pub(crate) fn pause(op: Op, site: Site) -> Outcome {
     match with(|runtime| runtime.arrive(&op, site.0 as usize)) {
         Ok(()) => {}
         Err(Obstacle::Problem(problem, access)) => report(problem, access),
-        Err(Obstacle::Spinning(since)) => stop(Stop::Spinning { since }, site),
+        Err(Obstacle::Spinning(since)) => {
+            with(|runtime| runtime.current().repeated = Some(op));
+            // Only a retry lets it go on.
+            return suspend(Pending::Stopped(Stop::Spinning { since }), site);
+        }
         Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
     }
-    suspend(op, site)
+    suspend(Pending::Op(op), site)
 }
 
 /// Gives control to the explorer until it resumes the running thread.
 #[inline(always)]
-fn suspend(op: Op, site: Site) -> Outcome {
+fn suspend(pending: Pending, site: Site) -> Outcome {
     let (save, host) = with(|runtime| {
         let host = runtime.host;
         let thread = runtime.current();
-        thread.pending = Pending::Op(op);
+        thread.pending = pending;
         thread.site = site.0 as usize;
         (&raw mut thread.context, host)
     });
