@@ -153,3 +153,21 @@ int main() {
         check(compiler, "rc11", text).ends_with(0);
     }
 }
+
+/// The library's headers call one another's insides, which those of ours have to have as well.
+#[test]
+fn every_header_compiles_and_shared_pointers_are_atomic() {
+    let text = "
+#include <bits/stdc++.h>
+std::atomic<std::shared_ptr<int>> latest;
+int main() {
+  latest.store(std::make_shared<int>(1));
+  std::thread thread([] { latest.store(std::make_shared<int>(2)); });
+  auto seen = latest.load();
+  assert(*seen == 1 || *seen == 2);
+  thread.join();
+  assert(*latest.load() == 2);
+}
+";
+    check("gcc", "sc", text).ends_with(0);
+}

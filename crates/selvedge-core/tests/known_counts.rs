@@ -1,5 +1,6 @@
 //! Numbers of executions that are known from the literature or by hand.
 
+use selvedge_core::Machine;
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::op::Rmw;
 use selvedge_core::trust::{self, Ending, Report, Settings, Silent};
@@ -138,4 +139,50 @@ fn a_compare_exchange_that_would_succeed_is_not_left_failing() {
 fn an_exchange_is_read_and_write() {
     let worker = |value| vec![I::memory(0, 0, Rmw::Exchange(value))];
     assert_eq!(executions(vec![worker(1), worker(2), worker(3)]), 6);
+}
+
+/// Counts how often a program is started.
+struct Counting {
+    machine: ScriptMachine,
+    starts: u64,
+}
+
+impl Machine for Counting {
+    fn reset(&mut self) {
+        self.starts += 1;
+        self.machine.reset();
+    }
+
+    selvedge_core::forward_machine!(machine: around, pending, initial, resume);
+    selvedge_core::forward_machine!(machine: never_races, can_retry, retry);
+}
+
+#[test]
+fn waiting_for_a_lock_costs_no_executions_of_its_own() {
+    let critical_section = |lock: &[I], at: usize| {
+        let again = lock.iter().map(|&i| match i {
+            I::JumpIf(register, value, to) => I::JumpIf(register, value, at + to),
+            other => other,
+        });
+        let unlock = [I::unlock(0)];
+        again.chain(unlock).collect::<Vec<_>>()
+    };
+    let rounds = |lock: Vec<I>| {
+        let length = lock.len() + 1;
+        let rounds = (0..4).flat_map(|round| critical_section(&lock, round * length));
+        rounds.collect::<Vec<_>>()
+    };
+    let by_mutex = |owner| rounds(vec![I::lock(0, owner)]);
+    let by_attempts = || rounds(vec![I::compare_exchange(0, 0, 0, 1), I::JumpIf(0, 1, 0)]);
+    for (workers, more) in [
+        (vec![by_mutex(1), by_mutex(2)], 0),
+        // Each value that makes a thread spin is met once at each place before that is known.
+        (vec![by_attempts(), by_attempts()], 8),
+    ] {
+        let machine = ScriptMachine::new(Program::of_workers(workers));
+        let mut machine = Counting { machine, starts: 0 };
+        let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut Silent);
+        assert_eq!(report.counts.executions, 70);
+        assert!(machine.starts <= 70 + more, "{} starts", machine.starts);
+    }
 }

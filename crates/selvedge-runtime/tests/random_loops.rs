@@ -3,12 +3,14 @@
 mod common;
 
 use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
-use selvedge_core::{Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_core::{Effect, Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
 
 const LOOPS: u64 = 120;
 /// How long a loop is watched.
 const STEPS: usize = 80;
+/// What those that were parked see instead when they are taken back.
+const OTHER: u128 = 5;
 
 /// A small generator of pseudo-random numbers.
 struct Random(u64);
@@ -139,53 +141,105 @@ fn program(seed: u64) -> String {
     source + "}\natomic_store(&result, r);\nreturn 0;\n}\n"
 }
 
-/// What loop `number` does if `x` and `y` stay as they are: its operations and where they are, and
-/// how main stands in the end.
-fn run(machine: &mut NativeMachine, number: u64, x: u128) -> (Vec<(Op, Site)>, Pending) {
-    machine.reset();
-    let (mut clock, mut trace, mut locations) = ([0], Vec::new(), Vec::new());
-    let main = ThreadId::MAIN;
-    while let Pending::Op(op) = machine.pending(main) {
-        if trace.len() == STEPS {
-            break;
-        }
-        let mut outcome = Outcome::default();
-        match op {
-            Op::Choose { .. } => outcome.read = u128::from(number),
-            Op::Load { at, .. } | Op::Update { at, .. } => {
-                locations.push(at);
-                let (address, _) = machine.range_of(at);
-                let first = machine.range_of(locations[0]).0;
-                outcome.read = if address == first { x } else { 1 };
-                if let Op::Update { function, .. } = op {
-                    assert_eq!(function.apply(outcome.read), selvedge_core::Effect::Keep);
-                }
+/// What a loop did: its operations and where they are.
+#[derive(Default)]
+struct Walk {
+    trace: Vec<(Op, Site)>,
+    events: u32,
+    /// The address of `x`, which is read first.
+    x: Option<u64>,
+}
+
+impl Walk {
+    /// Goes on with loop `number`, for which `x` holds `value(step)` and `y` is 1. Returns how main stands in the end.
+    fn go(
+        &mut self,
+        machine: &mut NativeMachine,
+        number: u64,
+        value: impl Fn(usize) -> u128,
+    ) -> Pending {
+        let main = ThreadId::MAIN;
+        while let Pending::Op(op) = machine.pending(main) {
+            if self.trace.len() == STEPS {
+                break;
             }
-            _ => {}
+            let mut outcome = Outcome::default();
+            match op {
+                Op::Choose { .. } => outcome.read = u128::from(number),
+                Op::Load { at, .. } | Op::Update { at, .. } => {
+                    let (address, _) = machine.range_of(at);
+                    let is_x = *self.x.get_or_insert(address) == address;
+                    outcome.read = if is_x { value(self.trace.len()) } else { 1 };
+                    if let Op::Update { function, .. } = op
+                        && let Effect::Write(wrote) = function.apply(outcome.read)
+                    {
+                        outcome.wrote = Some(wrote);
+                    }
+                }
+                _ => {}
+            }
+            self.events += 1 + u32::from(outcome.wrote.is_some());
+            self.trace.push((op, machine.site(main)));
+            machine.resume(main, outcome, &[self.events]);
         }
-        clock[0] += 1;
-        trace.push((op, machine.site(main)));
-        machine.resume(main, outcome, &clock);
+        machine.pending(main)
     }
-    (trace, machine.pending(main))
+}
+
+/// What loop `number` does from the beginning.
+fn run(machine: &mut NativeMachine, number: u64, value: impl Fn(usize) -> u128) -> (Walk, Pending) {
+    machine.reset();
+    let mut walk = Walk::default();
+    let stop = walk.go(machine, number, value);
+    (walk, stop)
+}
+
+/// A loop that spins after its last step can be given another value there, as if it had not made that step.
+fn check_retry(
+    machine: &mut NativeMachine,
+    number: u64,
+    mut walk: Walk,
+    x: u128,
+) -> Result<(), String> {
+    let last = walk.trace.len() - 1;
+    let Some((op, _)) = walk.trace.pop() else {
+        return Ok(());
+    };
+    walk.events -= 1;
+    let at = op.location().expect("it spins on a location");
+    assert!(machine.can_retry(at));
+    machine.retry(ThreadId::MAIN);
+    let retried = walk.go(machine, number, |_| OTHER);
+    let (fresh, stop) = run(machine, number, |step| if step < last { x } else { OTHER });
+    match (&walk.trace, retried) == (&fresh.trace, stop) {
+        true => Ok(()),
+        false => Err(format!("{retried:?}, but {stop:?}")),
+    }
 }
 
 fn check(build: Build, seed: u64) {
     let program = Program::build(build, &program(seed));
     let mut machine = program.load(Settings::default());
-    let (mut parked, mut free) = (0, 0);
+    let (mut parked, mut free, mut retried) = (0, 0, 0);
     for number in 0..LOOPS {
         for x in [0, 2] {
-            let (trace, stop) = run(&mut machine, number, x);
+            let (walk, stop) = run(&mut machine, number, |_| x);
             let Pending::Stopped(Stop::Spinning { since }) = stop else {
                 free += 1;
                 continue;
             };
             parked += 1;
             let since = since as usize;
+            let trace = walk.trace.clone();
             let period = trace.len() - since;
+            if period == 1 {
+                retried += 1;
+                if let Err(difference) = check_retry(&mut machine, number, walk, x) {
+                    panic!("loop {number} of seed {seed}, {build:?}: {difference}");
+                }
+            }
             machine.set_parking(false);
-            let (longer, _) = run(&mut machine, number, x);
+            let (Walk { trace: longer, .. }, _) = run(&mut machine, number, |_| x);
             machine.set_parking(true);
             assert_eq!(
                 longer.len(),
@@ -202,8 +256,8 @@ fn check(build: Build, seed: u64) {
         }
     }
     assert!(
-        parked > LOOPS / 4 && free > LOOPS / 8,
-        "{parked} parked, {free} not"
+        parked > LOOPS / 4 && free > LOOPS / 8 && retried > LOOPS / 12,
+        "{parked} parked, {free} not, {retried} retried"
     );
 }
 

@@ -40,6 +40,10 @@ namespace __detail {
 using __platform_wait_t = int;
 inline constexpr size_t __platform_wait_alignment = 4;
 
+/* What the library's own locks call between attempts, such as that of std::atomic<std::shared_ptr>. */
+inline void __thread_relax() noexcept {}
+inline void __thread_yield() noexcept {}
+
 /* A semaphore that is polled: the standard lets it fail although others let go in between. */
 template <typename _Pred> bool __atomic_spin(_Pred &__pred) noexcept { return __pred(); }
 
