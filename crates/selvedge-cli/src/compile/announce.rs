@@ -12,6 +12,7 @@ use iced_x86::Register;
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
 
 use super::assembly::{line_to, without_comment};
+use super::fresh::Fresh;
 use crate::scan::{Operand, Silence, Silent};
 
 /// The section that tells where callbacks were put in: two addresses for each.
@@ -20,12 +21,14 @@ pub(crate) const SECTION: &str = ".selvedge.own";
 /// The section that tells where lines came to lie.
 const LINES: &str = ".selvedge.at";
 
-/// What is saved around a callback, and how much the stack pointer is lower then.
+/// What is saved around a callback, besides flags and vector registers.
 const SAVED: [&str; 10] = [
     "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx",
 ];
+/// What functions that call nobody may keep below the stack pointer.
 const RED_ZONE: i64 = 128;
-const LOWERED: i64 = RED_ZONE + 8 + 8 * SAVED.len() as i64;
+/// How much the stack pointer is lower, besides, once they are saved.
+const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
 
 /// What to announce by line, and whether its function uses the floating-point stack.
 pub(super) type Places<'a> = BTreeMap<usize, Vec<(&'a Silent, bool)>>;
@@ -150,10 +153,12 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     }
     let mut written = String::with_capacity(text.len() * 2);
     let mut count = 0;
-    for (number, line) in text.lines().enumerate() {
+    let lines: Vec<&str> = text.lines().collect();
+    for (number, line) in lines.iter().enumerate() {
         for &(access, float) in places.get(&number).into_iter().flatten() {
             line_to(&mut written, &format!(".Lselvedge_own_{round}_{count}:"));
-            callback(&mut written, access, float, line)?;
+            let fresh = Fresh::before(&lines[..number]).filter(|_| !float);
+            callback(&mut written, access, (float, fresh.as_ref()), line)?;
             line_to(&mut written, &format!(".Lselvedge_owned_{round}_{count}:"));
             count += 1;
         }
@@ -172,17 +177,34 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     Some(written)
 }
 
-fn callback(to: &mut String, access: &Silent, float: bool, line: &str) -> Option<()> {
+/// Writes one callback. What is known to be a leftover of the callback before is saved as zero: how a thread came here must
+/// not be told from its stack.
+fn callback(
+    to: &mut String,
+    access: &Silent,
+    (float, fresh): (bool, Option<&Fresh>),
+    line: &str,
+) -> Option<()> {
     let operand = &access.operand;
     let way = if access.write { "write" } else { "read" };
     let scalar = !operand.repeated && matches!(operand.bytes, 1 | 2 | 4 | 8 | 16);
     let mut code = |line: &str| line_to(to, &format!("\t{line}"));
-    code(&format!("leaq -{RED_ZONE}(%rsp), %rsp"));
-    code("pushfq");
-    for register in SAVED {
-        code(&format!("pushq %{register}"));
+    let red_zone = if fresh.is_some() { 0 } else { RED_ZONE };
+    if red_zone > 0 {
+        code(&format!("leaq -{red_zone}(%rsp), %rsp"));
     }
-    code(&format!("leaq {}, %rdi", address(operand, line)?));
+    match fresh.is_some_and(Fresh::leaves_flags) {
+        true => code("pushq $0"),
+        false => code("pushfq"),
+    }
+    for register in SAVED {
+        match fresh.is_some_and(|fresh| register != "rbx" && !fresh.has(register)) {
+            true => code("pushq $0"),
+            false => code(&format!("pushq %{register}")),
+        }
+    }
+    let lowered = red_zone + LOWERED;
+    code(&format!("leaq {}, %rdi", address(operand, line, lowered)?));
     if operand.repeated {
         code("movq %rcx, %rsi");
         code(&format!("imulq ${}, %rsi, %rsi", operand.bytes));
@@ -190,15 +212,22 @@ fn callback(to: &mut String, access: &Silent, float: bool, line: &str) -> Option
         code(&format!("movl ${}, %esi", operand.bytes));
     }
     code("movq %rsp, %rbx");
-    code("andq $-64, %rsp");
+    // Aligned, without a gap.
+    code("pushq $0");
+    code("pushq $0");
+    code("addq $8, %rsp");
+    code("andq $-16, %rsp");
+    let vectors: Vec<u32> = (0..16)
+        .filter(|n| fresh.is_none_or(|fresh| fresh.has(&format!("xmm{n}"))))
+        .collect();
     if float {
         code("subq $512, %rsp");
         code("fxsave64 (%rsp)");
         code("fninit");
     } else {
-        code("subq $256, %rsp");
-        for n in 0..16 {
-            code(&format!("movaps %xmm{n}, {}(%rsp)", 16 * n));
+        code(&format!("subq ${}, %rsp", 16 * vectors.len()));
+        for (place, n) in vectors.iter().enumerate() {
+            code(&format!("movaps %xmm{n}, {}(%rsp)", 16 * place));
         }
     }
     match scalar {
@@ -208,8 +237,8 @@ fn callback(to: &mut String, access: &Silent, float: bool, line: &str) -> Option
     if float {
         code("fxrstor64 (%rsp)");
     } else {
-        for n in 0..16 {
-            code(&format!("movaps {}(%rsp), %xmm{n}", 16 * n));
+        for (place, n) in vectors.iter().enumerate() {
+            code(&format!("movaps {}(%rsp), %xmm{n}", 16 * place));
         }
     }
     code("movq %rbx, %rsp");
@@ -217,17 +246,19 @@ fn callback(to: &mut String, access: &Silent, float: bool, line: &str) -> Option
         code(&format!("popq %{register}"));
     }
     code("popfq");
-    code(&format!("leaq {RED_ZONE}(%rsp), %rsp"));
+    if red_zone > 0 {
+        code(&format!("leaq {red_zone}(%rsp), %rsp"));
+    }
     Some(())
 }
 
 /// The operand's address as the assembler understands it, with the stack pointer lowered.
-fn address(operand: &Operand, line: &str) -> Option<String> {
+fn address(operand: &Operand, line: &str, lowered: i64) -> Option<String> {
     if operand.relocated {
         return named(line);
     }
     let lowered = match operand.base {
-        Register::RSP => LOWERED,
+        Register::RSP => lowered,
         _ => 0,
     };
     let mut text = format!("{}(", operand.displacement + lowered);
@@ -272,23 +303,23 @@ mod tests {
 
     #[test]
     fn operands_are_written_as_the_assembler_reads_them() {
-        assert_eq!(address(&OPERAND, "").unwrap(), "8(%rax)");
+        assert_eq!(address(&OPERAND, "", 216).unwrap(), "8(%rax)");
         let indexed = Operand {
             index: Register::R9,
             scale: 4,
             ..OPERAND
         };
-        assert_eq!(address(&indexed, "").unwrap(), "8(%rax,%r9,4)");
+        assert_eq!(address(&indexed, "", 216).unwrap(), "8(%rax,%r9,4)");
         let on_stack = Operand {
             base: Register::RSP,
             ..OPERAND
         };
-        assert_eq!(address(&on_stack, "").unwrap(), "224(%rsp)");
+        assert_eq!(address(&on_stack, "", 216).unwrap(), "224(%rsp)");
         let narrow = Operand {
             base: Register::EAX,
             ..OPERAND
         };
-        assert_eq!(address(&narrow, ""), None);
+        assert_eq!(address(&narrow, "", 216), None);
     }
 
     #[test]

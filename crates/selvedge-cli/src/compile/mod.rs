@@ -7,6 +7,7 @@ mod compiler;
 mod expressions;
 mod fingerprint;
 mod flags;
+mod fresh;
 mod support;
 mod toolchain;
 

@@ -1,0 +1,175 @@
+//! What the program has put into registers since it was last called back.
+//!
+//! A callback leaves leftovers in all registers that calls do not preserve. The compiler knows that and uses none of them before it
+//! has written to it, so nobody has to keep them. In straight code that is easy to see, and nothing else is looked at.
+
+use std::collections::HashSet;
+
+use super::assembly::without_comment;
+
+/// Callbacks that return nothing. They are called by name, so that no compiler can know what they leave alone.
+const CALLBACKS: [&str; 5] = [
+    "__tsan_func_entry",
+    "__tsan_read",
+    "__tsan_write",
+    "__tsan_unaligned_",
+    "__tsan_volatile_",
+];
+
+/// Instructions that write to nothing but operands that they name.
+const PLAIN: [&str; 41] = [
+    "addl", "addq", "andl", "andq", "cmpb", "cmpl", "cmpq", "cmpw", "leal", "leaq", "movabsq",
+    "movaps", "movapd", "movb", "movd", "movdqa", "movdqu", "movl", "movq", "movsbl", "movslq",
+    "movss", "movswl", "movups", "movw", "movzbl", "movzwl", "nop", "orl", "orq", "pxor", "sall",
+    "salq", "shrl", "shrq", "subl", "subq", "testb", "testl", "testq", "xorl",
+];
+
+/// Those of them that leave the flags alone.
+const MOVES: [&str; 3] = ["lea", "mov", "nop"];
+
+/// What was written since the last callback, in straight code.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Fresh {
+    /// Registers that were named since, by their full names.
+    named: HashSet<String>,
+    flags: bool,
+}
+
+impl Fresh {
+    /// What there is after `lines` of assembly. `None` if that is not clear.
+    pub(super) fn before(lines: &[&str]) -> Option<Fresh> {
+        let mut fresh = Fresh {
+            named: HashSet::new(),
+            flags: false,
+        };
+        for line in lines.iter().rev() {
+            if matches!(line.trim(), "#APP" | "#NO_APP") {
+                return None;
+            }
+            let code = without_comment(line).trim();
+            let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+            match name {
+                "" | ".loc" | ".cfi_def_cfa_offset" | ".cfi_offset" => {}
+                "call" => {
+                    let told = CALLBACKS
+                        .iter()
+                        .any(|callback| operands.trim().starts_with(callback));
+                    return told.then_some(fresh);
+                }
+                _ if is_for_debuggers(name) => {}
+                _ if PLAIN.contains(&name) => {
+                    fresh.named.extend(registers(operands));
+                    fresh.flags |= !MOVES.iter().any(|moves| name.starts_with(moves));
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// Whether a register has been named.
+    pub(super) fn has(&self, register: &str) -> bool {
+        self.named.contains(register)
+    }
+
+    /// Whether the flags are those that the callback left.
+    pub(super) fn leaves_flags(&self) -> bool {
+        !self.flags
+    }
+}
+
+/// Whether this is a label that nobody jumps to, of gcc's.
+fn is_for_debuggers(name: &str) -> bool {
+    let number = ["LVL", "LBB", "LBE", "LBI"].iter().find_map(|kind| {
+        let label = name.strip_prefix('.')?.strip_suffix(':')?;
+        label.strip_prefix(kind)
+    });
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The registers in `operands`, by their full names.
+fn registers(operands: &str) -> impl Iterator<Item = String> + '_ {
+    operands.split('%').skip(1).map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        full(&rest[..end.unwrap_or(rest.len())])
+    })
+}
+
+/// The register that one with this name is a part of.
+fn full(name: &str) -> String {
+    let letters = |tail: &str| match tail {
+        "ax" | "al" | "ah" => "rax".to_owned(),
+        "bx" | "bl" | "bh" => "rbx".to_owned(),
+        "cx" | "cl" | "ch" => "rcx".to_owned(),
+        "dx" | "dl" | "dh" => "rdx".to_owned(),
+        "si" | "sil" => "rsi".to_owned(),
+        "di" | "dil" => "rdi".to_owned(),
+        other => other.to_owned(),
+    };
+    if let Some(number) = name.strip_prefix("ymm").or(name.strip_prefix("zmm")) {
+        return format!("xmm{number}");
+    }
+    match name.strip_prefix('r') {
+        Some(number) if number.starts_with(|c: char| c.is_ascii_digit()) => {
+            format!("r{}", number.trim_end_matches(['d', 'w', 'b']))
+        }
+        Some(tail) => letters(tail),
+        None => letters(name.strip_prefix('e').unwrap_or(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Option<Vec<String>> {
+        let lines: Vec<&str> = text.lines().collect();
+        let mut named: Vec<String> = Fresh::before(&lines)?.named.into_iter().collect();
+        named.sort_unstable();
+        Some(named)
+    }
+
+    #[test]
+    fn only_what_is_named_since_a_callback_is_fresh() {
+        let text = "f:\n\tmovl\t$1, %ecx\n\tcall\t__tsan_read4@PLT\n\t.loc 1 2 3\n\tmovl\t(%rsi), %eax\n\tmovb %r9b, %dil # note\n\tmovaps %ymm3, (%rbx)\n";
+        let expected = ["r9", "rax", "rbx", "rdi", "rsi", "xmm3"];
+        assert_eq!(
+            named(text).as_deref(),
+            Some(&expected.map(str::to_owned)[..])
+        );
+    }
+
+    #[test]
+    fn what_is_not_clear_is_kept() {
+        let after = |code: &str| named(&format!("\tcall\t__tsan_write8\n{code}\tmovl $1, %eax\n"));
+        assert!(after("").is_some() && after(".LVL17:\n.LBE3:\n").is_some());
+        for code in [
+            "1:\n",
+            ".L4:\n",
+            ".LBB0_2:\n",
+            "\tcltd\n",
+            "\trep stosq\n",
+            "\tjmp .L2\n",
+            "#APP\n",
+            "#NO_APP\n",
+            "\tcall\tg\n",
+            "\tcall\t*%rax\n",
+            "\tcall\t__tsan_atomic32_load\n",
+            "\t.cfi_startproc\n",
+            "\tpopq %rbx\n",
+        ] {
+            assert_eq!(after(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn flags_are_kept_once_something_sets_them() {
+        let leaves = |code: &str| {
+            let text = format!("\tcall\t__tsan_write8\n\t{code}\n");
+            let lines: Vec<&str> = text.lines().collect();
+            Fresh::before(&lines).expect("straight code").leaves_flags()
+        };
+        assert!(leaves("movq %rax, %rbx") && leaves("leaq 8(%rax), %rbx"));
+        assert!(!leaves("cmpl $1, %eax") && !leaves("xorl %eax, %eax"));
+    }
+}
