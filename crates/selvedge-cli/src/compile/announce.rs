@@ -12,7 +12,7 @@ use iced_x86::Register;
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
 
 use super::assembly::{line_to, without_comment};
-use super::fresh::Fresh;
+use super::fresh::{self, Fresh};
 use crate::scan::{Operand, Silence, Silent};
 
 /// The section that tells where callbacks were put in: two addresses for each.
@@ -157,8 +157,12 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     for (number, line) in lines.iter().enumerate() {
         for &(access, float) in places.get(&number).into_iter().flatten() {
             line_to(&mut written, &format!(".Lselvedge_own_{round}_{count}:"));
-            let fresh = Fresh::before(&lines[..number]).filter(|_| !float);
-            callback(&mut written, access, (float, fresh.as_ref()), line)?;
+            let saved = match (float, Fresh::before(&lines[..number])) {
+                (true, _) => Saved::Float,
+                (false, Some(fresh)) => Saved::Fresh(fresh),
+                (false, None) => Saved::All(fresh::vectors(&lines, number)),
+            };
+            callback(&mut written, access, &saved, line)?;
             line_to(&mut written, &format!(".Lselvedge_owned_{round}_{count}:"));
             count += 1;
         }
@@ -177,18 +181,42 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     Some(written)
 }
 
-/// Writes one callback. What is known to be a leftover of the callback before is saved as zero: how a thread came here must
-/// not be told from its stack.
-fn callback(
-    to: &mut String,
-    access: &Silent,
-    (float, fresh): (bool, Option<&Fresh>),
-    line: &str,
-) -> Option<()> {
+/// What is saved around a callback. Leftovers are not, since how a thread came here must not be told from its stack.
+enum Saved {
+    /// What the program has put there since the last callback.
+    Fresh(Fresh),
+    /// Everything, with these vector registers.
+    All(Vec<u32>),
+    /// Everything, with the floating-point stack.
+    Float,
+}
+
+impl Saved {
+    fn fresh(&self) -> Option<&Fresh> {
+        match self {
+            Saved::Fresh(fresh) => Some(fresh),
+            Saved::All(_) | Saved::Float => None,
+        }
+    }
+
+    fn vectors(&self) -> Vec<u32> {
+        match self {
+            Saved::Fresh(fresh) => {
+                let named = |n: &u32| fresh.has(&format!("xmm{n}"));
+                (0..16).filter(named).collect()
+            }
+            Saved::All(vectors) => vectors.clone(),
+            Saved::Float => Vec::new(),
+        }
+    }
+}
+
+fn callback(to: &mut String, access: &Silent, saved: &Saved, line: &str) -> Option<()> {
     let operand = &access.operand;
     let way = if access.write { "write" } else { "read" };
     let scalar = !operand.repeated && matches!(operand.bytes, 1 | 2 | 4 | 8 | 16);
     let mut code = |line: &str| line_to(to, &format!("\t{line}"));
+    let fresh = saved.fresh();
     let red_zone = if fresh.is_some() { 0 } else { RED_ZONE };
     if red_zone > 0 {
         code(&format!("leaq -{red_zone}(%rsp), %rsp"));
@@ -217,18 +245,17 @@ fn callback(
     code("pushq $0");
     code("addq $8, %rsp");
     code("andq $-16, %rsp");
-    let vectors: Vec<u32> = (0..16)
-        .filter(|n| fresh.is_none_or(|fresh| fresh.has(&format!("xmm{n}"))))
-        .collect();
+    let vectors = saved.vectors();
+    let vectors = || vectors.iter().enumerate();
+    code(&format!("subq ${}, %rsp", 16 * vectors().len()));
+    for (place, n) in vectors() {
+        code(&format!("movaps %xmm{n}, {}(%rsp)", 16 * place));
+    }
+    let float = matches!(saved, Saved::Float);
     if float {
         code("subq $512, %rsp");
         code("fxsave64 (%rsp)");
         code("fninit");
-    } else {
-        code(&format!("subq ${}, %rsp", 16 * vectors.len()));
-        for (place, n) in vectors.iter().enumerate() {
-            code(&format!("movaps %xmm{n}, {}(%rsp)", 16 * place));
-        }
     }
     match scalar {
         true => code(&format!("call __tsan_{way}{}@PLT", operand.bytes)),
@@ -236,10 +263,9 @@ fn callback(
     }
     if float {
         code("fxrstor64 (%rsp)");
-    } else {
-        for (place, n) in vectors.iter().enumerate() {
-            code(&format!("movaps {}(%rsp), %xmm{n}", 16 * place));
-        }
+    }
+    for (place, n) in vectors() {
+        code(&format!("movaps {}(%rsp), %xmm{n}", 16 * place));
     }
     code("movq %rbx, %rsp");
     for register in SAVED.iter().rev() {

@@ -1,7 +1,7 @@
 //! What the program has put into registers since it was last called back.
 //!
 //! A callback leaves leftovers in all registers that calls do not preserve. The compiler knows that and uses none of them before it
-//! has written to it, so nobody has to keep them. In straight code that is easy to see, and nothing else is looked at.
+//! has written to it, so nobody has to keep them. Where that is not easy to see, all of them are kept.
 
 use std::collections::HashSet;
 
@@ -9,7 +9,7 @@ use super::assembly::without_comment;
 
 /// Callbacks that return nothing. They are called by name, so that no compiler can know what they leave alone.
 const CALLBACKS: [&str; 5] = [
-    "__tsan_func_entry",
+    "__tsan_func_",
     "__tsan_read",
     "__tsan_write",
     "__tsan_unaligned_",
@@ -76,6 +76,54 @@ impl Fresh {
     pub(super) fn leaves_flags(&self) -> bool {
         !self.flags
     }
+}
+
+/// The vector registers that may hold something at line `number`. A function that was called back when it was entered has nothing
+/// in one that it never names, except for what another function may have returned.
+pub(super) fn vectors(lines: &[&str], number: usize) -> Vec<u32> {
+    let named = named_around(lines, number);
+    let unused = |n: u32| {
+        named
+            .as_ref()
+            .is_some_and(|named| !named.contains(&format!("xmm{n}")))
+    };
+    (0..16).filter(|&n| n < RETURNED || !unused(n)).collect()
+}
+
+/// How many vector registers, from the first on, a call may leave a result in.
+const RETURNED: u32 = 2;
+
+/// All registers that the function around line `number` names, but for callbacks that were put in before. `None` if it may have
+/// got something in registers that it does not name.
+fn named_around(lines: &[&str], number: usize) -> Option<HashSet<String>> {
+    let begins = |line: &&str| line.trim().starts_with(".cfi_startproc");
+    let ends = |line: &&str| line.trim() == ".cfi_endproc";
+    let before = lines[..number].iter().rev().position(begins)?;
+    let function = &lines[number - before..];
+    let function = &function[..function.iter().position(ends)?];
+    let (mut named, mut called, mut own) = (HashSet::new(), false, false);
+    for line in function {
+        let code = without_comment(line).trim();
+        own |= code.starts_with(".Lselvedge_own_");
+        own &= !code.starts_with(".Lselvedge_owned_");
+        if own {
+            continue;
+        }
+        let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+        if !called && (name.starts_with("call") || name.starts_with('j') || name.starts_with("ret"))
+        {
+            called = name == "call" && operands.trim().starts_with("__tsan_func_entry");
+            if !called {
+                return None;
+            }
+        }
+        // A part of it that lies elsewhere may name more.
+        if operands.contains(".cold") {
+            return None;
+        }
+        named.extend(registers(operands));
+    }
+    called.then_some(named)
 }
 
 /// Whether this is a label that nobody jumps to, of gcc's.
@@ -159,6 +207,27 @@ mod tests {
             "\tpopq %rbx\n",
         ] {
             assert_eq!(after(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn vectors_that_a_function_never_names_hold_nothing() {
+        let held = |code: &str| {
+            let text = format!("f:\n\t.cfi_startproc\n{code}\t.cfi_endproc\n");
+            let lines: Vec<&str> = text.lines().collect();
+            vectors(&lines, lines.len() - 1)
+        };
+        let entered = "\tcall\t__tsan_func_entry@PLT\n";
+        assert_eq!(held(entered), [0, 1]);
+        assert_eq!(
+            held(&format!("{entered}.L2:\n\tmovss\t%xmm3, (%rax)\n")),
+            [0, 1, 3]
+        );
+        let own = "\t.Lselvedge_own_0_1:\n\tmovaps %xmm4, (%rsp)\n.Lselvedge_owned_0_1:\n";
+        assert_eq!(held(&format!("{entered}{own}")), [0, 1]);
+        let cold = format!("{entered}\tje\tf.cold\n");
+        for code in ["", "\tcall\tg\n", "\tjmp\t.L2\n", cold.as_str()] {
+            assert_eq!(held(code).len(), 16, "{code}");
         }
     }
 
