@@ -87,6 +87,11 @@ impl Means {
 }
 
 impl Advice {
+    /// Whether the orders in the source count, and changing them helps.
+    pub(super) fn changes_orders(&self) -> bool {
+        self.model == Model::Rc11 && !self.changes.is_empty()
+    }
+
     /// The advice for people, ending with the end of a line.
     pub(super) fn in_words(&self) -> String {
         let mut text = String::new();
@@ -103,8 +108,11 @@ impl Advice {
         };
         let verdict = match self.outcome {
             Remedy::Removes => {
-                let all = counted(self.executions.unwrap_or_default(), "execution");
-                format!("        {these} would remove the bug (checked: all {all})")
+                let all = match self.executions.unwrap_or_default() {
+                    1 => "the only execution that is left".to_owned(),
+                    executions => format!("all {}", counted(executions, "execution")),
+                };
+                format!("        {these} would remove the bug (checked: {all})")
             }
             Remedy::RemovesThisOne => {
                 format!("        {these} would remove this bug; others remain")

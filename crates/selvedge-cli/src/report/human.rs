@@ -9,6 +9,7 @@ use selvedge_core::FailureKind;
 
 use super::snippet::{self, Remark};
 use super::table;
+use super::unordered;
 use super::{Bug, Place, Report, Verdict, thread_name};
 use crate::args::{self, name_of};
 use crate::describe::title;
@@ -212,7 +213,7 @@ pub(crate) fn evidence(bug: &Bug) -> String {
             },
         );
         text.push_str(&table::render(bug, title(bug.kind)));
-        let stale = table::stale_steps(&bug.trace);
+        let stale = unordered::in_words(bug) + &table::stale_steps(&bug.trace);
         if !stale.is_empty() {
             let _ = write!(text, "\n{stale}");
         }

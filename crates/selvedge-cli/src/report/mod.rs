@@ -7,6 +7,7 @@ pub(crate) mod human;
 pub(crate) mod json;
 mod snippet;
 mod table;
+mod unordered;
 
 use std::fmt;
 

@@ -18,6 +18,8 @@ pub(super) struct Frame {
     pub(super) op: Op,
     /// What its location holds initially.
     pub(super) initial: Value,
+    /// The frame before it with the same location, or [`NOWHERE`].
+    pub(super) previous: u32,
     /// Where it is in the present graph, or [`NOWHERE`].
     pub(super) slot: Slot,
     /// An update that can wait and took the one write there was for it. Whoever takes that write
@@ -32,6 +34,31 @@ pub(super) struct Frame {
     pub(super) next_choice: u32,
     /// Schedules found so far.
     pub(super) schedules: Schedules,
+}
+
+/// The last frame of each location.
+#[derive(Debug, Default)]
+pub(super) struct Latest {
+    frames: Vec<u32>,
+}
+
+impl Latest {
+    /// The last frame of `at`, or [`NOWHERE`].
+    pub(super) fn of(&self, at: Location) -> u32 {
+        self.frames.get(at.index()).copied().unwrap_or(NOWHERE)
+    }
+
+    pub(super) fn set(&mut self, at: Location, frame: u32) {
+        if self.frames.len() <= at.index() {
+            self.frames.resize(at.index() + 1, NOWHERE);
+        }
+        self.frames[at.index()] = frame;
+    }
+
+    /// There are no frames any more.
+    pub(super) fn clear(&mut self) {
+        self.frames.clear();
+    }
 }
 
 /// What becomes of a read of a loop that only waits.

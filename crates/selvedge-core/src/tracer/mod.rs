@@ -48,7 +48,7 @@ use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
-use frame::{Frame, NOWHERE, Schedules, Step, alternatives};
+use frame::{Frame, Latest, NOWHERE, Schedules, Step, alternatives};
 
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a bug it goes
 /// on only if `keep_going`.
@@ -64,6 +64,7 @@ pub fn search<C: Consistency, M: Machine>(
         model: C::default(),
         frames: Vec::new(),
         depth: 0,
+        latest: Latest::default(),
         pending: Vec::new(),
         loops: waiting::Loops::default(),
         ahead: false,
@@ -92,6 +93,7 @@ struct Search<'a, C, M, O> {
     /// Those beyond `depth` are kept for their memory.
     frames: Vec<Frame>,
     depth: usize,
+    latest: Latest,
     /// What the machine said each thread is about to do.
     pending: Vec<Pending>,
     /// What is known of loops that only wait.
@@ -126,6 +128,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             self.undo(0);
             self.depth = 0;
+            self.latest.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -192,7 +195,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     self.enter(slot)?;
                     return ControlFlow::Continue(true);
                 }
-                self.depth -= 1;
+                self.close();
             }
         }
         ControlFlow::Continue(false)
@@ -252,11 +255,18 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 sources.push(INIT);
             }
         }
+        let number = self.depth as u32;
+        let previous = op.location().map_or(NOWHERE, |at| {
+            let previous = self.latest.of(at);
+            self.latest.set(at, number);
+            previous
+        });
         let frame = Frame {
             events: self.graph.len(),
             thread,
             op,
             initial,
+            previous,
             slot: NOWHERE,
             waits: false,
             turn: None,
@@ -270,6 +280,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.frames[self.depth] = frame;
         }
         self.depth += 1;
+    }
+
+    /// Forgets the last frame.
+    fn close(&mut self) {
+        self.depth -= 1;
+        let frame = &self.frames[self.depth];
+        if let Some(at) = frame.location() {
+            self.latest.set(at, frame.previous);
+        }
     }
 
     /// Whether there is exactly one write that lets a waiting operation through, and it would take
@@ -344,7 +363,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 if self.backtrack_loop()? {
                     return ControlFlow::Continue(true);
                 }
-                self.depth -= 1;
+                self.close();
                 continue;
             }
             if let Some(slot) = self.advance() {
@@ -358,7 +377,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let found = self.frames[self.depth - 1].schedules.pop(&mut steps);
             self.steps = steps;
             if !found {
-                self.depth -= 1;
+                self.close();
             } else if self.run_schedule()? {
                 return ControlFlow::Continue(true);
             }

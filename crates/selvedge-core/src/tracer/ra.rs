@@ -70,12 +70,22 @@ impl Consistency for SaturatedRa {
         sources.clear();
         let PerLocation { chains, used } = &mut self.locations[at.index()];
         let clock = graph.last(thread).map(|slot| graph.causality(slot));
+        let writes = graph.coherence(at);
+        if *used == 1 {
+            // Nothing but updates: one after the other, so the newest that it knows of ends the search.
+            let newest = clock.and_then(|clock| latest(graph, clock, writes));
+            if newest.is_none() {
+                sources.push(INIT);
+            }
+            sources.extend_from_slice(&writes[newest.unwrap_or(0)..]);
+            return;
+        }
         self.known.clear();
         self.known.resize(used.div_ceil(64), 0);
         // A thread may read no chain before one that it knows of, nor further up in that one.
         let mut oldest = Place::default();
         if let Some(clock) = clock {
-            for &write in graph.coherence(at) {
+            for &write in writes {
                 if graph.counted(clock, write) {
                     let place = self.places[write as usize];
                     let before = &chains[place.chain as usize].before;
@@ -95,8 +105,8 @@ impl Consistency for SaturatedRa {
         if readable(INITIAL) {
             sources.push(INIT);
         }
-        let writes = graph.coherence(at).iter();
-        sources.extend(writes.filter(|&&write| readable(self.places[write as usize])));
+        let readable = |write: &&Slot| readable(self.places[**write as usize]);
+        sources.extend(writes.iter().filter(readable));
     }
 
     fn added(&mut self, graph: &Graph, slot: Slot) -> bool {
@@ -210,9 +220,15 @@ impl SaturatedRa {
             return false;
         }
         let clock = graph.causality(slot);
+        let writes = graph.coherence(at);
+        if location.used == 1 {
+            let newest = latest(graph, clock, writes).map(|newest| writes[newest]);
+            return newest
+                .is_none_or(|newest| self.places[newest as usize].position <= source.position);
+        }
         self.known.clear();
         self.known.resize(location.used.div_ceil(64), 0);
-        for &write in graph.coherence(at) {
+        for &write in writes {
             if !graph.counted(clock, write) {
                 continue;
             }
@@ -310,6 +326,13 @@ impl SaturatedRa {
         });
         Some(order)
     }
+}
+
+/// Which of `writes`, in the order of addition, is the last that `clock` counts.
+fn latest(graph: &Graph, clock: &[u32], writes: &[Slot]) -> Option<usize> {
+    writes
+        .iter()
+        .rposition(|&write| graph.counted(clock, write))
 }
 
 fn insert(set: &mut [u64], chain: u32) {

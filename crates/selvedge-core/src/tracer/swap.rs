@@ -52,11 +52,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let event = graph.event(write);
         let clock = graph.causality(write);
-        for frame in &mut self.frames[..self.depth] {
-            let suits = frame.slot != NOWHERE
-                && !frame.waits
-                && frame.location() == Some(at)
-                && !graph.counted(clock, frame.slot);
+        let mut next = self.latest.of(at);
+        while next != NOWHERE {
+            let frame = &mut self.frames[next as usize];
+            next = frame.previous;
+            let suits = frame.slot != NOWHERE && !frame.waits && !graph.counted(clock, frame.slot);
             if !suits || frame.has_rival() {
                 continue;
             }
@@ -79,11 +79,21 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let before = graph.predecessor(id);
         let known = before.map(|slot| graph.causality(slot));
-        let mut left = None;
-        for frame in &mut self.frames[..self.depth] {
-            // What it left to others, it does not take in what follows that.
-            left = frame.left_by(id.thread, before).or(left);
-            if frame.slot == NOWHERE || frame.location() != Some(at) {
+        let (frames, latest) = (&mut self.frames[..self.depth], self.latest.of(at));
+        let number = |frame: u32| (frame != NOWHERE).then_some(frame as usize);
+        let mut next = number(latest);
+        // What it left to others, it does not take in what follows that.
+        let mut left = match self.loops.any() {
+            true => last_left(frames, id.thread, before),
+            false => None,
+        };
+        while let Some(index) = next {
+            while let Some((at, _)) = left.filter(|&(at, _)| at > index) {
+                left = last_left(&frames[..at], id.thread, before);
+            }
+            let frame = &mut frames[index];
+            next = number(frame.previous);
+            if frame.slot == NOWHERE {
                 continue;
             }
             let taker = graph.event(frame.slot);
@@ -92,7 +102,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if !independent {
                 continue;
             }
-            let blocked = frame.has_rival() || is_left(left, taker.source);
+            let blocked =
+                frame.has_rival() || is_left(left.map(|(_, events)| events), taker.source);
             if blocked || taker.kind != Kind::ReadHalf {
                 continue;
             }
@@ -128,6 +139,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
         }
     }
+}
+
+/// The last frame in which a read of `thread`, the one after `before`, left its turn to others, and how many events there
+/// were then.
+fn last_left(frames: &[Frame], thread: ThreadId, before: Option<Slot>) -> Option<(usize, usize)> {
+    let mut frames = frames.iter().enumerate().rev();
+    frames.find_map(|(at, frame)| Some((at, frame.left_by(thread, before)?)))
 }
 
 /// What an update that reads `value` writes.

@@ -55,6 +55,11 @@ impl Loops {
         std::mem::take(&mut self.learned)
     }
 
+    /// Whether there are any.
+    pub(super) fn any(&self) -> bool {
+        !self.sites.is_empty()
+    }
+
     /// Whether `thread` is about to perform a read of such a loop.
     pub(super) fn repeats(&self, thread: ThreadId) -> bool {
         let waiter = self.threads.get(thread.index());
@@ -171,7 +176,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 return ControlFlow::Continue(true);
             }
         }
-        self.depth -= 1;
+        self.close();
         ControlFlow::Continue(false)
     }
 

@@ -1,0 +1,75 @@
+//! Why reading what another thread wrote did not order two accesses.
+
+use selvedge_core::FailureKind;
+
+use super::advice::Advice;
+use super::{Bug, ReadsFrom, Step, thread_name};
+
+/// Says in words which read of the other side's write orders nothing, and what it lacks. Empty where orders make no
+/// difference, or where no such read can be blamed for certain.
+pub(super) fn in_words(bug: &Bug) -> String {
+    let races = matches!(bug.kind, FailureKind::DataRace | FailureKind::UseAfterFree);
+    let helps = bug.advice.as_ref().is_some_and(Advice::changes_orders);
+    let Some(other) = bug.other.as_ref().filter(|_| races && helps) else {
+        return String::new();
+    };
+    let trace = &bug.trace;
+    let reads = trace.iter().rev().filter(|step| step.thread == bug.thread);
+    let blamed = reads
+        .filter_map(|read| {
+            let write = writer(trace, read)?;
+            (write.thread == other.thread).then_some((write, read))
+        })
+        .find_map(|(write, read)| Some((write, read, lacks(trace, write, read)?)));
+    let Some((write, read, lacks)) = blamed else {
+        return String::new();
+    };
+    format!(
+        "At step {} ({}) {} reads what {} wrote at step {} ({}), but that does not order what came before: {lacks}.\n",
+        read.step,
+        read.place,
+        thread_name(read.thread),
+        thread_name(write.thread),
+        write.step,
+        write.place,
+    )
+}
+
+fn writer<'a>(trace: &'a [Step], read: &Step) -> Option<&'a Step> {
+    match read.reads_from {
+        Some(ReadsFrom::Step(number)) => trace.get(number as usize - 1),
+        _ => None,
+    }
+}
+
+/// What keeps the read from synchronising with the write; `None` if nothing does, or if a fence or a release
+/// sequence may stand in for it.
+fn lacks(trace: &[Step], write: &Step, read: &Step) -> Option<String> {
+    let has = |step: &Step, orders: [&str; 3]| {
+        let order = step.order.as_deref();
+        order.is_some_and(|order| orders.contains(&order))
+    };
+    let releases = |step: &Step| has(step, ["release", "acq_rel", "seq_cst"]);
+    let acquires = |step: &Step| has(step, ["acquire", "acq_rel", "seq_cst"]);
+    let fence = |thread: u32, steps: &[Step]| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.thread == thread && step.operation == "fence")
+    };
+    let mut heads = std::iter::successors(Some(write), |update| writer(trace, update));
+    let released = heads.any(releases) || fence(write.thread, &trace[..write.step as usize - 1]);
+    let acquired = acquires(read) || fence(read.thread, &trace[read.step as usize..]);
+    let is = |step: &Step| {
+        let order = step.order.as_deref()?;
+        Some(format!("the {} is {order}", step.operation))
+    };
+    match (released, acquired) {
+        (true, true) => None,
+        (false, true) => Some(format!("{} and does not release it", is(write)?)),
+        (true, false) => Some(format!("{} and does not acquire it", is(read)?)),
+        (false, false) => Some(format!(
+            "{} and does not release it, {} and does not acquire it",
+            is(write)?,
+            is(read)?
+        )),
+    }
+}
