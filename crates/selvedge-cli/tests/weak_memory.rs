@@ -96,7 +96,25 @@ fn races_are_judged_by_the_happens_before_of_the_model() {
     let half = publish("int", RELEASE, RELAXED);
     half.run(&["verify", "publish.c", "--model", "rc11"])
         .ends_with(1)
-        .prints("data race");
+        .prints("data race")
+        .prints(" T0 reads what T1 wrote at step ")
+        .prints("does not order what came before: the load is relaxed and does not acquire it.");
+}
+
+/// Where an execution is cut short by undefined behaviour depends on the search; which ones are complete does not.
+#[test]
+fn both_equivalences_have_the_complete_executions_of_a_program_with_undefined_behaviour() {
+    let program = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../examples/c/hazard_pointer.c"
+    );
+    let sandbox = Sandbox::new();
+    for equivalence in ["mazurkiewicz", "reads-from"] {
+        let options = ["--model", "ra", "--keep-going", "--format", "json"];
+        let search = ["verify", program, "--equivalence", equivalence];
+        let report = sandbox.run(&[&search[..], &options].concat());
+        assert_eq!(report.ends_with(1).json()["executions"], 71);
+    }
 }
 
 const STORE_BUFFERING: &str = "\

@@ -18,7 +18,7 @@ pub struct Counts {
     pub executions: u64,
     /// Complete ones beyond the bound, which the search had to pass through.
     pub over_bound: u64,
-    /// Those that ended blocked and count for nothing.
+    /// Those that ended blocked, or were cut short by undefined behaviour, and count for nothing.
     pub blocked: u64,
     /// Those that were given up because of the bound.
     pub bound_blocked: u64,

@@ -38,6 +38,12 @@ fn both(workers: Vec<Vec<I>>) -> u64 {
     under_ra
 }
 
+/// Program order and reads-from alone.
+fn class(mut execution: Execution) -> Execution {
+    execution.coherence.clear();
+    execution
+}
+
 const X: u32 = 0;
 const Y: u32 = 1;
 const Z: u32 = 2;
@@ -570,14 +576,7 @@ fn two_writers_at_a_linux_lock_have_18_classes() {
     program.initial = vec![(X, 2)];
     let mut machine = ScriptMachine::new(program.clone());
     let all = allowed(&mut machine, Axioms::Ra, 100_000).expect("it is not that large");
-    let classes: HashSet<_> = all
-        .complete
-        .into_iter()
-        .map(|mut execution| {
-            execution.coherence.clear();
-            execution
-        })
-        .collect();
+    let classes: HashSet<_> = all.complete.into_iter().map(class).collect();
     let searched = counts::<SaturatedRa>(program);
     assert_eq!((classes.len(), searched.executions), (18, 18));
 }
@@ -616,4 +615,50 @@ fn an_exchange_that_goes_round_is_no_rival() {
     ] {
         assert_eq!((counts.executions, counts.blocked), (34, 15));
     }
+}
+
+/// Szymanski's mutual exclusion for thread `me` of two, once: its loops look at both flags, one after the other.
+fn szymanski(me: u32) -> Vec<I> {
+    let mut code = vec![I::Store(me, 1)];
+    let waits = |code: &mut Vec<I>, flags: &[u32], values: &[u128]| {
+        let here = code.len();
+        for &flag in flags {
+            code.push(I::Load(0, flag));
+            code.extend(values.iter().map(|&value| I::JumpIf(0, value, here)));
+        }
+    };
+    waits(&mut code, &[X, Y], &[3, 4]);
+    code.push(I::Store(me, 3));
+    let (inside, closed) = (code.len() + 5, code.len() + 11);
+    for flag in [X, Y] {
+        code.extend([I::Load(0, flag), I::JumpIf(0, 1, inside)]);
+    }
+    code.extend([I::JumpIf(3, 0, closed), I::Store(me, 2)]);
+    for flag in [X, Y] {
+        code.extend([I::Load(0, flag), I::JumpIf(0, 4, closed)]);
+    }
+    code.push(I::JumpIf(3, 0, inside + 1));
+    code.push(I::Store(me, 4));
+    waits(&mut code, &[X, Y][..me as usize], &[2, 3, 4]);
+    code.push(I::fetch_add(1, Z, 1));
+    waits(&mut code, &[X, Y][me as usize + 1..], &[2, 3]);
+    code.push(I::Store(me, 0));
+    code
+}
+
+/// Nothing is blocked but what waits for ever: under release-acquire a thread may overlook that the door was closed.
+#[test]
+fn blocked_executions_of_szymanski_wait_for_ever() {
+    let program = Program::of_workers(vec![szymanski(X), szymanski(Y)]);
+    let mut machine = ScriptMachine::new(program.clone());
+    let all = allowed(&mut machine, Axioms::Ra, 1_000_000).expect("it is not that large");
+    let classes = |executions: HashSet<Execution>| -> HashSet<Execution> {
+        executions.into_iter().map(class).collect()
+    };
+    let (complete, stuck) = (classes(all.complete).len(), classes(all.stuck).len());
+    assert_eq!((complete, stuck), (131, 12));
+    let searched = counts::<SaturatedRa>(program.clone());
+    assert_eq!((searched.executions, searched.blocked), (131, 12));
+    let searched = counts::<SaturatedSc>(program);
+    assert_eq!((searched.executions, searched.blocked), (29, 0));
 }

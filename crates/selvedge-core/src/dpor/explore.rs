@@ -158,7 +158,8 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
             self.state.next.clear();
             self.state.enabled.clear();
             self.algorithm.arrive(&mut self.state);
-            self.counts.executions += 1;
+            // It was cut short.
+            self.counts.blocked += 1;
             return self.progress();
         }
         let state = &mut self.state;

@@ -172,7 +172,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         Some(graph)
     }
 
-    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an execution that
+    /// is cut short by it counts as blocked.
     pub(super) fn failed(&mut self, failure: Failure) -> Flow {
         let undefined = failure.kind.is_undefined_behaviour();
         let recorded = match self.bug(failure, Vec::new(), &[]) {
@@ -183,7 +184,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
         };
         if undefined {
-            self.counts.executions += u64::from(!self.undefined);
+            self.counts.blocked += u64::from(!self.undefined);
             self.undefined = true;
         } else if recorded {
             self.replay()?;

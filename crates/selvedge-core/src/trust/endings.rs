@@ -59,7 +59,8 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// A thread ran into `failure`. What follows undefined behaviour is not explored.
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an execution that
+    /// is cut short by it counts as blocked.
     pub(super) fn failed(&mut self, failure: Failure) -> ControlFlow<Ending> {
         let undefined = failure.kind.is_undefined_behaviour();
         let recorded = match self.bug(failure, Vec::new()) {
@@ -70,7 +71,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
         };
         if undefined {
-            self.counts.executions += u64::from(!self.hopeless);
+            self.counts.blocked += u64::from(!self.hopeless);
             self.hopeless = true;
         } else if recorded {
             self.replay()?;
