@@ -171,3 +171,18 @@ int main() {
 ";
     check("gcc", "sc", text).ends_with(0);
 }
+
+/// libstdc++ counts without atomic operations for as long as it believes that there is one thread.
+#[test]
+fn references_are_counted_atomically_from_the_start() {
+    let text = "
+#include <memory>
+int main() {
+  auto one = std::make_shared<int>(1);
+  std::thread thread([other = one] { auto third = other; assert(*third == 1); });
+  one.reset();
+  thread.join();
+}
+";
+    is_verified("gcc", "rc11", text, 4);
+}
