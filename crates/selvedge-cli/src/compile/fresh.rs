@@ -50,13 +50,13 @@ impl Fresh {
             let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
             match name {
                 "" | ".loc" | ".cfi_def_cfa_offset" | ".cfi_offset" => {}
-                "call" => {
+                "call" | "callq" => {
                     let told = CALLBACKS
                         .iter()
                         .any(|callback| operands.trim().starts_with(callback));
                     return told.then_some(fresh);
                 }
-                _ if is_for_debuggers(name) => {}
+                _ if is_for_debuggers(name) || is_branch(name) => {}
                 _ if PLAIN.contains(&name) => {
                     fresh.named.extend(registers(operands));
                     fresh.flags |= !MOVES.iter().any(|moves| name.starts_with(moves));
@@ -112,7 +112,8 @@ fn named_around(lines: &[&str], number: usize) -> Option<HashSet<String>> {
         let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
         if !called && (name.starts_with("call") || name.starts_with('j') || name.starts_with("ret"))
         {
-            called = name == "call" && operands.trim().starts_with("__tsan_func_entry");
+            called = matches!(name, "call" | "callq")
+                && operands.trim().starts_with("__tsan_func_entry");
             if !called {
                 return None;
             }
@@ -124,6 +125,11 @@ fn named_around(lines: &[&str], number: usize) -> Option<HashSet<String>> {
         named.extend(registers(operands));
     }
     called.then_some(named)
+}
+
+/// Whether this is a jump that may as well not be taken: what comes next is reached from here only.
+fn is_branch(name: &str) -> bool {
+    name.starts_with('j') && !name.starts_with("jmp")
 }
 
 /// Whether this is a label that nobody jumps to, of gcc's.
@@ -190,7 +196,13 @@ mod tests {
     #[test]
     fn what_is_not_clear_is_kept() {
         let after = |code: &str| named(&format!("\tcall\t__tsan_write8\n{code}\tmovl $1, %eax\n"));
-        assert!(after("").is_some() && after(".LVL17:\n.LBE3:\n").is_some());
+        for code in [
+            "",
+            ".LVL17:\n.LBE3:\n",
+            "\tcmpl %eax, %ecx\n\tjge\t.LBB0_3\n# %bb.2:\n",
+        ] {
+            assert!(after(code).is_some(), "{code}");
+        }
         for code in [
             "1:\n",
             ".L4:\n",
@@ -219,6 +231,7 @@ mod tests {
         };
         let entered = "\tcall\t__tsan_func_entry@PLT\n";
         assert_eq!(held(entered), [0, 1]);
+        assert_eq!(held("\tcallq\t__tsan_func_entry@PLT\n"), [0, 1]);
         assert_eq!(
             held(&format!("{entered}.L2:\n\tmovss\t%xmm3, (%rax)\n")),
             [0, 1, 3]
