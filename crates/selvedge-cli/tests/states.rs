@@ -168,6 +168,16 @@ int main(void) {
     }
 }
 
+/// Nor does it matter what calls left in registers before an access that the compiler forgot to announce.
+#[test]
+fn optimised_code_has_the_same_states_in_every_order() {
+    let of = |algorithm| check("barrier_n.c", &format!("--algorithm {algorithm}"), "-O2");
+    let all = of("bfs")["states"].clone();
+    assert!(all.is_number());
+    assert_eq!(of("dfs")["states"], all);
+    assert_eq!(of("csdr")["states"], all);
+}
+
 #[test]
 fn a_bound_is_named_unless_it_leaves_nothing_out() {
     let within = |switches: u32, algorithm: &str| {
