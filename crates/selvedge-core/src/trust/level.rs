@@ -1,6 +1,6 @@
 //! A graph on the way, one for each nested revisit.
 
-use super::bound::AtLeast;
+use super::bound::{AtLeast, Slack};
 use super::branch::Branch;
 use crate::graph::{Event, Graph, Slot};
 use crate::ids::{Location, ThreadId};
@@ -20,14 +20,13 @@ pub(super) struct Level<C> {
     pub(super) stable: Vec<u32>,
     /// Whether preemptions count. Otherwise there is nothing in what follows.
     pub(super) bounded: bool,
-    /// How many events there were before the first one that was not added by the left-most thread.
-    pub(super) strayed: Option<usize>,
     /// The order of linearisations, if the model does not have it itself.
     pub(super) beside: Beside,
     /// A linearisation of the graph, or of what there was when it had one.
     pub(super) line: Line,
     /// Lower bounds on the preemptions of the graph as it grew.
     pub(super) at_least: Vec<AtLeast>,
+    pub(super) slack: Slack,
     pub(super) scratch: Scratch,
     pub(super) parts: Parts,
 }
@@ -61,7 +60,6 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
-        self.strayed = None;
         self.beside.clear();
         self.line.clear();
         self.at_least.clear();

@@ -73,7 +73,6 @@ pub fn search<C: Model, M: Machine>(
         bugs: Bugs::new(settings.keep_going),
         unrolled: false,
         hopeless: false,
-        pruned_at: None,
         checks: Checks::default(),
         extended: None,
         spins: Spins::default(),
@@ -105,9 +104,6 @@ struct Search<'a, C, M, O> {
     /// No complete execution lies ahead: a thread spins on values that can no longer change, or
     /// something happened after which nothing has a meaning.
     hopeless: bool,
-    /// How many threads the program was thought to have when a graph was first given up for its
-    /// preemptions: the slack depends on it.
-    pruned_at: Option<usize>,
     checks: Checks,
     /// The thread that the graph was last extended by since the bound was checked. As long as that one goes on,
     /// or a new one begins, nothing is left and no preemption added.
@@ -124,17 +120,13 @@ enum Grown {
 }
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// The slack of a bounded search depends on how many threads the program has. If more turn up
-    /// after a graph was given up, that was too early: the search starts over. So it does where a
-    /// graph was given up because of an iteration that turns out to touch what others can reach.
+    /// Where a graph was given up because of an iteration that turns out to touch what others can reach, the search starts over.
     fn run_until_enough_is_known(&mut self) -> Ending {
         loop {
             let ending = self.run();
-            let known = self.pruned_at.take();
             let complete = ending == Ending::Complete;
             let misjudged = self.machine.misjudged();
-            let enough = known.is_none_or(|known| known == self.machine.threads());
-            if !complete || (enough && !misjudged) {
+            if !complete || !misjudged {
                 return ending;
             }
             self.counts = Counts::default();

@@ -17,11 +17,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if self.half.is_some() {
             return true;
         }
-        let threads = self.machine.threads();
         let level = &mut self.levels[self.depth];
-        let within = level.may_stay_within(bound, threads, &mut self.checks);
+        let within = level.may_stay_within(bound, &mut self.checks);
         if !within {
-            self.pruned_at.get_or_insert(threads);
             self.counts.bound_blocked += 1;
         }
         within
@@ -40,18 +38,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// least, else the left-most; the left-most in any case once something lies beyond the bound, since that needs
     /// the least slack; one that wants a held mutex only if there is no other.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
-        let left_most = || self.first_runnable(None);
         if self.checks.cuts() {
-            return left_most();
+            return self.first_runnable(None);
         }
         let last = self.graph().events().last().map(|event| event.id.thread);
-        let next = self.first_runnable(last)?;
-        let level = &self.levels[self.depth];
-        if level.bounded && level.strayed.is_none() && left_most() != Some(next) {
-            let level = self.level();
-            level.strayed = Some(level.graph.len());
-        }
-        Some(next)
+        self.first_runnable(last)
     }
 
     /// The first thread that can go on, with `favourite` before the others.

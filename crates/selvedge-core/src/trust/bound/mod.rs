@@ -1,0 +1,217 @@
+//! Preemption bound (Marmanis et al., "Reconciling Preemption Bounding with DPOR", §4 and §5): whether a graph
+//! is worth extending.
+//!
+//! A graph beyond the bound may still lead to one within it by a revisit that deletes events, so the search
+//! goes on as long as the bound is exceeded by no more than the *slack* (`slack.rs`). (The optimisation in the document's §5 speaks of threads that have no
+//! deletable events; that loses executions.)
+//!
+//! Extending the left-most thread first makes for the smallest slack. As long as nothing exceeds the bound by more than that, the search extends the thread
+//! that it extended last instead, which is cheaper: the order matters only for what is cut off.
+//!
+//! Under weak models a graph need not have a linearisation; `linear/parts.rs` says what its preemptions are then.
+//!
+//! Whether a graph needs more than so many preemptions is NP-complete to decide. What is known of a
+//! graph holds for its extensions: a linearisation is carried along (`linear/line.rs`), a number that was
+//! not enough stays too small. Only where neither decides, a search does (`linear/search.rs`).
+
+mod slack;
+
+pub(super) use slack::Slack;
+
+use super::Level;
+use crate::graph::{Graph, Slot};
+use crate::linear::gaps;
+use crate::linear::line::Line;
+use crate::linear::search::{Linear, Scratch};
+use crate::model::{Model, SequentialConsistency};
+
+/// What a search for a linearisation costs, in checks that need none.
+const SEARCH: u64 = 3;
+
+/// How many graphs were checked in vain, and how many were cut off.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Checks {
+    in_vain: u64,
+    cut_off: u64,
+    /// Some graph was cut off.
+    cuts: bool,
+    /// How many executions ended beyond the bound.
+    pub(super) ended: u64,
+    /// How often the cheapest upper bound decided of an execution, and how often it did not.
+    guessed: u64,
+    guessed_in_vain: u64,
+}
+
+impl Checks {
+    /// Whether another one is worth while. Not before an execution has ended beyond the bound: until then there may be nothing to cut off.
+    fn pay(&self) -> bool {
+        self.ended > 0 && self.in_vain < 1000 + 16 * self.cut_off + self.ended / 2
+    }
+
+    /// Whether the order of threads matters: there is something to cut off.
+    pub(super) fn cuts(&self) -> bool {
+        self.cuts
+    }
+
+    /// Whether the cheapest upper bound is worth another try.
+    fn guesses_pay(&self) -> bool {
+        self.guessed_in_vain < 100 + 2 * self.guessed
+    }
+
+    fn guessed(&mut self, within: bool) {
+        match within {
+            true => self.guessed += 1,
+            false => self.guessed_in_vain += 1,
+        }
+    }
+
+    fn count(&mut self, within: bool) {
+        match within {
+            true => self.in_vain += 1,
+            false => self.cut_off += 1,
+        }
+    }
+}
+
+/// A graph with so many events has at least so many preemptions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtLeast {
+    events: usize,
+    preemptions: u32,
+}
+
+impl<C: Model> Level<C> {
+    /// Whether the graph may lead to executions with at most `bound` preemptions. False only if it certainly may not; how much is spent on finding out depends on what
+    /// that brought so far.
+    pub(super) fn may_stay_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
+        if !checks.pay() {
+            return true;
+        }
+        if self.is_linear() && self.measure().line_is_within(bound) {
+            return true;
+        }
+        let budget = bound.saturating_add(self.slack());
+        let within = self.is_within(budget, checks);
+        checks.cuts |= !within;
+        checks.count(within);
+        within
+    }
+
+    /// Whether the graph, which is complete, needs no more than `bound` preemptions.
+    pub(super) fn ends_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
+        if checks.guesses_pay() {
+            let within = gaps::at_most(&self.graph) <= bound;
+            checks.guessed(within);
+            if within {
+                return true;
+            }
+        }
+        self.is_within(bound, checks)
+    }
+
+    /// Whether the graph needs no more than `budget` preemptions.
+    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+        if self.is_linear() {
+            return self.measure().is_within(budget, checks);
+        }
+        let known = self.at_least.last();
+        if known.is_some_and(|known| known.preemptions > budget) {
+            return false;
+        }
+        checks.in_vain += SEARCH;
+        let Some(preemptions) = self.parts.exceed(&self.graph, budget) else {
+            return true;
+        };
+        let events = self.graph.len();
+        self.at_least.push(AtLeast {
+            events,
+            preemptions,
+        });
+        false
+    }
+
+    /// Whether the graph has linearisations.
+    fn is_linear(&self) -> bool {
+        self.model.sequential().is_some() || self.beside.is_whole(&self.graph)
+    }
+
+    fn measure(&mut self) -> Measure<'_> {
+        Measure {
+            graph: &self.graph,
+            order: self.model.sequential().unwrap_or(&self.beside.order),
+            line: &mut self.line,
+            at_least: &mut self.at_least,
+            scratch: &mut self.scratch,
+        }
+    }
+
+    /// The graph was cut down from that of `below`, and the read in slot `read` sees the newest event now.
+    pub(super) fn restrict_bounds(&mut self, below: &Level<C>, read: Slot) {
+        if self.model.sequential().is_none() {
+            self.beside.rebuild(&self.graph);
+        }
+        let from = (&below.line, &below.graph);
+        self.line.restrict(from, &self.graph, read);
+    }
+
+    /// Only the first `events` events remain.
+    pub(super) fn shrink_bounds(&mut self, events: usize) {
+        self.beside.undo(events);
+        self.line.shrink(events);
+        while self
+            .at_least
+            .last()
+            .is_some_and(|last| last.events > events)
+        {
+            self.at_least.pop();
+        }
+    }
+}
+
+/// What tells the preemptions of a graph that has linearisations.
+struct Measure<'a> {
+    graph: &'a Graph,
+    order: &'a SequentialConsistency,
+    line: &'a mut Line,
+    at_least: &'a mut Vec<AtLeast>,
+    scratch: &'a mut Scratch,
+}
+
+impl Measure<'_> {
+    /// Whether the line that is carried along has at most `budget` preemptions.
+    fn line_is_within(&mut self, budget: u32) -> bool {
+        self.line.extend(self.graph, self.order);
+        self.line.is_within(budget)
+    }
+
+    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+        if self.line_is_within(budget) {
+            return true;
+        }
+        let known = self.at_least.last();
+        if known.is_some_and(|known| known.preemptions > budget) {
+            return false;
+        }
+        let ends = &mut self.scratch.ends;
+        if self.line.counts_within(self.graph, ends, budget) {
+            return true;
+        }
+        let mut linear = Linear::new(self.graph, self.order, self.scratch);
+        let known = known.map_or(0, |known| known.preemptions);
+        let mut preemptions = linear.at_least().max(known);
+        if preemptions <= budget {
+            checks.in_vain += SEARCH;
+            let found = linear.search_from(self.order, preemptions, budget);
+            preemptions = found.map_or(budget + 1, |(cost, _)| cost);
+            if let Some((cost, order)) = found {
+                self.line.replace(order, cost);
+            }
+        }
+        let events = self.graph.len();
+        self.at_least.push(AtLeast {
+            events,
+            preemptions,
+        });
+        preemptions <= budget
+    }
+}
