@@ -33,8 +33,6 @@ const SEARCH: u64 = 3;
 pub(super) struct Checks {
     in_vain: u64,
     cut_off: u64,
-    /// Some graph was cut off.
-    cuts: bool,
     /// How many executions ended beyond the bound.
     pub(super) ended: u64,
     /// How often the cheapest upper bound decided of an execution, and how often it did not.
@@ -48,9 +46,9 @@ impl Checks {
         self.ended > 0 && self.in_vain < 1000 + 16 * self.cut_off + self.ended / 2
     }
 
-    /// Whether the order of threads matters: there is something to cut off.
+    /// Whether the order of threads matters: there is enough to cut off.
     pub(super) fn cuts(&self) -> bool {
-        self.cuts
+        self.cut_off > self.ended / 16
     }
 
     /// Whether the cheapest upper bound is worth another try.
@@ -92,7 +90,6 @@ impl<C: Model> Level<C> {
         }
         let budget = bound.saturating_add(self.slack());
         let within = self.is_within(budget, checks);
-        checks.cuts |= !within;
         checks.count(within);
         within
     }
