@@ -100,11 +100,12 @@ fn confirm(machine: &StateScript, bug: &Bug, expected: &Reachable) {
 #[test]
 fn verdicts_final_states_and_counterexamples_are_those_of_brute_force() {
     let (mut buggy, mut worse, mut interesting) = (0, 0, 0);
-    for seed in 0..2_000 {
-        let mut machine = machine(seed);
-        let Some(expected) = reachable(&machine, 2_000) else {
-            continue;
-        };
+    let small = |seed| {
+        let machine = machine(seed);
+        let expected = reachable(&machine, 2_000)?;
+        Some((seed, machine, expected))
+    };
+    for (seed, mut machine, expected) in (0..).filter_map(small).take(2_000) {
         interesting += u32::from(expected.least_switches.is_some_and(|least| least > 2));
         for algorithm in Algorithm::ALL {
             for identity in [Identity::Fingerprint, Identity::Exact] {
