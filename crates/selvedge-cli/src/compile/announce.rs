@@ -157,7 +157,8 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     for (number, line) in lines.iter().enumerate() {
         for &(access, float) in places.get(&number).into_iter().flatten() {
             line_to(&mut written, &format!(".Lselvedge_own_{round}_{count}:"));
-            let saved = match (float, Fresh::before(&lines[..number])) {
+            let fresh = Fresh::before(&lines[..number]).filter(|fresh| fresh.explains(line));
+            let saved = match (float, fresh) {
                 (true, _) => Saved::Float,
                 (false, Some(fresh)) => Saved::Fresh(fresh),
                 (false, None) => Saved::All(fresh::vectors(&lines, number)),

@@ -24,6 +24,9 @@ const PLAIN: [&str; 41] = [
     "salq", "shrl", "shrq", "subl", "subq", "testb", "testl", "testq", "xorl",
 ];
 
+/// What calls preserve, by the names that [`full`] gives.
+const PRESERVED: [&str; 8] = ["rbx", "bp", "r12", "r13", "r14", "r15", "sp", "ip"];
+
 /// Those of them that leave the flags alone.
 const MOVES: [&str; 3] = ["lea", "mov", "nop"];
 
@@ -65,6 +68,19 @@ impl Fresh {
             }
         }
         None
+    }
+
+    /// Whether an instruction reads nothing that would be a leftover. If it does, something was not understood.
+    pub(super) fn explains(&self, line: &str) -> bool {
+        let code = without_comment(line).trim();
+        let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+        let read = match operands.rsplit_once(',') {
+            // Written to, and nothing else.
+            Some((read, to)) if name.starts_with("mov") && !to.contains(['(', ')']) => read,
+            _ => operands,
+        };
+        registers(read)
+            .all(|register| self.has(&register) || PRESERVED.contains(&register.as_str()))
     }
 
     /// Whether a register has been named.
@@ -219,6 +235,29 @@ mod tests {
             "\tpopq %rbx\n",
         ] {
             assert_eq!(after(code), None, "{code}");
+        }
+    }
+
+    #[test]
+    fn an_instruction_that_reads_leftovers_shows_that_something_was_not_understood() {
+        let lines = ["\tcall\t__tsan_read4", "\tmovq\t-8(%rbp), %rax"];
+        let fresh = Fresh::before(&lines).expect("straight code");
+        for line in [
+            "movl\t(%rax), %ecx",
+            "movq\t%rax, (%rbx,%r12,8)",
+            "incl x(%rip)",
+            "addl %eax, 8(%rsp)",
+        ] {
+            assert!(fresh.explains(line), "{line}");
+        }
+        for line in [
+            "movl\t(%rax,%rdx), %ecx",
+            "movq %rcx, (%rax)",
+            "addl (%rax), %ecx",
+            "incl (%r8)",
+            "movaps %xmm1, (%rax)",
+        ] {
+            assert!(!fresh.explains(line), "{line}");
         }
     }
 
