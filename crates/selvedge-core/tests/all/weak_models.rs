@@ -1,12 +1,11 @@
 //! The optimal search under each memory model against the model's axioms, on random programs.
 
-mod common;
-
-use common::explore;
 use selvedge_testkit::{
     Axioms, Flavour, Program, ScriptMachine, allowed, random_cycle, random_litmus, random_program,
     with_random_orders,
 };
+
+use crate::common::explore;
 
 /// How many programs of each sort: 2,000 for each model.
 const CYCLES: u64 = 800;
@@ -19,22 +18,7 @@ const LIMIT: usize = 2_000;
 fn compare(program: &Program, model: Axioms) -> Option<usize> {
     let expected = allowed(&mut ScriptMachine::new(program.clone()), model, LIMIT)?;
     let (seen, report) = explore(program, model);
-    assert!(!seen.twice, "{model:?}: an execution twice\n{program:?}");
-    let lost: Vec<_> = expected.complete.difference(&seen.complete).collect();
-    let invented: Vec<_> = seen.complete.difference(&expected.complete).collect();
-    assert!(
-        lost.is_empty() && invented.is_empty(),
-        "{model:?}: {} lost, {} invented of {}\n{program:?}\n{:?}\n{:?}",
-        lost.len(),
-        invented.len(),
-        expected.complete.len(),
-        lost.first(),
-        invented.first(),
-    );
-    assert_eq!(seen.stuck, expected.stuck, "{model:?}: stuck\n{program:?}");
-    assert_eq!(seen.complete.len() as u64, report.counts.executions);
-    let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
-    assert_eq!(fails, expected.fails, "{model:?}: assertions\n{program:?}");
+    seen.assert_is(&expected, &report, &(model, program));
     Some(expected.complete.len())
 }
 

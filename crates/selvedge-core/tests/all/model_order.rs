@@ -1,13 +1,12 @@
 //! Some models allow whatever others allow.
 
-mod common;
-
 use std::collections::HashSet;
 
-use common::explore;
 use selvedge_core::MemoryOrder;
 use selvedge_testkit::Axioms::{self, Ra, Rc11, Sc, Tso};
 use selvedge_testkit::{Execution, Instruction, Program, random_litmus, with_random_orders};
+
+use crate::common::explore;
 
 const PROGRAMS: u64 = 400;
 

@@ -5,8 +5,6 @@
 //! values of the variables that are written more than once.
 
 mod buffering;
-#[path = "../common/mod.rs"]
-mod common;
 mod passing;
 mod readers;
 mod synchronisation;
@@ -14,13 +12,14 @@ mod z6;
 
 use std::collections::BTreeSet;
 
-use common::explore;
 use selvedge_core::MemoryOrder::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::op::Rmw;
 use selvedge_core::{EventId, MemoryOrder};
 use selvedge_testkit::Axioms::{self, Ra, Rc11, Sc, Tso};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Execution, Program};
+
+use crate::common::explore;
 
 const X: u32 = 0;
 const Y: u32 = 1;

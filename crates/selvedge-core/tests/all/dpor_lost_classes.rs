@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 
 use selvedge_core::dpor::{self, Engine, Specimen};
-use selvedge_core::graph::Graph;
-use selvedge_core::report::{Ending, Observer};
+use selvedge_core::report::Ending;
 use selvedge_core::trust::Settings;
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Execution, Program, ScriptMachine, least_preemptions};
+
+use crate::common::Collect;
 
 const X: u32 = 0;
 const Y: u32 = 1;
@@ -21,15 +22,6 @@ fn read(variable: u32) -> I {
 
 fn write(variable: u32, value: u128) -> I {
     I::Store(variable, value)
-}
-
-#[derive(Default)]
-struct Classes(HashSet<Execution>);
-
-impl<M> Observer<M> for Classes {
-    fn complete(&mut self, graph: &Graph) {
-        self.0.insert(Execution::of(graph));
-    }
 }
 
 /// What loses classes.
@@ -45,7 +37,7 @@ fn found(program: &Program, form: Form, bound: u32) -> HashSet<Execution> {
         keep_going: true,
         preemptions: Some(bound),
     };
-    let mut classes = Classes::default();
+    let mut classes = Collect::default();
     let (report, ending) = match form {
         Form::Offered(engine) => {
             let (report, _) = dpor::search(&mut machine, engine, settings, &mut classes);
@@ -59,7 +51,7 @@ fn found(program: &Program, form: Form, bound: u32) -> HashSet<Execution> {
         }
     };
     assert_eq!(report.ending, ending);
-    classes.0
+    classes.complete
 }
 
 /// Shows that `form` finds all but `lost` of the `wanted` classes, and the complete engines all.

@@ -11,18 +11,9 @@ use selvedge_testkit::{
     Execution, Flavour, Program, ScriptMachine, brute_force, least_cost, random_program,
 };
 
+use crate::common::{Collect, without_assertions};
+
 const LIMIT: usize = 3_000;
-
-#[derive(Default)]
-struct Collect {
-    seen: Vec<Execution>,
-}
-
-impl<M> Observer<M> for Collect {
-    fn complete(&mut self, graph: &Graph) {
-        self.seen.push(Execution::of(graph));
-    }
-}
 
 /// What a step costs, straight from the definition.
 fn price(measure: Measure, running: ThreadId, thread: ThreadId, enabled: &[bool]) -> u32 {
@@ -47,8 +38,8 @@ fn compare(program: &Program, measure: Measure) -> Option<u32> {
         let mut collect = Collect::default();
         let report = dpor::search_within(&mut machine, measure, bound, true, &mut collect);
         assert_eq!(report.ending, Ending::Complete);
-        let seen: HashSet<Execution> = collect.seen.iter().cloned().collect();
-        assert_eq!(seen.len(), collect.seen.len(), "twice\n{program:?}");
+        assert!(!collect.twice, "twice\n{program:?}");
+        let seen = collect.complete;
         assert_eq!(
             seen,
             least.within(bound),
@@ -60,16 +51,6 @@ fn compare(program: &Program, measure: Measure) -> Option<u32> {
         assert!(rest == 0 || beyond > 0, "it must not claim to be complete");
     }
     Some(most)
-}
-
-/// A failed assertion ends its thread early; that is not what is compared here.
-fn without_assertions(mut program: Program) -> Program {
-    for instruction in program.threads.iter_mut().flatten() {
-        if matches!(instruction, I::AssertNot(..)) {
-            *instruction = I::JumpIf(0, u128::MAX, 0);
-        }
-    }
-    program
 }
 
 fn compare_many(measure: Measure) {
@@ -105,32 +86,42 @@ fn without_delays_there_is_one_execution() {
     let mut machine = ScriptMachine::new(program);
     let mut collect = Collect::default();
     dpor::search_within(&mut machine, Measure::Delays, 0, true, &mut collect);
-    assert_eq!(collect.seen.len(), 1);
+    assert_eq!(collect.complete.len(), 1);
 }
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Walk, Strategy::Pct { depth: 3 }, Strategy::Pos];
 
+/// What was run, in this order.
+#[derive(Default)]
+struct Runs(Vec<Execution>);
+
+impl<M> Observer<M> for Runs {
+    fn complete(&mut self, graph: &Graph) {
+        self.0.push(Execution::of(graph));
+    }
+}
+
 fn sampled(program: &Program, strategy: Strategy, seed: u64, runs: u64) -> Vec<Execution> {
     let mut machine = ScriptMachine::new(program.clone());
-    let mut collect = Collect::default();
+    let mut ran = Runs::default();
     let sample = Sample {
         strategy,
         seed,
         runs,
     };
-    let report = dpor::sample(&mut machine, sample, true, &mut collect);
+    let report = dpor::sample(&mut machine, sample, true, &mut ran);
     let Ending::Sampled(sampled) = report.ending else {
         panic!("a random search never claims more: {:?}", report.ending);
     };
     assert_eq!(sampled.runs, runs);
-    let distinct: HashSet<&Execution> = collect.seen.iter().collect();
+    let distinct: HashSet<&Execution> = ran.0.iter().collect();
     assert_eq!(sampled.distinct, distinct.len() as u64);
     assert_eq!(
         report.counts.executions + report.counts.blocked,
         runs,
         "{program:?}"
     );
-    collect.seen
+    ran.0
 }
 
 #[test]
@@ -198,7 +189,7 @@ fn pct_keeps_its_guarantee() {
             // The first run tells how long runs are.
             runs: 2,
         };
-        let report = dpor::sample(&mut machine, sample, true, &mut Collect::default());
+        let report = dpor::sample(&mut machine, sample, true, &mut Runs::default());
         failures += u32::from(!report.bugs.is_empty());
         if let Ending::Sampled(sampled) = report.ending {
             promised = sampled.guarantee().expect("PCT has one").min(promised);

@@ -1,12 +1,11 @@
 //! The preemption bound: what lies within it is found, each class once, and nothing else is counted.
 
-mod common;
-
-use common::{Bounded, explore_within};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{
     Axioms, Flavour, Program, ScriptMachine, least_preemptions, random_program,
 };
+
+use crate::common::{Bounded, explore_within, without_assertions};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 700;
@@ -44,16 +43,7 @@ fn compare_many(flavour: Flavour) {
     let mut compared = 0;
     let mut most = 0;
     for seed in 0..PROGRAMS {
-        let mut program = random_program(seed, flavour);
-        // A failed assertion ends its thread early; that is not what is compared here.
-        let assertion = |i: &I| matches!(i, I::AssertNot(..));
-        if program.threads.iter().flatten().any(assertion) {
-            for code in &mut program.threads {
-                for instruction in code.iter_mut().filter(|i| assertion(i)) {
-                    *instruction = I::JumpIf(0, u128::MAX, 0);
-                }
-            }
-        }
+        let program = without_assertions(random_program(seed, flavour));
         if let Some(bound) = compare(&program) {
             compared += 1;
             most = most.max(bound);

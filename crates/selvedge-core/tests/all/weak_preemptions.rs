@@ -1,14 +1,13 @@
 //! The preemption bound under weak memory models: what lies within it is found, each class once, and nothing else is
 //! counted.
 
-mod common;
-
-use common::{Bounded, explore_within};
 use selvedge_core::MemoryOrder::Relaxed;
 use selvedge_testkit::{
     Axioms, Flavour, Instruction as I, Preemptions, Program, ScriptMachine, allowed_preemptions,
     random_cycle, random_litmus, random_program, with_random_orders,
 };
+
+use crate::common::{Bounded, explore_within, without_assertions};
 
 /// How many programs of each sort: 2,500 in all.
 const CYCLES: u64 = 300;
@@ -73,16 +72,6 @@ fn compare_many(model: Axioms) {
     }
     println!("{model:?}: {tally:?}");
     assert!(tally.compared > 670, "too many programs were skipped");
-}
-
-/// A failed assertion ends its thread early; that is not what is compared here.
-fn without_assertions(mut program: Program) -> Program {
-    for instruction in program.threads.iter_mut().flatten() {
-        if matches!(instruction, I::AssertNot(..)) {
-            *instruction = I::JumpIf(0, u128::MAX, 0);
-        }
-    }
-    program
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! What the tests of weak memory share.
-#![allow(dead_code, reason = "each test uses its part")]
+//! What the tests share.
 
 use std::collections::HashSet;
+use std::fmt::Debug;
 
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
-use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine};
+use selvedge_testkit::Instruction as I;
+use selvedge_testkit::{Axioms, Execution, Outcomes, Program, ScriptMachine};
 
 /// The classes that a search visits.
 #[derive(Default)]
@@ -24,6 +25,42 @@ impl<M> Observer<M> for Collect {
     fn stuck(&mut self, graph: &Graph) {
         self.twice |= !self.stuck.insert(Execution::of(graph));
     }
+}
+
+impl Collect {
+    /// Compares with what there is, in the search that ended with `report`.
+    pub(crate) fn assert_is(&self, expected: &Outcomes, report: &Report, what: &dyn Debug) {
+        assert!(!self.twice, "an execution was visited twice: {what:?}");
+        for (seen, expected, kind) in [
+            (&self.complete, &expected.complete, "executions"),
+            (&self.stuck, &expected.stuck, "deadlocks"),
+        ] {
+            let lost: Vec<_> = expected.difference(seen).collect();
+            let invented: Vec<_> = seen.difference(expected).collect();
+            assert!(
+                lost.is_empty() && invented.is_empty(),
+                "{} {kind} lost, {} invented of {}: {what:?}\n{:?}\n{:?}",
+                lost.len(),
+                invented.len(),
+                expected.len(),
+                lost.first(),
+                invented.first(),
+            );
+        }
+        assert_eq!(self.complete.len() as u64, report.counts.executions);
+        let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
+        assert_eq!(fails, expected.fails, "assertions: {what:?}");
+    }
+}
+
+/// A failed assertion ends its thread early; where that is not what is compared, there are none.
+pub(crate) fn without_assertions(mut program: Program) -> Program {
+    for instruction in program.threads.iter_mut().flatten() {
+        if matches!(instruction, I::AssertNot(..)) {
+            *instruction = I::JumpIf(0, u128::MAX, 0);
+        }
+    }
+    program
 }
 
 /// Searches all of `program` under `model`.
