@@ -11,9 +11,19 @@ use selvedge_testkit::{
     Execution, Flavour, Program, ScriptMachine, brute_force, least_cost, random_program,
 };
 
-use crate::common::{Collect, without_assertions};
+use crate::common::without_assertions;
 
 const LIMIT: usize = 3_000;
+
+/// What was run, in this order.
+#[derive(Default)]
+struct Runs(Vec<Execution>);
+
+impl<M> Observer<M> for Runs {
+    fn complete(&mut self, graph: &Graph) {
+        self.0.push(Execution::of(graph));
+    }
+}
 
 /// What a step costs, straight from the definition.
 fn price(measure: Measure, running: ThreadId, thread: ThreadId, enabled: &[bool]) -> u32 {
@@ -35,11 +45,11 @@ fn compare(program: &Program, measure: Measure) -> Option<u32> {
     })?;
     let most = least.largest();
     for bound in 0..=most {
-        let mut collect = Collect::default();
-        let report = dpor::search_within(&mut machine, measure, bound, true, &mut collect);
+        let mut ran = Runs::default();
+        let report = dpor::search_within(&mut machine, measure, bound, true, &mut ran);
         assert_eq!(report.ending, Ending::Complete);
-        assert!(!collect.twice, "twice\n{program:?}");
-        let seen = collect.complete;
+        let seen: HashSet<Execution> = ran.0.iter().cloned().collect();
+        assert_eq!(seen.len(), ran.0.len(), "twice\n{program:?}");
         assert_eq!(
             seen,
             least.within(bound),
@@ -84,22 +94,12 @@ fn without_delays_there_is_one_execution() {
         vec![I::Load(0, 0)],
     ]);
     let mut machine = ScriptMachine::new(program);
-    let mut collect = Collect::default();
-    dpor::search_within(&mut machine, Measure::Delays, 0, true, &mut collect);
-    assert_eq!(collect.complete.len(), 1);
+    let mut ran = Runs::default();
+    dpor::search_within(&mut machine, Measure::Delays, 0, true, &mut ran);
+    assert_eq!(ran.0.len(), 1);
 }
 
 const STRATEGIES: [Strategy; 3] = [Strategy::Walk, Strategy::Pct { depth: 3 }, Strategy::Pos];
-
-/// What was run, in this order.
-#[derive(Default)]
-struct Runs(Vec<Execution>);
-
-impl<M> Observer<M> for Runs {
-    fn complete(&mut self, graph: &Graph) {
-        self.0.push(Execution::of(graph));
-    }
-}
 
 fn sampled(program: &Program, strategy: Strategy, seed: u64, runs: u64) -> Vec<Execution> {
     let mut machine = ScriptMachine::new(program.clone());
