@@ -1,15 +1,14 @@
 //! States that are saved and restored, against running every interleaving from the start.
 
-mod common;
-
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use common::driver::threads;
-use common::ends::{End, end, ends, plain_sc};
-use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::{Effect, Machine, Op, Outcome, Pending, StateMachine, Stop, ThreadId};
 use selvedge_runtime::peers::Team;
 use selvedge_runtime::{NativeMachine, Settings};
+
+use crate::common::driver::threads;
+use crate::common::ends::{End, end, ends, plain_sc};
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 const BUILDS: [Build; 4] = [GCC, CLANG, GCC_O2, CLANG_O2];
 

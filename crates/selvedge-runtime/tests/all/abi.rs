@@ -1,12 +1,11 @@
 //! The whole ThreadSanitizer ABI: every entry does what the compilers expect of it.
 
-mod common;
-
-use common::driver::Driver;
-use common::ends::{End, end, plain_sc};
-use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::{Machine, MemoryOrder, Op};
 use selvedge_runtime::Settings;
+
+use crate::common::driver::Driver;
+use crate::common::ends::{End, end, plain_sc};
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 /// Runs the program, which aborts if something is wrong, in both modes.
 fn runs(build: Build, source: &str) {

@@ -1,17 +1,16 @@
 //! Bad accesses to memory are failures of the thread that makes them.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::driver::{Driver, every_interleaving};
-use common::ends::{End, end, ends, failure, plain_sc};
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::FailureKind::{
     BadFree, DoubleFree, HeapOverflow, NullDereference, UseAfterFree, WildAccess,
 };
 use selvedge_core::{FailureKind, Machine, Op};
 use selvedge_runtime::Settings;
+
+use crate::common::driver::{Driver, every_interleaving};
+use crate::common::ends::{End, end, ends, failure, plain_sc};
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 /// A program whose main does `body`.
 fn program(body: &str) -> String {

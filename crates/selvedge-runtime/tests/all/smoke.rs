@@ -1,11 +1,10 @@
 //! A program runs at all: threads, atomics, every schedule, again and again.
 
-mod common;
-
-use common::driver::{Driver, every_interleaving};
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::{Machine, Pending, Stop, ThreadId};
 use selvedge_runtime::Settings;
+
+use crate::common::driver::{Driver, every_interleaving};
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 const TWO_INCREMENTS: &str = r#"
     #include <pthread.h>

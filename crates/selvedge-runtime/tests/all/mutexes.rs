@@ -1,11 +1,10 @@
 //! Mutexes of all types, and spin locks.
 
-mod common;
-
-use common::isolated;
-use common::programs::{alone, two_threads};
-use common::search::{check, check_all};
 use selvedge_core::FailureKind::{Assertion, Deadlock, ObjectMisuse};
+
+use crate::common::isolated;
+use crate::common::programs::{alone, two_threads};
+use crate::common::search::{check, check_all};
 
 #[test]
 fn a_mutex_excludes_and_its_critical_sections_come_in_every_order() {

@@ -1,15 +1,14 @@
 //! The `malloc` family, and functions on bytes and strings.
 
-mod common;
-
-use common::isolated;
-use common::programs::{alone, program, two_threads};
-use common::search::{check, check_all, check_with};
 use selvedge_core::FailureKind::{
     BadFree, DataRace, DoubleFree, HeapOverflow, NullDereference, OutOfMemory, UseAfterFree,
     WildAccess,
 };
 use selvedge_runtime::Settings;
+
+use crate::common::isolated;
+use crate::common::programs::{alone, program, two_threads};
+use crate::common::search::{check, check_all, check_with};
 
 #[test]
 fn the_malloc_family_allocates() {
@@ -196,8 +195,8 @@ fn what_libc_reads_and_writes_can_race() {
 #[test]
 fn fortified_functions_check_the_room() {
     isolated("fortified_functions_check_the_room", || {
-        use common::search::Checked;
-        use common::{GCC_O2, Program};
+        use crate::common::search::Checked;
+        use crate::common::{GCC_O2, Program};
         let flags = ["-D_FORTIFY_SOURCE=2", "-fbuiltin"];
         let with = |body: &str| {
             let source = program(

@@ -1,10 +1,9 @@
 //! Loops: iterations that change nothing make no executions of their own, all others do.
 
-mod common;
-
-use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::trust::{self, Ending, Settings, Silent};
+
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 const ALL: [Build; 4] = [GCC, GCC_O2, CLANG, CLANG_O2];
 
@@ -39,6 +38,7 @@ fn executions(build: Build, source: &str) -> u64 {
 }
 
 /// Runs in processes of their own, since a process can load one program.
+#[track_caller]
 fn expect(test: &str, body: &str, expected: u64) {
     isolated(test, || {
         let build = std::env::var("SELVEDGE_TEST_BUILD").ok();
@@ -119,7 +119,7 @@ fn other_compilers_and_levels_agree() {
             continue;
         }
         let output = std::process::Command::new(std::env::current_exe().expect("the test binary"))
-            .args(["--skip", "other_compilers", "--test-threads=2"])
+            .args(["spin::", "--skip", "other_compilers", "--test-threads=2"])
             .env("SELVEDGE_TEST_BUILD", build.to_string())
             .output()
             .expect("the test binary runs");

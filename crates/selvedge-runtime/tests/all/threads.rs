@@ -1,11 +1,10 @@
 //! Creating, joining and ending threads; thread-specific data; C11 threads.
 
-mod common;
-
-use common::isolated;
-use common::programs::{alone, program, two_threads};
-use common::search::{check, check_all};
 use selvedge_core::FailureKind::{Deadlock, NullDereference, ObjectMisuse};
+
+use crate::common::isolated;
+use crate::common::programs::{alone, program, two_threads};
+use crate::common::search::{check, check_all};
 
 const WORKER: &str = "static void *worker(void *argument) { return (char *)argument + 1; }";
 

@@ -1,13 +1,12 @@
 //! What programs may refer to: nothing that C++'s library needs is unknown, and the shims define
 //! what they say.
 
-mod common;
-
 use std::process::Command;
 
-use common::programs::program;
-use common::{GCC, Program};
 use selvedge_runtime::symbols::{Symbol, classify};
+
+use crate::common::programs::program;
+use crate::common::{GCC, Program};
 
 fn output(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)

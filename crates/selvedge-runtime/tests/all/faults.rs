@@ -1,15 +1,14 @@
 //! Programs that crash or never come back cost one thread, never the process.
 
-mod common;
-
 use std::time::Duration;
 
-use common::driver::Driver;
-use common::ends::{End, end};
-use common::{Build, CLANG, GCC, GCC_O2, Program, isolated};
 use selvedge_core::FailureKind::{EndlessLoop, Signal, StackOverflow};
 use selvedge_core::{FailureKind, Machine, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
+
+use crate::common::driver::Driver;
+use crate::common::ends::{End, end};
+use crate::common::{Build, CLANG, GCC, GCC_O2, Program, isolated};
 
 /// A program in which a worker thread does `body` if `x` is 1, which is so in one of two schedules.
 fn program(body: &str) -> String {

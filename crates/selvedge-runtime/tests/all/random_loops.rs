@@ -1,10 +1,9 @@
 //! Random loops: where a thread is parked, it would have gone round for ever.
 
-mod common;
-
-use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::{Effect, Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
+
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 const LOOPS: u64 = 120;
 /// How long a loop is watched.

@@ -1,14 +1,13 @@
 //! C++: threads, locks, once, local statics, futures, exceptions, static objects, streams.
 
-mod common;
-
-use common::isolated;
-use common::search::{check_cxx, check_cxx_all, check_cxx_once, check_cxx_with};
 use selvedge_core::FailureKind::{
     Abort, Assertion, DataRace, Deadlock, ObjectMisuse, UncaughtException,
 };
 
 use selvedge_runtime::Settings;
+
+use crate::common::isolated;
+use crate::common::search::{check_cxx, check_cxx_all, check_cxx_once, check_cxx_with};
 
 /// A C++ program.
 fn program(globals: &str, body: &str) -> String {

@@ -1,12 +1,11 @@
 //! Every execution starts from the same state, and threads have their own.
 
-mod common;
-
-use common::driver::{Driver, every_interleaving};
-use common::ends::{End, end};
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::{Machine, Pending, ThreadId};
 use selvedge_runtime::{LoadError, NativeMachine, Settings};
+
+use crate::common::driver::{Driver, every_interleaving};
+use crate::common::ends::{End, end};
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 /// Runs the program three times under two schedules; it aborts if something is not as it was.
 fn is_the_same_again(source: &str) {
@@ -226,7 +225,7 @@ fn the_number_of_threads_has_a_limit() {
             max_threads: 50,
             ..Settings::default()
         };
-        let refusal = common::ends::refusal(GCC, source, settings);
+        let refusal = crate::common::ends::refusal(GCC, source, settings);
         assert_eq!(
             refusal,
             "more than 50 threads (--max-threads raises the limit)"
@@ -345,7 +344,7 @@ fn constructor_error(body: &str) -> String {
 fn a_constructor_that_aborts_is_reported() {
     isolated("a_constructor_that_aborts_is_reported", || {
         let error = constructor_error("abort()");
-        common::leave_if_equal(
+        crate::common::leave_if_equal(
             &error,
             "the program fails before `main`: abort() was called",
         );
@@ -357,7 +356,7 @@ fn a_constructor_that_crashes_is_reported() {
     isolated("a_constructor_that_crashes_is_reported", || {
         let error = constructor_error("*(volatile int *)8 = 1");
         let expected = "the program fails before `main`: write to address 0x8, a null pointer";
-        common::leave_if_equal(&error, expected);
+        crate::common::leave_if_equal(&error, expected);
     });
 }
 
@@ -366,7 +365,7 @@ fn a_constructor_that_starts_threads_is_refused() {
     isolated("a_constructor_that_starts_threads_is_refused", || {
         let error = constructor_error("pthread_t a; pthread_create(&a, 0, worker, 0)");
         let expected = "not supported before `main`: a thread that is created in a constructor";
-        common::leave_if_equal(&error, expected);
+        crate::common::leave_if_equal(&error, expected);
     });
 }
 

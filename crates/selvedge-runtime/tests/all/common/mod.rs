@@ -1,5 +1,5 @@
 //! Builds small programs, loads them, and drives them one step at a time.
-#![allow(dead_code, missing_docs, unreachable_pub)]
+#![allow(unreachable_pub)]
 
 pub mod driver;
 pub mod ends;
@@ -9,21 +9,32 @@ pub mod search;
 use std::env;
 use std::fs;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use selvedge_runtime::{NativeMachine, Settings, support};
 use tempfile::TempDir;
 
-/// Runs `case` in a process of its own: only one program can be loaded per process.
+/// How the test binary calls `test`, a function of the file that asks.
+#[track_caller]
+pub fn full_name(test: &str) -> String {
+    let file = Path::new(Location::caller().file());
+    let module = file.file_stem().expect("a source file").to_string_lossy();
+    format!("{module}::{test}")
+}
+
+/// Runs `case`, which is all of `test`, in a process of its own: only one program can be loaded per process.
+#[track_caller]
 pub fn isolated(test: &str, case: impl FnOnce()) {
     const VARIABLE: &str = "SELVEDGE_ISOLATED_TEST";
-    if env::var_os(VARIABLE).is_some_and(|name| name == test) {
+    let test = full_name(test);
+    if env::var_os(VARIABLE).is_some_and(|name| name == *test) {
         return case();
     }
     let output = Command::new(env::current_exe().expect("the test binary"))
-        .args([test, "--exact", "--nocapture", "--test-threads=1"])
-        .env(VARIABLE, test)
+        .args([&test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(VARIABLE, &test)
         .output()
         .expect("the test binary runs");
     let text = format!(

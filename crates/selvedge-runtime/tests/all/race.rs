@@ -1,14 +1,13 @@
 //! Data races are found in every interleaving, and nothing else is called one.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::ends::{End, ends, failure};
-use common::{Build, CLANG, GCC, isolated};
 use selvedge_core::FailureKind::DataRace;
 use selvedge_core::ThreadId;
 use selvedge_runtime::Settings;
+
+use crate::common::ends::{End, ends, failure};
+use crate::common::{Build, CLANG, GCC, isolated};
 
 /// A program with two threads, `one` and `two`, over `globals`.
 fn program(globals: &str, one: &str, two: &str) -> String {
@@ -211,10 +210,10 @@ fn many_readers_are_remembered() {
             let failure = failure(build, &source("x = 1;", ""), Settings::default());
             assert_eq!(failure.kind, DataRace);
         }
-        let program = common::Program::build(GCC, &source("", "x = 1;"));
+        let program = crate::common::Program::build(GCC, &source("", "x = 1;"));
         let mut machine = program.load(Settings::default());
-        common::driver::Driver::first(&mut machine);
-        assert_eq!(common::ends::end(&machine), End::Complete);
+        crate::common::driver::Driver::first(&mut machine);
+        assert_eq!(crate::common::ends::end(&machine), End::Complete);
     });
 }
 
@@ -222,9 +221,9 @@ fn many_readers_are_remembered() {
 fn a_race_is_reported_with_both_sides_and_the_name() {
     isolated("a_race_is_reported_with_both_sides_and_the_name", || {
         let source = program("long total[4];", "total[1] = 1", "total[1]++");
-        let program = common::Program::build(GCC, &source);
+        let program = crate::common::Program::build(GCC, &source);
         let mut machine = program.load(Settings::default());
-        common::driver::Driver::last(&mut machine);
+        crate::common::driver::Driver::last(&mut machine);
         let failure = selvedge_core::Machine::failure(&machine).expect("a race");
         assert_eq!(failure.thread, ThreadId(2));
         assert_eq!(

@@ -1,11 +1,8 @@
 //! Formulas on native programs: the propositions and marks that they tell, and expressions.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{Build, CLANG, GCC, GCC_O2, Program, isolated};
 use selvedge_core::FailureKind;
 use selvedge_core::ltl::{self, Atom, Formula, Property, Unary, parse};
 use selvedge_core::random::Random;
@@ -13,6 +10,8 @@ use selvedge_core::report::{Ending, Report, Silent};
 use selvedge_core::states::{StateId, States, Step, identity, retell};
 use selvedge_runtime::Settings;
 use selvedge_testkit::{StateScript, c_source, random_formula, random_server};
+
+use crate::common::{Build, CLANG, GCC, GCC_O2, Program, isolated};
 
 /// The proposition `p` of scripted programs is an expression here.
 fn in_c(formula: &Formula) -> Formula {

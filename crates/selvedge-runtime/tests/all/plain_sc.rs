@@ -1,16 +1,15 @@
 //! Plain accesses as events.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::driver::{Driver, every_interleaving};
-use common::ends::{End, end, ends, plain_sc, refusal};
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::trust::{self, Ending, Silent};
 use selvedge_core::{Machine, Op, ThreadId};
 use selvedge_runtime::Settings;
+
+use crate::common::driver::{Driver, every_interleaving};
+use crate::common::ends::{End, end, ends, plain_sc, refusal};
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 /// A program whose threads do `bodies`, one each; main starts and joins them, then does `after`.
 fn program(globals: &str, bodies: &[&str], after: &str) -> String {

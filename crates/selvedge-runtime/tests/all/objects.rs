@@ -1,12 +1,11 @@
 //! Read-write locks, condition variables, barriers, semaphores and once.
 
-mod common;
-
-use common::isolated;
-use common::programs::{alone, program, two_threads};
-use common::search::{check, check_all, check_with};
 use selvedge_core::FailureKind::{Assertion, Deadlock, ObjectMisuse};
 use selvedge_runtime::Settings;
+
+use crate::common::isolated;
+use crate::common::programs::{alone, program, two_threads};
+use crate::common::search::{check, check_all, check_with};
 
 const RWLOCK: &str = "pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
 

@@ -1,14 +1,13 @@
 //! Loops that wait: an iteration that changes nothing is recognised when it ends, no other is.
 
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::driver::{Driver, every_interleaving};
-use common::ends::{End, end, ends, plain_sc};
-use common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 use selvedge_core::{Machine, Pending, Stop, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
+
+use crate::common::driver::{Driver, every_interleaving};
+use crate::common::ends::{End, end, ends, plain_sc};
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 const BUILDS: [Build; 4] = [GCC, CLANG, GCC_O2, CLANG_O2];
 

@@ -1,12 +1,11 @@
 //! The futex system call, and what C++20 builds on it.
 
-mod common;
-
-use common::programs::two_threads;
-use common::search::{Checked, check, check_all};
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::FailureKind::{Assertion, Deadlock};
 use selvedge_runtime::Settings;
+
+use crate::common::programs::two_threads;
+use crate::common::search::{Checked, check, check_all};
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 /// Drepper's mutex of three states: free, locked, locked and somebody waits.
 fn mutex(wake: &str) -> String {

@@ -1,12 +1,11 @@
 //! Output, time, random numbers, the process, exits, assertions and refusals.
 
-mod common;
-
-use common::isolated;
-use common::programs::{alone, program, two_threads};
-use common::search::{check, check_all, check_with};
 use selvedge_core::FailureKind::{Abort, Assertion, Signal, WildAccess};
 use selvedge_runtime::Settings;
+
+use crate::common::programs::{alone, program, two_threads};
+use crate::common::search::{check, check_all, check_with};
+use crate::common::{full_name, isolated};
 
 #[test]
 fn output_returns_what_it_should() {
@@ -50,7 +49,7 @@ fn output_is_muted_unless_shown() {
         Err(_) => {
             for shown in ["yes", "no"] {
                 let output = Command::new(std::env::current_exe().expect("the test binary"))
-                    .args([test, "--exact", "--nocapture"])
+                    .args([&full_name(test), "--exact", "--nocapture"])
                     .env(VARIABLE, shown)
                     .output()
                     .expect("the test binary runs");
@@ -145,8 +144,8 @@ fn assertions_and_aborts_are_bugs() {
         check(&program("#include <signal.h>", "raise(0); raise(SIGCHLD);")).is_fine();
         let smash = "static void smash(char *p) { for (int i = 0; i < 64; i++) p[i] = 1; }
                      static int victim(void) { char p[8]; smash(p); return p[0]; }";
-        use common::search::Checked;
-        use common::{GCC, Program};
+        use crate::common::search::Checked;
+        use crate::common::{GCC, Program};
         let program = Program::build_from(
             GCC,
             "program.c",

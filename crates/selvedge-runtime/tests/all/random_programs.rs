@@ -1,16 +1,15 @@
 //! Random programs, compiled and run natively, against brute force.
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use common::{Build, CLANG, GCC, Program, isolated};
 use selvedge_core::graph::{Graph, Kind};
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::op::{Function, Op};
 use selvedge_core::trust::{self, Ending, Observer, Settings};
 use selvedge_core::{ThreadId, Value};
 use selvedge_testkit::{Flavour, ScriptMachine, brute_force, c_source, random_program};
+
+use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 /// What each thread read and wrote, threads in no particular order.
 const ALL_BUGS: Settings = Settings {
