@@ -29,6 +29,8 @@ pub(crate) enum Problem {
     Null,
     /// It goes to memory that the runtime keeps for itself.
     Wild,
+    /// It touches the stack of a thread that has ended.
+    Ended,
     /// It touches a freed block.
     Freed,
     /// It touches heap that belongs to no block.
@@ -98,7 +100,9 @@ impl Runtime {
             return Step::Stop(problem);
         }
         self.passing(access.site);
-        self.touches(access.address);
+        if let Err(problem) = self.touches(access.address) {
+            return Step::Stop(problem);
+        }
         if self.settings.stateful {
             self.look_at_given();
         }
@@ -184,7 +188,7 @@ impl Runtime {
         }
         self.check_address(access.address, access.size)?;
         self.passing(access.site);
-        self.touches(access.address);
+        self.touches(access.address)?;
         let own = self.threads[self.running].slot.contains(access.address);
         if access.kind.writes() {
             if !self.on_own_stack(access.address) {

@@ -33,6 +33,10 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             );
             current::fail(FailureKind::WildAccess, message, site)
         }
+        Problem::Ended => {
+            let message = format!("{what} in {place}, which has ended");
+            current::fail(FailureKind::WildAccess, message, site)
+        }
         Problem::Freed => {
             let message = format!("{what} in {place}, which has been freed");
             let other = block

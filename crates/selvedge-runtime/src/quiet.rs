@@ -8,6 +8,7 @@
 
 use selvedge_core::Location;
 
+use crate::access::Problem;
 use crate::locations::Kind;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
@@ -46,28 +47,34 @@ impl Quiet {
 impl Runtime {
     /// The running thread touches `address` by an access that may race.
     #[inline(always)]
-    pub(crate) fn touches(&mut self, address: usize) {
+    pub(crate) fn touches(&mut self, address: usize) -> Result<(), Problem> {
         let running = self.running;
         let thread = &mut self.threads[running];
         let events = thread.clock[running];
         if thread.slot.contains(address) {
             thread.quiet.own = events;
+            Ok(())
         } else {
             thread.quiet.others = events;
-            self.enters(address);
+            self.enters(address)
         }
     }
 
-    /// The running thread accesses `address`, which may lie in the slot of another.
+    /// The running thread accesses `address`, which may lie in the slot of another. That must not have been
+    /// waited for: its variables are gone.
     #[inline(always)]
-    pub(crate) fn enters(&mut self, address: usize) {
+    pub(crate) fn enters(&mut self, address: usize) -> Result<(), Problem> {
         if let Some(owner) = self.layout.stack_owner(address)
             && owner != self.running
-            && let Some(owner) = self.threads.get_mut(owner)
+            && let Some(thread) = self.threads.get_mut(owner)
         {
-            owner.quiet.entered = true;
-            self.misjudged |= owner.quiet.relied_on;
+            thread.quiet.entered = true;
+            self.misjudged |= thread.quiet.relied_on;
+            if self.exists(owner) && self.view().knows_end(owner) {
+                return Err(Problem::Ended);
+            }
         }
+        Ok(())
     }
 
     /// A plain access touches these bytes of the word of `cell`.

@@ -158,7 +158,7 @@ impl Runtime {
     ) -> Result<(), Problem> {
         self.passing(site);
         let entry = *self.locations.entry(location);
-        self.enters(entry.address);
+        self.enters(entry.address)?;
         self.check_address(entry.address, entry.width.into())?;
         let entry = self.locations.perform(location, self.run, kind.writes());
         let entry = entry.map_err(|()| Problem::Mixed)?;

@@ -66,6 +66,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     pub(super) fn try_spinning(&mut self, branch: &mut ReadBranch) -> ControlFlow<Ending> {
         let (thread, location) = (branch.thread, branch.location);
         let site = self.machine.site(thread);
+        if !self.spins.0.iter().any(|spin| spin.site == site) {
+            return ControlFlow::Continue(());
+        }
         let level = &mut self.levels[self.depth];
         let spins = |value| self.spins.expected(site, value);
         let Some(read) = branch.perhaps_futile(&level.graph, spins) else {

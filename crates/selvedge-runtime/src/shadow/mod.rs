@@ -144,6 +144,12 @@ impl Ended {
 }
 
 impl View<'_> {
+    /// Whether the present point comes after a wait for the end of `thread`.
+    pub(crate) fn knows_end(&self, thread: usize) -> bool {
+        let end = &self.ends[thread];
+        end.events != Ended::NOT.events && self.clock[end.by as usize] > end.at
+    }
+
     /// Whether what another thread did at `epoch` happens before the present point.
     #[inline(always)]
     pub(crate) fn knows(&self, thread: usize, epoch: u32) -> bool {

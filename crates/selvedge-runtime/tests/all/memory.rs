@@ -338,3 +338,35 @@ fn lost_blocks_are_found_on_request() {
         );
     });
 }
+
+#[test]
+fn variables_of_threads_that_were_waited_for_are_gone() {
+    isolated("variables_of_threads_that_were_waited_for_are_gone", || {
+        for (access, what) in [
+            ("(*(int *)p)++", "read of 4 bytes"),
+            (
+                "atomic_store((atomic_int *)p, 1)",
+                "atomic write of 4 bytes",
+            ),
+            ("memset(p, 0, 4)", "write of 4 bytes"),
+        ] {
+            let source = format!(
+                "#include <pthread.h>
+                 #include <stdatomic.h>
+                 #include <string.h>
+                 static void *leak(void *unused) {{ int local = 1; int *volatile p = &local; return p; }}
+                 int main(void) {{
+                     pthread_t thread;
+                     void *p;
+                     pthread_create(&thread, 0, leak, 0);
+                     pthread_join(thread, &p);
+                     {access};
+                     return 0;
+                 }}"
+            );
+            let failure = failure(GCC, &source, Settings::default());
+            let message = format!("{what} in the stack of T1, which has ended");
+            assert_eq!((failure.kind, &*failure.message), (WildAccess, &*message));
+        }
+    });
+}
