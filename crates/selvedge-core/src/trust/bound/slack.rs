@@ -52,7 +52,7 @@ impl<C: Model> Level<C> {
                 continue;
             }
             slack.with_reviser.clone_from(&slack.kept);
-            if let Some(last) = graph.last(reviser) {
+            if let Some(last) = last_performed(graph, reviser) {
                 join(&mut slack.with_reviser, graph.causality(last));
             }
             most = most.max(slack.runs(graph, free));
@@ -151,6 +151,16 @@ fn is_free(graph: &Graph, read: Slot) -> bool {
             .take_while(|&&slot| slot < read)
             .all(|&slot| matches!(graph.event(slot).op, Op::Create { .. }))
     })
+}
+
+/// The last event of a thread that is not a parked read: what that will see before its thread goes on is another write.
+fn last_performed(graph: &Graph, thread: ThreadId) -> Option<Slot> {
+    let last = graph.last(thread)?;
+    let event = graph.event(last);
+    match event.kind {
+        Kind::Parked => graph.predecessor(event.id),
+        _ => Some(last),
+    }
 }
 
 /// Whether a thread was joined: it does nothing more.
