@@ -23,7 +23,7 @@ use super::frame::{NOWHERE, Turn, is_left};
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::{EventId, Location, Site, ThreadId};
-use crate::machine::{Machine, Pending};
+use crate::machine::{Machine, Pending, Stop};
 use crate::op::{Op, Value};
 use crate::report::{Ending, Observer};
 use crate::trust::maximal;
@@ -182,9 +182,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Goes on with the read of a loop, the last frame, in another way. False if there is none.
     pub(super) fn backtrack_loop(&mut self) -> Flow<bool> {
+        // Whether the machine stands before the read, or has just performed it.
+        let mut here = false;
         while let Some(slot) = self.advance() {
             self.frames[self.depth - 1].slot = slot;
-            self.replay()?;
+            match here {
+                true => self.resume(slot)?,
+                false => self.replay()?,
+            }
+            here = true;
             if !self.take_back() {
                 self.announce(slot);
                 return ControlFlow::Continue(true);
@@ -198,7 +204,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return ControlFlow::Continue(false);
         }
         self.frames[self.depth - 1].turn = Some(Turn::Left);
-        self.replay()?;
+        if !here || self.ahead {
+            self.replay()?;
+        }
         ControlFlow::Continue(true)
     }
 
@@ -227,15 +235,25 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if !waiter.gave_up {
             return false;
         }
-        let id = self.graph.event(frame.slot).id;
-        let value = self.graph.event(frame.slot).read;
+        let event = self.graph.event(frame.slot);
+        let (id, value) = (event.id, event.read);
+        // An iteration of one read ends where it began: the machine need not be brought back there.
+        let since = id.index;
+        let again = event.kind == Kind::Read
+            && self.machine.pending(thread) == Pending::Stopped(Stop::Spinning { since })
+            && frame
+                .location()
+                .is_some_and(|at| self.machine.can_retry(at));
         waiter.futile.push((id.index, value));
         waiter.gave_up = false;
         waiter.repeats = true;
         frame.slot = NOWHERE;
         let (events, initial) = (frame.events, frame.initial);
         self.pending[thread.index()] = Pending::Op(frame.op);
-        self.ahead = true;
+        match again {
+            true => self.machine.retry(thread),
+            false => self.ahead = true,
+        }
         self.undo(events);
         let graph = &self.graph;
         let frame = &mut self.frames[self.depth - 1];
