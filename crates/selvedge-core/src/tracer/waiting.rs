@@ -29,6 +29,9 @@ use crate::report::{Ending, Observer};
 use crate::trust::maximal;
 use crate::trust::replay::outcome;
 
+/// How many values that threads spin on are remembered.
+const REMEMBERED: usize = 64;
+
 /// What is known of such loops.
 #[derive(Debug, Default)]
 pub(super) struct Loops {
@@ -36,6 +39,8 @@ pub(super) struct Loops {
     sites: Vec<Site>,
     /// Some were found since this was last asked.
     learned: bool,
+    /// Values that threads were seen to spin on, by where they read them. They may go on with them elsewhere.
+    spun: Vec<(Site, Value)>,
     threads: Vec<Waiter>,
 }
 
@@ -103,6 +108,12 @@ impl Loops {
         &mut self.threads[thread.index()]
     }
 
+    fn note_spun(&mut self, site: Site, value: Value) {
+        if self.spun.len() < REMEMBERED && !self.spun.contains(&(site, value)) {
+            self.spun.push((site, value));
+        }
+    }
+
     /// Whether reading `value` with the read `id` leaves its thread in its loop, as far as is known.
     fn is_futile(&self, id: EventId, value: Value) -> bool {
         let waiter = self.threads.get(id.thread.index());
@@ -165,6 +176,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let value = value_of(&self.graph, source, initial);
             !is_left(left, source) && !self.loops.is_futile(id, value)
         });
+        // What will not help is tried first, while the machine stands here: that takes no replay.
+        if !self.loops.spun.is_empty() && op.location().is_some_and(|at| self.machine.can_retry(at))
+        {
+            let site = self.machine.site(thread);
+            let spun = |value| self.loops.spun.contains(&(site, value));
+            sources.sort_by_key(|&source| spun(value_of(&self.graph, source, initial)));
+        }
         let frame = &mut self.frames[self.depth - 1];
         frame.turn = Some(Turn::Taken { rivals: false });
         frame.sources = sources;
@@ -250,9 +268,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         frame.slot = NOWHERE;
         let (events, initial) = (frame.events, frame.initial);
         self.pending[thread.index()] = Pending::Op(frame.op);
-        match again {
-            true => self.machine.retry(thread),
-            false => self.ahead = true,
+        if again {
+            self.machine.retry(thread);
+            self.loops.note_spun(self.machine.site(thread), value);
+        } else {
+            self.ahead = true;
         }
         self.undo(events);
         let graph = &self.graph;
