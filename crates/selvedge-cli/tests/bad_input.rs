@@ -299,6 +299,40 @@ fn a_program_that_overwrites_the_process_that_runs_it() {
 }
 
 #[test]
+fn a_program_that_destroys_its_process_after_waiting_for_a_lock() {
+    // The search goes on where threads wait, but a schedule has no attempts that failed.
+    let text = "
+        #include <pthread.h>
+        #include <stdatomic.h>
+        static atomic_int lock;
+        static int order[4], n;
+        static void *work(void *second) {
+            for (int i = 0; i < 2; i++) {
+                int expected = 0;
+                while (!atomic_compare_exchange_strong(&lock, &expected, 1)) expected = 0;
+                order[n++] = second != 0;
+                if (n == 4 && order[0] && !order[1] && order[2])
+                    for (char *p = (char *)0x7fffffffe000; p > (char *)0x7ffffffee000; p--) *p = 0x41;
+                atomic_store(&lock, 0);
+            }
+            return second;
+        }
+        int main(void) {
+            pthread_t one, other;
+            pthread_create(&one, 0, work, 0);
+            pthread_create(&other, 0, work, &lock);
+            pthread_join(one, 0);
+            return pthread_join(other, 0);
+        }";
+    let sandbox = Sandbox::with("program.c", text);
+    let outcome = sandbox.run(&["verify", "program.c"]);
+    outcome.ends_with(1);
+    if outcome.stdout.starts_with("bug: fatal signal") {
+        outcome.prints("schedule: S0--S2--S1--S2--S1-\n");
+    }
+}
+
+#[test]
 fn a_program_that_reads_its_input() {
     for (call, name) in [
         ("scanf(\"%*d\")", "__isoc99_scanf"),
