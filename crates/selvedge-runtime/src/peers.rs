@@ -3,6 +3,7 @@
 //! A program exists once per process, so more cores means more processes: copies of one that has loaded the
 //! program. They share nothing but memory through which all of them exchange messages at the same time.
 
+use std::cell::Cell;
 use std::hint;
 use std::io;
 use std::ptr;
@@ -22,8 +23,9 @@ pub struct Team {
     boxes: Vec<Outbox>,
     /// How many exchanges there were.
     exchanges: u32,
-    /// How often to look for a message before going to sleep.
-    patience: u32,
+    /// How often to look for a message before going to sleep, now and at most.
+    patience: Cell<u32>,
+    most_patience: u32,
     /// Of rank 0, the others by rank.
     others: Vec<libc::pid_t>,
     /// Whether an exchange has failed, so that the others may wait in vain.
@@ -112,13 +114,14 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the messages of an exchange are there. Asks from time to time whether it makes sense.
-    fn wait(&self, exchange: u32, patience: u32, alive: impl Fn() -> bool) -> io::Result<()> {
-        let mut patience = patience;
+    /// Waits until the messages of an exchange are there; tells whether it went to sleep. Asks from time to time whether it
+    /// makes sense.
+    fn wait(&self, exchange: u32, patience: u32, alive: impl Fn() -> bool) -> io::Result<bool> {
+        let (mut patience, mut slept) = (patience, false);
         loop {
             let filled = self.filled.load(Ordering::Acquire);
             if filled > exchange {
-                return Ok(());
+                return Ok(slept);
             }
             if patience > 0 {
                 patience -= 1;
@@ -129,8 +132,9 @@ impl Outbox {
                 tv_sec: 0,
                 tv_nsec: NAP.as_nanos() as libc::c_long,
             };
+            slept = true;
             // SAFETY: sleeps while the word is as it was, or for that long.
-            let slept = unsafe {
+            let woken = unsafe {
                 libc::syscall(
                     libc::SYS_futex,
                     self.filled.as_ptr(),
@@ -139,7 +143,7 @@ impl Outbox {
                     &raw const nap,
                 )
             };
-            if slept != 0 && !alive() && self.filled.load(Ordering::Acquire) <= exchange {
+            if woken != 0 && !alive() && self.filled.load(Ordering::Acquire) <= exchange {
                 let what = "a process that takes part in the search is gone";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
             }
@@ -162,14 +166,16 @@ impl Team {
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
         let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
+        let most_patience = match count <= processors {
+            true => PATIENCE,
+            false => LITTLE_PATIENCE,
+        };
         let mut team = Team {
             rank: 0,
             boxes: boxes?,
             exchanges: 0,
-            patience: match count <= processors {
-                true => PATIENCE,
-                false => LITTLE_PATIENCE,
-            },
+            patience: Cell::new(most_patience),
+            most_patience,
             others: Vec::new(),
             broken: false,
         };
@@ -231,11 +237,23 @@ impl Team {
 
     fn exchange_now(&self, exchange: u32, outgoing: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         self.boxes[self.rank].fill(exchange, outgoing)?;
-        let incoming = self.boxes.iter().map(|mailbox| {
-            mailbox.wait(exchange, self.patience, || self.is_complete())?;
+        let incoming = self.boxes.iter().enumerate().map(|(sender, mailbox)| {
+            let slept = mailbox.wait(exchange, self.patience.get(), || self.is_complete())?;
+            if sender != self.rank {
+                self.learn(slept);
+            }
             Ok(mailbox.read(exchange, self.rank))
         });
         incoming.collect()
+    }
+
+    /// Looking was in vain, or not. On a busy machine the sender may be waiting for the processor that this one looks on.
+    fn learn(&self, in_vain: bool) {
+        let patience = self.patience.get();
+        self.patience.set(match in_vain {
+            true => (patience / 2).max(LITTLE_PATIENCE),
+            false => (patience * 2).min(self.most_patience),
+        });
     }
 
     /// Whether nobody has ended. Who ended before its time, whatever the reason, has rank 0 end in the same way: the search is
