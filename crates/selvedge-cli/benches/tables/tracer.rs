@@ -50,9 +50,8 @@ const fn but(row: Row, why: &'static str) -> Row {
 
 /// An own program of the same name: why there are not as many executions.
 const OWN: &str = "another program: the paper prints neither its source nor where its fences are";
-const FEWER: &str = "the paper's search leaves three classes out (docs/reads-from.md)";
-const READERS: &str =
-    "another program: no mix of readers and writers that was tried has 21 (docs/reads-from.md)";
+const FEWER: &str = "as many as the execution graphs fall into; why the paper has three fewer was not traced (docs/reads-from.md)";
+const READERS: &str = "another program: no mix of readers and writers that was tried has both figures (docs/reads-from.md)";
 
 const fn long(row: Row) -> Row {
     Row { long: true, ..row }
