@@ -219,9 +219,8 @@ fn callback(to: &mut String, access: &Silent, saved: &Saved, line: &str) -> Opti
     let mut code = |line: &str| line_to(to, &format!("\t{line}"));
     let fresh = saved.fresh();
     let red_zone = if fresh.is_some() { 0 } else { RED_ZONE };
-    if red_zone > 0 {
-        code(&format!("leaq -{red_zone}(%rsp), %rsp"));
-    }
+    // Also where there is nothing to step over: enforcement knows by it that a callback begins.
+    code(&format!("leaq -{red_zone}(%rsp), %rsp"));
     match fresh.is_some_and(Fresh::leaves_flags) {
         true => code("pushq $0"),
         false => code("pushfq"),

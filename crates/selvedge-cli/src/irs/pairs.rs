@@ -84,12 +84,13 @@ fn stores(code: &[u8]) -> bool {
     false
 }
 
-/// Whether it is where such a callback begins: a step over what may lie below the stack.
+/// Whether it is where such a callback begins: a step over what may lie below the stack, even if that is nothing.
 fn saves_registers(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Lea
         && instruction.op0_register() == Register::RSP
         && instruction.memory_base() == Register::RSP
-        && instruction.memory_displacement64().cast_signed() < 0
+        && instruction.memory_index() == Register::None
+        && instruction.memory_displacement64().cast_signed() <= 0
 }
 
 #[cfg(test)]
@@ -104,6 +105,7 @@ mod tests {
         let to_pointer: [u8; 2] = [0x89, 0x10]; // mov %edx, (%rax)
         let jump: [u8; 2] = [0xeb, 0x00];
         let begins: [u8; 5] = [0x48, 0x8d, 0x64, 0x24, 0x80]; // lea -0x80(%rsp), %rsp
+        let begins_here: [u8; 4] = [0x48, 0x8d, 0x24, 0x24]; // lea (%rsp), %rsp
         let push: [u8; 1] = [0x50];
         let pop: [u8; 1] = [0x58];
         let ends: [u8; 8] = [0x48, 0x8d, 0xa4, 0x24, 0x80, 0, 0, 0]; // lea 0x80(%rsp), %rsp
@@ -111,6 +113,7 @@ mod tests {
         assert!(!stores(&code(&[])));
         assert!(!stores(&code(&[&lea, &load])));
         assert!(!stores(&code(&[&load, &begins, &push])));
+        assert!(!stores(&code(&[&load, &begins_here, &push])));
         assert!(stores(&code(&[&load, &to_frame])));
         assert!(stores(&code(&[&load, &to_pointer, &begins, &push])));
         assert!(stores(&code(&[&load, &jump])));
