@@ -50,6 +50,8 @@ const HALF: usize = 1 << 36;
 const PATIENCE: u32 = 20_000;
 /// The same where there are more members than processors, and the sender may be waiting for this one's.
 const LITTLE_PATIENCE: u32 = 100;
+/// After so many exchanges all patience is tried again.
+const TRY_AGAIN: u32 = 16;
 /// How long it sleeps before it looks whether the others are still there.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -240,17 +242,19 @@ impl Team {
         let incoming = self.boxes.iter().enumerate().map(|(sender, mailbox)| {
             let slept = mailbox.wait(exchange, self.patience.get(), || self.is_complete())?;
             if sender != self.rank {
-                self.learn(slept);
+                self.learn(exchange, slept);
             }
             Ok(mailbox.read(exchange, self.rank))
         });
         incoming.collect()
     }
 
-    /// Looking was in vain, or not. On a busy machine the sender may be waiting for the processor that this one looks on.
-    fn learn(&self, in_vain: bool) {
+    /// Looking was in vain, or not. On a busy machine the sender may be waiting for the processor that this one looks on; whether it
+    /// still is so is tried from time to time.
+    fn learn(&self, exchange: u32, in_vain: bool) {
         let patience = self.patience.get();
         self.patience.set(match in_vain {
+            true if exchange.is_multiple_of(TRY_AGAIN) => self.most_patience,
             true => (patience / 2).max(LITTLE_PATIENCE),
             false => (patience * 2).min(self.most_patience),
         });
