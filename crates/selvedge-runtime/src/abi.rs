@@ -62,7 +62,7 @@ pub(crate) fn exports() -> Vec<Export> {
 }
 
 /// What the exports announce, by their place in the table.
-static ANNOUNCED: OnceLock<Vec<String>> = OnceLock::new();
+static ANNOUNCED: OnceLock<Vec<Option<Plain>>> = OnceLock::new();
 /// How many arguments are noted, by the same.
 static NOTED_ARGUMENTS: OnceLock<Vec<usize>> = OnceLock::new();
 
@@ -75,22 +75,31 @@ pub(crate) fn noted_arguments(slot: usize) -> usize {
 
 /// Whether the export at `slot` of the table announces a plain read.
 pub(crate) fn announces_read(slot: usize) -> bool {
-    announces(slot, "read")
+    announced(slot) == Some(Plain::Read)
 }
 
 /// Whether it announces a plain write.
 pub(crate) fn announces_write(slot: usize) -> bool {
-    announces(slot, "write")
+    announced(slot) == Some(Plain::Write)
 }
 
-fn announces(slot: usize, access: &str) -> bool {
-    let name = |export: Export| {
+/// A plain access that is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Plain {
+    Read,
+    Write,
+}
+
+fn announced(slot: usize) -> Option<Plain> {
+    let plain = |export: &Export| {
         let rest = export.name.strip_prefix("__tsan_").unwrap_or_default();
         let rest = rest.strip_prefix("unaligned_").unwrap_or(rest);
-        rest.strip_prefix("volatile_").unwrap_or(rest).to_owned()
+        let rest = rest.strip_prefix("volatile_").unwrap_or(rest);
+        let access = |name, plain| rest.starts_with(name).then_some(plain);
+        access("read", Plain::Read).or(access("write", Plain::Write))
     };
-    let all = ANNOUNCED.get_or_init(|| exports().into_iter().map(name).collect());
-    all.get(slot).is_some_and(|name| name.starts_with(access))
+    let all = ANNOUNCED.get_or_init(|| exports().iter().map(plain).collect());
+    all.get(slot).copied().flatten()
 }
 
 /// Fills the table of the mapped gate.

@@ -26,11 +26,9 @@ use crate::ids::{EventId, Location, Site, ThreadId};
 use crate::machine::{Machine, Pending, Stop};
 use crate::op::{Op, Value};
 use crate::report::{Ending, Observer};
+use crate::trust::again::Spins;
 use crate::trust::maximal;
 use crate::trust::replay::outcome;
-
-/// How many values that threads spin on are remembered.
-const REMEMBERED: usize = 64;
 
 /// What is known of such loops.
 #[derive(Debug, Default)]
@@ -40,7 +38,7 @@ pub(super) struct Loops {
     /// Some were found since this was last asked.
     learned: bool,
     /// Values that threads were seen to spin on, by where they read them. They may go on with them elsewhere.
-    spun: Vec<(Site, Value)>,
+    spins: Spins,
     threads: Vec<Waiter>,
 }
 
@@ -108,12 +106,6 @@ impl Loops {
         &mut self.threads[thread.index()]
     }
 
-    fn note_spun(&mut self, site: Site, value: Value) {
-        if self.spun.len() < REMEMBERED && !self.spun.contains(&(site, value)) {
-            self.spun.push((site, value));
-        }
-    }
-
     /// Whether reading `value` with the read `id` leaves its thread in its loop, as far as is known.
     fn is_futile(&self, id: EventId, value: Value) -> bool {
         let waiter = self.threads.get(id.thread.index());
@@ -177,11 +169,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             !is_left(left, source) && !self.loops.is_futile(id, value)
         });
         // What will not help is tried first, while the machine stands here: that takes no replay.
-        if !self.loops.spun.is_empty() && op.location().is_some_and(|at| self.machine.can_retry(at))
+        if !self.loops.spins.is_empty()
+            && op.location().is_some_and(|at| self.machine.can_retry(at))
         {
             let site = self.machine.site(thread);
-            let spun = |value| self.loops.spun.contains(&(site, value));
-            sources.sort_by_key(|&source| spun(value_of(&self.graph, source, initial)));
+            let value = |source| value_of(&self.graph, source, initial);
+            sources.sort_by_key(|&source| self.loops.spins.expected(site, value(source)));
         }
         let frame = &mut self.frames[self.depth - 1];
         frame.turn = Some(Turn::Taken { rivals: false });
@@ -270,7 +263,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.pending[thread.index()] = Pending::Op(frame.op);
         if again {
             self.machine.retry(thread);
-            self.loops.note_spun(self.machine.site(thread), value);
+            self.loops.spins.note(self.machine.site(thread), value);
         } else {
             self.ahead = true;
         }

@@ -21,9 +21,10 @@ use crate::op::Value;
 const REMEMBERED: usize = 64;
 
 /// Values that threads were seen to spin on, touching nothing else.
-#[derive(Default)]
-pub(super) struct Spins(Vec<Spin>);
+#[derive(Debug, Default)]
+pub(crate) struct Spins(Vec<Spin>);
 
+#[derive(Debug)]
 struct Spin {
     site: Site,
     value: Value,
@@ -33,7 +34,7 @@ struct Spin {
 
 impl Spins {
     /// A thread spins, having read `value` at `site`.
-    pub(super) fn note(&mut self, site: Site, value: Value) {
+    pub(crate) fn note(&mut self, site: Site, value: Value) {
         if self.0.len() < REMEMBERED && self.find(site, value).is_none() {
             let always = true;
             self.0.push(Spin {
@@ -49,7 +50,12 @@ impl Spins {
         spins.position(|spin| (spin.site, spin.value) == (site, value))
     }
 
-    fn expected(&self, site: Site, value: Value) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a thread that reads `value` at `site` has always spun.
+    pub(crate) fn expected(&self, site: Site, value: Value) -> bool {
         self.find(site, value).is_some_and(|at| self.0[at].always)
     }
 

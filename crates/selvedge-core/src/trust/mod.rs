@@ -18,7 +18,7 @@
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
-mod again;
+pub(crate) mod again;
 mod bound;
 mod branch;
 mod endings;

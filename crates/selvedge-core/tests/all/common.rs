@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Debug;
 
+use selvedge_core::MemoryOrder::{self, Relaxed};
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
@@ -61,6 +62,25 @@ pub(crate) fn without_assertions(mut program: Program) -> Program {
         }
     }
     program
+}
+
+/// Whoever sees the flag must see the data.
+pub(crate) fn message_passing(write: MemoryOrder, read: MemoryOrder) -> Program {
+    let writer = vec![
+        I::with(Relaxed),
+        I::Store(0, 1),
+        I::with(write),
+        I::Store(1, 1),
+    ];
+    let reader = vec![
+        I::with(read),
+        I::Load(0, 1),
+        I::JumpIf(0, 0, 6),
+        I::with(Relaxed),
+        I::Load(1, 0),
+        I::AssertNot(1, 0),
+    ];
+    Program::of_workers(vec![writer, reader])
 }
 
 /// Searches all of `program` under `model`.

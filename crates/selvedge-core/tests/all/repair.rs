@@ -8,6 +8,8 @@ use selvedge_core::{Function, Location, Machine, Op, Pending, Site, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine, random_litmus, with_random_orders};
 
+use crate::common::message_passing;
+
 fn first_bug<C: Model>(machine: &mut impl Machine) -> Option<Bug> {
     let report = trust::search::<C, _>(machine, Settings::default(), &mut Silent);
     report.bugs.into_iter().next()
@@ -33,25 +35,6 @@ fn changes<C: Model>(program: &Program) -> Vec<Change> {
 
 fn ways(changes: &[Change]) -> Vec<Way> {
     changes.iter().map(|change| change.way).collect()
-}
-
-/// Whoever sees the flag must see the data.
-fn message_passing(write: MemoryOrder, read: MemoryOrder) -> Program {
-    let writer = vec![
-        I::with(Relaxed),
-        I::Store(0, 1),
-        I::with(write),
-        I::Store(1, 1),
-    ];
-    let reader = vec![
-        I::with(read),
-        I::Load(0, 1),
-        I::JumpIf(0, 0, 6),
-        I::with(Relaxed),
-        I::Load(1, 0),
-        I::AssertNot(1, 0),
-    ];
-    Program::of_workers(vec![writer, reader])
 }
 
 #[test]

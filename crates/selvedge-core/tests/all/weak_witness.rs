@@ -11,6 +11,8 @@ use selvedge_testkit::{
     Flavour, Program, ScriptMachine, random_litmus, random_program, with_random_orders,
 };
 
+use crate::common::message_passing;
+
 fn first_bug<C: Model>(program: &Program) -> Option<Bug> {
     let mut machine = ScriptMachine::new(program.clone());
     let report = trust::search::<C, _>(&mut machine, Settings::default(), &mut Silent);
@@ -21,25 +23,6 @@ fn first_bug<C: Model>(program: &Program) -> Option<Bug> {
 fn odd(bug: &Bug) -> Vec<&Step> {
     let steps = bug.witness.steps.iter();
     steps.filter(|step| !step.newer.is_empty()).collect()
-}
-
-/// Whoever sees the flag must see the data.
-fn message_passing(write: MemoryOrder, read: MemoryOrder) -> Program {
-    let writer = vec![
-        I::with(Relaxed),
-        I::Store(0, 1),
-        I::with(write),
-        I::Store(1, 1),
-    ];
-    let reader = vec![
-        I::with(read),
-        I::Load(0, 1),
-        I::JumpIf(0, 0, 6),
-        I::with(Relaxed),
-        I::Load(1, 0),
-        I::AssertNot(1, 0),
-    ];
-    Program::of_workers(vec![writer, reader])
 }
 
 #[test]
