@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{Format, Machine, Sources, seconds};
+use super::values::seconds;
+use super::{Format, Machine, Sources};
 
 const IRS_VERIFY_EXAMPLES: &str = "\
 Examples:

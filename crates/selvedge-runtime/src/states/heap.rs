@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::pieces::Saved;
-use super::{States, bytes, push, put};
+use super::{States, bytes, decode, push, put};
 use crate::heap::HeapBlock;
+use crate::posix::state::encode;
 use crate::runtime::Runtime;
 
 /// The heap of one thread.
@@ -136,11 +137,11 @@ impl Runtime {
             blocks: self.states.lists.get(image.blocks).to_vec(),
             contents: &contents,
         };
-        super::encode(&packed, into);
+        encode(&packed, into);
     }
 
     pub(super) fn unpack_heap(&mut self, packed: &[u8]) -> Image {
-        let Packed { blocks, contents } = super::decode(packed);
+        let Packed { blocks, contents } = decode(packed);
         Image {
             blocks: self.states.lists.number(&blocks),
             contents: self.states.pieces.save(contents),

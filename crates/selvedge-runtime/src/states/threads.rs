@@ -6,7 +6,7 @@ use selvedge_core::{Failure, Op, Pending, Stop};
 use serde::{Deserialize, Serialize};
 
 use super::pieces::Saved;
-use super::{Call, States, bytes, push};
+use super::{Call, States, bytes, decode, push};
 use crate::fiber::Context;
 use crate::posix::state::{self, Local};
 use crate::runtime::Runtime;
@@ -231,7 +231,7 @@ impl Runtime {
     }
 
     pub(super) fn unpack_stack(&mut self, packed: &[u8]) -> Image {
-        let image: Image<&[u8]> = super::decode(packed);
+        let image: Image<&[u8]> = decode(packed);
         let pieces = &mut self.states.pieces;
         image.map(|bytes| pieces.save(bytes))
     }

@@ -1,0 +1,78 @@
+//! The options that say how the program under test behaves.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+
+use super::values::{Plain, bytes, name_of, seconds};
+
+/// How the program under test behaves.
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    /// Plain accesses: check them for data races, or make each one a step of its own
+    #[arg(long, value_enum, default_value_t = Plain::Race)]
+    pub(crate) plain: Plain,
+
+    /// Cut a loop after N rounds with a visible operation; the verdict then names the bound
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) unroll: Option<u32>,
+
+    /// Condition variables may wake up without a signal
+    #[arg(long)]
+    pub(crate) spurious_wakeups: bool,
+
+    /// Report memory that is still allocated at the end
+    #[arg(long)]
+    pub(crate) leaks: bool,
+
+    /// Threads one execution may have
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_threads: u32,
+
+    /// Stack of each thread, in bytes (K, M and G work)
+    #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = bytes)]
+    pub(crate) stack_size: usize,
+
+    /// Memory one execution may allocate, in bytes (K, M and G work)
+    #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
+    pub(crate) heap_limit: usize,
+
+    /// Memory the search may take in all, in bytes (K, M and G work); half of the machine's if not given
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    #[serde(default)]
+    pub(crate) memory_limit: Option<usize>,
+
+    /// Time a thread may run without a visible operation before that counts as an endless loop
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
+    pub(crate) watchdog: Duration,
+}
+
+impl Machine {
+    /// The options that say the same.
+    pub(crate) fn options(&self) -> Vec<String> {
+        let mut options = vec![format!("--plain={}", name_of(self.plain))];
+        options.extend(self.unroll.map(|rounds| format!("--unroll={rounds}")));
+        let switches = [
+            (self.spurious_wakeups, "--spurious-wakeups"),
+            (self.leaks, "--leaks"),
+        ];
+        options.extend(
+            switches
+                .iter()
+                .filter(|(on, _)| *on)
+                .map(|(_, name)| (*name).to_owned()),
+        );
+        options.extend([
+            format!("--max-threads={}", self.max_threads),
+            format!("--stack-size={}", self.stack_size),
+            format!("--heap-limit={}", self.heap_limit),
+            format!("--watchdog={}", self.watchdog.as_secs_f64()),
+        ]);
+        options.extend(
+            self.memory_limit
+                .map(|bytes| format!("--memory-limit={bytes}")),
+        );
+        options
+    }
+}

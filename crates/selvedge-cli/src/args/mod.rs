@@ -1,0 +1,249 @@
+//! The command line. Every option is defined here and in the files below, and nowhere else; help comes
+//! from it.
+
+mod irs;
+mod machine;
+mod search;
+mod values;
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::compile::Program;
+pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
+pub(crate) use machine::Machine;
+pub(crate) use search::Search;
+pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, name_of};
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0  verified: no execution fails
+  1  a bug was found
+  2  the request was wrong (usage, no such file, compile error, a program that cannot be checked)
+  3  incomplete: a limit was reached before the search ended
+  4  an internal error";
+
+const VERIFY_EXAMPLES: &str = "\
+Examples:
+  selvedge verify queue.c                      every interleaving of one file
+  selvedge verify main.c queue.c -- -O2 -DN=3  several files, with flags for the compiler
+  selvedge verify queue.cpp --cc clang++       with another compiler
+  selvedge verify old.c --plain sc             plain variables as if they were atomic
+  selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
+  selvedge verify server.c --algorithm csdr    every state of a program that never ends
+  selvedge verify server.c --ltl 'G (request -> F granted)' --fair
+  selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
+  selvedge replay bug.json                     and run it again";
+
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  selvedge compare queue.c                                 what each complete algorithm costs
+  selvedge compare queue.c --preemptions 2 --timeout 60    bounded ones beside unbounded ones
+  selvedge compare queue.c --algorithms trust,source-dpor  these two
+  selvedge compare bug.c --keep-going                      the whole search, not up to the first bug
+
+Exit status:
+  0  an algorithm that leaves nothing out explored everything: no execution fails
+  1  a bug was found, by at least one of them
+  2  the request was wrong
+  3  no bug was found, and no algorithm that leaves nothing out came to its end
+  4  an internal error; also if the algorithms contradict each other";
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  selvedge replay bug.json                             the failing run, with the program's output
+  gdb --args selvedge replay --in-process bug.json     the same under a debugger";
+
+/// A model checker for concurrent C and C++.
+///
+/// Runs a program under every thread schedule that matters, natively, and either shows that none
+/// of them fails or hands back one that does, with as few context switches as possible.
+#[derive(Debug, Parser)]
+#[command(name = "selvedge", version, after_help = EXIT_STATUS, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Check a program under every thread schedule that matters
+    #[command(after_help = VERIFY_EXAMPLES)]
+    Verify(Box<Verify>),
+    /// Run several algorithms on one program and tell what each of them costs
+    // Most of them are sequentially consistent only, so that is where they are compared.
+    #[command(
+        after_help = COMPARE_EXAMPLES,
+        mut_arg("model", |arg| arg.help("Memory model [default: sc]")),
+        mut_arg("algorithm", |arg| arg.hide(true)),
+        mut_arg("equivalence", |arg| arg.hide(true)),
+        mut_arg("trace_out", |arg| arg.hide(true)),
+        mut_arg("no_advice", |arg| arg.hide(true)),
+        mut_arg("delays", |arg| arg.hide(true)),
+        mut_arg("switches", |arg| arg.hide(true)),
+        mut_arg("lossless", |arg| arg.hide(true)),
+        mut_arg("ltl", |arg| arg.hide(true)),
+        mut_arg("property", |arg| arg.hide(true)),
+        mut_arg("fair", |arg| arg.hide(true)),
+        mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
+        mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
+        mut_arg("preemptions", |arg| {
+            arg.help("Only executions with at most K preemptions, for the algorithms that take a bound")
+        })
+    )]
+    Compare(Box<Compare>),
+    /// Run the failing schedule of a trace file again
+    #[command(after_help = REPLAY_EXAMPLES)]
+    Replay(Replay),
+    /// Run verified schedules only, and more of them as the proof goes on
+    #[command(subcommand)]
+    Irs(Irs),
+    /// Tell what a search of a program costs, and what the program costs without it
+    #[command(hide = true)]
+    Measure(Box<Verify>),
+    /// Tell which final states a litmus test has
+    Litmus(Litmus),
+    /// Runs the program under test on behalf of the other subcommands.
+    #[command(hide = true)]
+    Worker(Worker),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// The algorithms, with commas between them; `all` for each one that can be asked for [default: those
+    /// that leave nothing out]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        help_heading = "Search"
+    )]
+    pub(crate) algorithms: Vec<String>,
+
+    #[command(flatten)]
+    pub(crate) verify: Verify,
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Verify {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+
+    #[command(flatten, next_help_heading = "Search")]
+    pub(crate) search: Search,
+
+    #[command(flatten, next_help_heading = "Program under test")]
+    pub(crate) machine: Machine,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
+    pub(crate) format: Format,
+
+    /// Write the failing schedule to FILE, for `selvedge replay`
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace_out: Option<PathBuf>,
+}
+
+/// What is compiled, and how.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Sources {
+    /// C and C++ source files of the program
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
+    #[arg(value_name = "COMPILER-FLAGS", last = true)]
+    pub(crate) flags: Vec<String>,
+
+    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
+    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
+    pub(crate) cc: Option<String>,
+}
+
+impl Sources {
+    /// The program that is asked about.
+    pub(crate) fn program(&self) -> Program {
+        Program {
+            directory: None,
+            files: self.files.clone(),
+            flags: self.flags.clone(),
+            compiler: self.cc.clone(),
+            expressions: Vec::new(),
+        }
+    }
+
+    /// What to end a command line with to ask about the same program.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let compiler = self.cc.iter().flat_map(|cc| ["--cc", cc]);
+        let dashes = (!self.flags.is_empty()).then_some("--");
+        let flags = dashes
+            .into_iter()
+            .chain(self.flags.iter().map(String::as_str));
+        let files = self.files.iter().map(|file| file.as_os_str());
+        files
+            .chain(compiler.chain(flags).map(OsStr::new))
+            .map(OsStr::to_owned)
+            .collect()
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Replay {
+    /// Trace written by `selvedge verify --trace-out`
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Run the program inside this process, so that a debugger started on it sees the program
+    #[arg(long)]
+    pub(crate) in_process: bool,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Litmus {
+    /// Litmus tests in herd's C syntax
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Memory model
+    #[arg(long, value_enum, default_value_t = Model::Rc11)]
+    pub(crate) model: Model,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Worker {
+    /// Set once the process has been prepared and executed anew.
+    #[arg(long)]
+    pub(crate) prepared: bool,
+
+    /// The process that the worker works for.
+    #[arg(long)]
+    pub(crate) parent: i32,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn compiler_flags_follow_the_dashes() {
+        let cli = Cli::parse_from(["selvedge", "verify", "a.c", "b.c", "--", "-O2", "-DX=1"]);
+        let Command::Verify(verify) = cli.command else {
+            panic!("not verify")
+        };
+        assert_eq!(verify.sources.files.len(), 2);
+        assert_eq!(verify.sources.flags, ["-O2", "-DX=1"]);
+    }
+}

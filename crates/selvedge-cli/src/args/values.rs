@@ -1,0 +1,117 @@
+//! What options can be set to.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// A memory model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Model {
+    /// Sequential consistency
+    Sc,
+    /// Total store order
+    Tso,
+    /// Release-acquire
+    Ra,
+    /// The repaired C/C++11 model
+    Rc11,
+}
+
+/// Which executions count as the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Equivalence {
+    /// Same program order, reads-from and coherence
+    Mazurkiewicz,
+    /// Same program order and reads-from
+    ReadsFrom,
+}
+
+/// What a plain access is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Plain {
+    /// No step of its own; two that conflict and are not ordered are a data race, which is a bug
+    Race,
+    /// A step like an atomic access; no data races
+    Sc,
+}
+
+/// A property that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReadyMade {
+    /// Somebody passes a progress mark again and again (selvedge_progress)
+    NonProgress,
+    /// Every thread gets on again and again
+    Starvation,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people
+    Human,
+    /// One JSON object on standard output
+    Json,
+}
+
+/// The name of an option's value as the user writes it.
+pub(crate) fn name_of(value: impl ValueEnum) -> String {
+    value
+        .to_possible_value()
+        .map(|v| v.get_name().to_owned())
+        .unwrap_or_default()
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let number: f64 = text
+        .parse()
+        .map_err(|_| "not a number of seconds".to_owned())?;
+    match Duration::try_from_secs_f64(number) {
+        Ok(duration) if !duration.is_zero() => Ok(duration),
+        _ => Err("must be more than zero and not absurdly long".to_owned()),
+    }
+}
+
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
+    let (digits, shift) = match text.chars().last().map(|c| c.to_ascii_uppercase()) {
+        Some('K') => (&text[..text.len() - 1], 10),
+        Some('M') => (&text[..text.len() - 1], 20),
+        Some('G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: usize = digits
+        .parse()
+        .map_err(|_| "not a number of bytes".to_owned())?;
+    match number.checked_mul(1 << shift) {
+        Some(0) => Err("must be more than zero".to_owned()),
+        Some(bytes) if bytes <= 1 << 46 => Ok(bytes),
+        _ => Err("more than a process can have".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_a_suffix() {
+        assert_eq!(bytes("256K"), Ok(256 << 10));
+        assert_eq!(bytes("1g"), Ok(1 << 30));
+        assert_eq!(bytes("4096"), Ok(4096));
+        for wrong in ["", "K", "0", "-1", "99999999999999G", "1T"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn seconds_are_positive() {
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["0", "-1", "NaN", "1e300", "soon"] {
+            assert!(seconds(wrong).is_err(), "{wrong}");
+        }
+    }
+}

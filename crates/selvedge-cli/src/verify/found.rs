@@ -1,0 +1,173 @@
+//! What a search came to, and what there is to tell about it.
+
+use selvedge_core::report::{Ending, Sampled};
+
+use crate::args;
+use crate::explorer::Explorer;
+use crate::report::{self, Report, SCHEMA, Verdict};
+use crate::worker::protocol::{FoundBug, Searched};
+use crate::worker::supervise::{Cause, Watch};
+
+/// What a search came to.
+pub(crate) struct Found {
+    pub(super) bugs: Vec<FoundBug>,
+    pub(super) searched: Option<Searched>,
+    pub(super) watch: Watch,
+}
+
+impl Found {
+    /// The first bug was found in the execution with this number, of all that ended in any way.
+    pub(crate) fn first_bug(&self) -> Option<u64> {
+        // A program that ends its own process does so in the last run.
+        let dead = || (!self.bugs.is_empty()).then_some(self.watch.runs);
+        let told = self.searched.as_ref().and_then(|end| end.first_bug);
+        told.or_else(dead)
+    }
+
+    /// The most memory that the search had, in bytes.
+    pub(crate) fn memory(&self) -> u64 {
+        let told = self.searched.as_ref().map_or(0, |end| end.memory);
+        told.max(self.watch.memory)
+    }
+
+    /// What there is to tell about it.
+    pub(crate) fn report(
+        &self,
+        explorer: &Explorer,
+        search: &args::Search,
+        machine: &args::Machine,
+    ) -> Report {
+        let described = || self.bugs.iter().map(|bug| bug.described.clone());
+        let counts = self
+            .searched
+            .as_ref()
+            .map_or(self.watch.counts, |end| end.counts);
+        let unrolled = self.searched.as_ref().is_some_and(|end| end.unrolled);
+        let beyond = self.searched.as_ref().and_then(|end| end.bound);
+        let reason = self.reason(explorer, search);
+        let verdict = match (&self.bugs[..], &reason) {
+            ([_, ..], _) => Verdict::Bug,
+            ([], None) => Verdict::Verified,
+            ([], Some(_)) => Verdict::Incomplete,
+        };
+        Report {
+            schema: SCHEMA,
+            verdict,
+            model: explorer.model(),
+            algorithm: explorer.name().to_owned(),
+            executions: counts.executions,
+            over_bound: counts.over_bound,
+            blocked: counts.blocked,
+            bound_blocked: counts.bound_blocked,
+            states: match &self.searched {
+                Some(end) => end.states,
+                None => self.watch.states,
+            },
+            holds: explorer.property(),
+            question: explorer.question(),
+            bound: match explorer {
+                Explorer::Temporal(_) => None,
+                _ => search.bound().or(beyond),
+            },
+            bounds: explorer.bounds(),
+            complete: beyond.is_none(),
+            seconds: self.watch.elapsed.as_secs_f64(),
+            processor_seconds: match &self.searched {
+                Some(end) => end.processor_seconds.clone(),
+                None => Vec::new(),
+            },
+            bug: described().next(),
+            bugs: search.keep_going.then(|| described().collect()),
+            unroll: machine.unroll.filter(|_| unrolled),
+            reason,
+            warnings: self.warnings(machine),
+        }
+    }
+
+    /// Why not every execution was explored. A first bug is reason enough to stop.
+    fn reason(&self, explorer: &Explorer, search: &args::Search) -> Option<String> {
+        let seconds = search.timeout.unwrap_or_default().as_secs_f64();
+        match (&self.searched, &self.watch.cause) {
+            (
+                Some(Searched {
+                    ending,
+                    limited,
+                    counts,
+                    ..
+                }),
+                cause,
+            ) => match ending {
+                Ending::Complete | Ending::FirstBug => None,
+                Ending::Stopped if *limited && cause.is_none() => Some(format!(
+                    "stopped after {} executions (--max-executions)",
+                    search.max_executions.unwrap_or_default()
+                )),
+                Ending::Lossy if explorer.keeps_states() => Some(
+                    "with a bound, csdr may leave out states that csdr-exact does not".to_owned(),
+                ),
+                Ending::Lossy => Some(
+                    "this algorithm may leave executions out, so that finding no bug proves \
+                     nothing"
+                        .to_owned(),
+                ),
+                Ending::Sampled(sampled) => Some(tried(sampled, counts.blocked)),
+                Ending::Stopped => Some(stopped(cause.as_ref(), seconds)),
+                Ending::Refused(what) => Some(what.clone()),
+                Ending::Nondeterministic(what) => Some(format!(
+                    "the program did not behave the same under the same schedule: {what}"
+                )),
+            },
+            (None, Some(cause)) => Some(stopped(Some(cause), seconds)),
+            (None, None) => None,
+        }
+    }
+
+    fn warnings(&self, machine: &args::Machine) -> Vec<String> {
+        let hot = self.searched.as_ref().and_then(|end| end.hot_loop.as_ref());
+        let warning = |(place, rounds): &(report::Place, u32)| {
+            format!(
+                "the loop at {place} went round {rounds} times in one execution; --unroll N cuts \
+                 loops that have no bound of their own, and --algorithm csdr checks programs that \
+                 never end"
+            )
+        };
+        hot.filter(|_| machine.unroll.is_none())
+            .map(warning)
+            .into_iter()
+            .collect()
+    }
+}
+
+fn stopped(cause: Option<&Cause>, seconds: f64) -> String {
+    match cause {
+        Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
+        Some(Cause::Memory(limit)) => {
+            format!(
+                "stopped because the program took more than {} MiB of memory (--memory-limit)",
+                limit >> 20
+            )
+        }
+        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
+        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
+    }
+}
+
+/// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT promises
+/// nothing then.
+fn tried(sampled: &Sampled, blocked: u64) -> String {
+    let mut text = format!(
+        "tried {} runs at random, {} different executions, so that finding no bug proves nothing",
+        sampled.runs, sampled.distinct
+    );
+    if let (Some(depth), Some(guarantee), 0) = (sampled.depth, sampled.guarantee(), blocked) {
+        let all = 1.0 - (1.0 - guarantee).powf(sampled.runs as f64);
+        text += &format!(
+            "; a bug of depth {depth} is met in each run with a probability of at least \
+             1/({}·{}^{}) = {guarantee:.2e}, in all runs of {all:.2e}",
+            sampled.threads,
+            sampled.steps,
+            depth - 1
+        );
+    }
+    text
+}

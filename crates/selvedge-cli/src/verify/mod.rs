@@ -1,0 +1,181 @@
+//! `selvedge verify`: from a request to a report.
+
+mod death;
+mod found;
+
+use selvedge_core::report::Bug as RawBug;
+
+use crate::args::{self, Format};
+use crate::compile::{self, Build, Program};
+use crate::explorer::Explorer;
+use crate::problem::{Problem, Status, warn};
+use crate::report::{self, human, json};
+use crate::temporal;
+use crate::trace::Trace;
+use crate::worker::progress::Limits;
+use crate::worker::protocol::{
+    self, Again, Bound, FoundBug, Replayed, Reply, Request, Task, Unloadable,
+};
+use crate::worker::supervise::{self, Cause, End, Output, Watch};
+use death::before_main;
+pub(crate) use found::Found;
+
+/// Checks a program and tells how that went.
+pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
+    let (mut explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
+    let program = Program {
+        expressions: explorer.asked().expressions(),
+        ..verify.sources.program()
+    };
+    let build = compile::build(&program)?;
+    if let Explorer::Temporal(settings) = &mut explorer {
+        temporal::settle(&mut settings.property, &build)?;
+    }
+    let search = Search {
+        verify,
+        build: &build,
+        explorer: &explorer,
+        label: None,
+    };
+    let found = search.run()?;
+    let mut report = found.report(&explorer, &verify.search, &verify.machine);
+    report.warnings.extend(note);
+    if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
+        Trace::new(&program, verify, &explorer, bug)?.write(path)?;
+    }
+    for warning in &report.warnings {
+        warn(warning);
+    }
+    match verify.format {
+        Format::Json => json::print(&report)?,
+        Format::Human => human::print(&report, &human::Next::new(verify)),
+    }
+    Ok(report.verdict.into())
+}
+
+/// A search of a program that is built.
+pub(crate) struct Search<'a> {
+    /// The request.
+    pub(crate) verify: &'a args::Verify,
+    /// The program.
+    pub(crate) build: &'a Build,
+    /// Who explores it.
+    pub(crate) explorer: &'a Explorer,
+    /// What the line that shows progress begins with.
+    pub(crate) label: Option<&'static str>,
+}
+
+impl Search<'_> {
+    /// Runs it to its end, and every bug's schedule once more.
+    pub(crate) fn run(&self) -> Result<Found, Problem> {
+        let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
+        let search = self.search(self.explorer, Again::No);
+        let watch = self.worker(search, |reply| match reply {
+            Reply::Bug(bug) => bugs.push(*bug),
+            Reply::Searched(end) => searched = Some(end),
+            Reply::Unloadable(why) => unloadable = Some(why),
+            _ => {}
+        })?;
+        match unloadable {
+            Some(Unloadable::Fails(failure)) => bugs.push(before_main(failure)),
+            Some(Unloadable::Refused(why)) => {
+                return Err(Problem::request(format!(
+                    "cannot check this program: {why}"
+                )));
+            }
+            Some(Unloadable::System(why)) => return Err(Problem::internal(why)),
+            None => {}
+        }
+        if let End::Died(status) = watch.end {
+            bugs.push(self.died(&watch, status)?);
+        }
+        if let End::Stopped(Cause::Hung) = watch.end {
+            return Err(
+                Problem::internal("the worker made no progress for a long time")
+                    .help("run it again; if it happens again, please report it with the program"),
+            );
+        }
+        let mut bugs = self.retell(bugs)?;
+        if let Some(bug) = bugs.first_mut() {
+            bug.described.advice = self.advice(&bug.raw)?;
+        }
+        Ok(Found {
+            bugs,
+            searched,
+            watch,
+        })
+    }
+
+    /// Runs every bug's schedule once more, in a fresh process: that confirms it, and shows the
+    /// calls that each step is made in.
+    fn retell(&self, mut bugs: Vec<FoundBug>) -> Result<Vec<FoundBug>, Problem> {
+        if bugs.is_empty() {
+            return Ok(bugs);
+        }
+        let schedules = bugs.iter().map(|bug| bug.raw.clone()).collect();
+        let mut replayed = Vec::new();
+        self.worker(Task::Replay(schedules), |reply| {
+            if let Reply::Replayed(how) = reply {
+                replayed.push(how);
+            }
+        })?;
+        for (bug, again) in bugs.iter_mut().zip(replayed) {
+            if let Replayed::Failed(again) = again
+                && again.raw.failure.kind == bug.raw.failure.kind
+            {
+                *bug = *again;
+            }
+        }
+        Ok(bugs)
+    }
+
+    /// What would have forbidden `bug`, unless nobody wants to know. The verdict does not depend on it,
+    /// so it does not matter how that worker ends.
+    fn advice(&self, bug: &RawBug) -> Result<Option<report::Advice>, Problem> {
+        let model = self.explorer.model();
+        if model == args::Model::Sc || self.verify.search.no_advice {
+            return Ok(None);
+        }
+        let mut advice = None;
+        self.worker(Task::Advise(model, Box::new(bug.clone())), |reply| {
+            if let Reply::Advised(found) = reply {
+                advice = Some(found);
+            }
+        })?;
+        Ok(advice)
+    }
+
+    fn search(&self, explorer: &Explorer, again: Again) -> Task {
+        let search = &self.verify.search;
+        Task::Search(protocol::Search {
+            explorer: explorer.clone(),
+            keep_going: search.keep_going,
+            bound: match (search.bound(), search.iterative) {
+                (Some(bound), _) => Bound::AtMost(bound),
+                (None, true) => Bound::Iterative,
+                (None, false) => Bound::None,
+            },
+            max_executions: search.max_executions,
+            again,
+        })
+    }
+
+    fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
+        let search = &self.verify.search;
+        let request = Request {
+            library: self.build.library.clone(),
+            counters: self.build.scratch().join("counters"),
+            machine: self.verify.machine.clone(),
+            show_output: false,
+            stateful: self.explorer.keeps_states(),
+            asked: self.explorer.asked(),
+            task,
+        };
+        let limits = Limits {
+            timeout: search.timeout,
+            executions: search.max_executions,
+            label: self.label,
+        };
+        supervise::run(&request, limits, Output::Diverted, listen)
+    }
+}
