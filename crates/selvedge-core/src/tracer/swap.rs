@@ -102,9 +102,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if !independent {
                 continue;
             }
-            let blocked =
-                frame.has_rival() || is_left(left.map(|(_, events)| events), taker.source);
-            if blocked || taker.kind != Kind::ReadHalf {
+            let left = left.map(|(_, events)| events);
+            if is_left(left, taker.source) || frame.has_rival() || taker.kind != Kind::ReadHalf {
                 continue;
             }
             let value = taker.read;

@@ -8,7 +8,8 @@ use selvedge_core::model::{Model, ReleaseAcquire, SequentialConsistency};
 use selvedge_core::report::{Counts, Ending, Observer, Report};
 use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
-use selvedge_core::{EventId, Value};
+use selvedge_core::{EventId, Machine, Outcome, Pending, Stop, ThreadId, Value};
+use selvedge_testkit::execution::Record;
 use selvedge_testkit::{
     Axioms, Execution, Flavour, Outcomes, Program, ScriptMachine, allowed, brute_force,
     random_program, with_random_orders,
@@ -25,6 +26,7 @@ const LIMIT: usize = 4_000;
 
 #[derive(Default)]
 struct Collect {
+    program: Program,
     complete: HashSet<Execution>,
     stuck: HashSet<Execution>,
     twice: bool,
@@ -38,16 +40,25 @@ fn class(mut execution: Execution) -> Execution {
     execution
 }
 
-/// The same of an execution that ended stuck. An exchange that finds what it writes, as the last step of its
-/// thread, is an iteration of a loop: who reads from it counts as reading what was there before.
-fn stuck_class(execution: Execution) -> Execution {
-    let mut class = class(execution.clone());
+/// The same without what threads do that go round for ever. Where the last exchange of such a thread finds what it
+/// writes, who reads from it counts as reading what was there before.
+fn settled_class(program: &Program, execution: Execution) -> Execution {
+    let mut class = class(execution);
+    let records = class.threads.iter().flatten();
+    if !records.into_iter().any(is_silent) {
+        return class;
+    }
+    let spins = spinning(program, &class);
+    let iterations: Vec<Option<(usize, Option<EventId>)>> = (class.threads.iter().zip(spins))
+        .map(|(thread, spins)| {
+            let last = thread.iter().rposition(|record| record.at.is_some())?;
+            let record = &thread[last];
+            (spins && is_silent(record)).then_some((last, record.source?))
+        })
+        .collect();
     let found_by = |id: EventId| {
-        let thread = &execution.threads[id.thread.index()];
-        let record = &thread[id.index as usize];
-        let last = id.index as usize + 1 == thread.len();
-        let silent = record.read == Some(SPUN) && record.wrote == Some(SPUN);
-        record.source.filter(|_| last && silent)
+        let (last, source) = iterations[id.thread.index()]?;
+        (last == id.index as usize).then_some(source)
     };
     for record in class.threads.iter_mut().flatten() {
         while let Some(found) = record.source.flatten().and_then(found_by) {
@@ -57,23 +68,68 @@ fn stuck_class(execution: Execution) -> Execution {
     class
 }
 
-fn classes(executions: HashSet<Execution>) -> HashSet<Execution> {
+/// Whether an exchange of a random loop found what it writes.
+fn is_silent(record: &Record) -> bool {
+    record.read == Some(SPUN) && record.wrote == Some(SPUN)
+}
+
+/// Which threads of `program` go round for ever at the end of an execution.
+fn spinning(program: &Program, execution: &Execution) -> Vec<bool> {
+    let mut machine = ScriptMachine::new(program.clone());
+    let threads = || (0..execution.threads.len() as u32).map(ThreadId);
+    let mut records: Vec<_> = execution.threads.iter().map(|all| all.iter()).collect();
+    let mut further = true;
+    while further {
+        further = false;
+        for thread in threads() {
+            while let Pending::Op(_) = machine.pending(thread)
+                && let Some(record) = records[thread.index()].next()
+            {
+                let read = record.read.unwrap_or_default();
+                let wrote = record.wrote.filter(|_| record.read.is_some());
+                machine.resume(thread, Outcome { read, wrote }, &[]);
+                further = true;
+            }
+        }
+    }
+    let spins = |thread| {
+        matches!(
+            machine.pending(thread),
+            Pending::Stopped(Stop::Spinning { .. })
+        )
+    };
+    threads().map(spins).collect()
+}
+
+fn classes(program: &Program, executions: HashSet<Execution>) -> HashSet<Execution> {
+    let class = |execution| settled_class(program, execution);
     executions.into_iter().map(class).collect()
+}
+
+impl Collect {
+    fn of(program: &Program) -> Collect {
+        Collect {
+            program: program.clone(),
+            ..Collect::default()
+        }
+    }
 }
 
 impl<M> Observer<M> for Collect {
     fn complete(&mut self, graph: &Graph) {
-        self.twice |= !self.complete.insert(class(Execution::of(graph)));
+        let class = settled_class(&self.program, Execution::of(graph));
+        self.twice |= !self.complete.insert(class);
     }
 
     fn stuck(&mut self, graph: &Graph) {
-        self.twice |= !self.stuck.insert(stuck_class(Execution::of(graph)));
+        let class = settled_class(&self.program, Execution::of(graph));
+        self.twice |= !self.stuck.insert(class);
     }
 
     fn restart(&mut self) {
         *self = Collect {
             most: self.most,
-            ..Collect::default()
+            ..Collect::of(&self.program)
         };
     }
 
@@ -87,14 +143,14 @@ impl<M> Observer<M> for Collect {
 
 fn explore<C: Consistency>(program: &Program) -> (Collect, Report) {
     let mut machine = ScriptMachine::new(program.clone());
-    let mut seen = Collect::default();
+    let mut seen = Collect::of(program);
     let report = tracer::search::<C, _>(&mut machine, true, &mut seen);
     (seen, report)
 }
 
 fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> usize {
-    let complete = classes(expected.complete);
-    let stuck: HashSet<_> = expected.stuck.into_iter().map(stuck_class).collect();
+    let complete = classes(program, expected.complete);
+    let stuck = classes(program, expected.stuck);
     let (seen, report) = explore::<C>(program);
     assert_eq!(report.ending, Ending::Complete, "{program:?}");
     assert!(!seen.twice, "a class was visited twice\n{program:?}");
@@ -228,7 +284,7 @@ fn compare_with_graphs<C: Consistency, G: Model>(flavour: Flavour) {
         let mut machine = ScriptMachine::new(program.clone());
         let mut graphs = Collect {
             most: Some(2000),
-            ..Collect::default()
+            ..Collect::of(&program)
         };
         let settings = Settings {
             keep_going: true,

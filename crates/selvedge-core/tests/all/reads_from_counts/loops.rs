@@ -1,0 +1,234 @@
+//! Loops that only wait.
+
+use std::collections::HashSet;
+
+use selvedge_core::Machine;
+use selvedge_core::op::Rmw;
+use selvedge_core::report::Silent;
+use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
+use selvedge_testkit::Instruction as I;
+use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine, allowed};
+
+use super::{X, Y, Z, both, class, counts};
+
+/// Executions; none of them may be given up on the way.
+fn unblocked(workers: Vec<Vec<I>>) -> u64 {
+    for counts in [
+        counts::<SaturatedRa>(Program::of_workers(workers.clone())),
+        counts::<SaturatedSc>(Program::of_workers(workers.clone())),
+    ] {
+        assert_eq!(counts.blocked, 0);
+    }
+    both(workers)
+}
+
+/// A critical section between `acquire` and a store of zero.
+fn spin_lock(acquire: &[I], sections: usize) -> Vec<I> {
+    let mut code = Vec::new();
+    for _ in 0..sections {
+        let here = code.len();
+        for &instruction in acquire {
+            code.push(match instruction {
+                I::JumpIf(register, value, target) => I::JumpIf(register, value, here + target),
+                other => other,
+            });
+        }
+        code.push(I::Store(X, 0));
+    }
+    code
+}
+
+#[test]
+fn spin_locks_block_no_execution() {
+    let exchange = [I::memory(0, X, Rmw::Exchange(1)), I::JumpIf(0, 1, 0)];
+    let compare = [I::compare_exchange(0, X, 0, 1), I::JumpIf(0, 1, 0)];
+    for acquire in [exchange, compare] {
+        for (threads, sections, orders) in [(2, 3, 20), (3, 1, 6), (3, 2, 90), (4, 1, 24)] {
+            let workers = vec![spin_lock(&acquire, sections); threads];
+            assert_eq!(unblocked(workers), orders);
+        }
+    }
+}
+
+/// Counts how often it begins anew.
+struct Counting {
+    machine: ScriptMachine,
+    runs: u64,
+}
+
+impl Machine for Counting {
+    fn reset(&mut self) {
+        self.runs += 1;
+        self.machine.reset();
+    }
+
+    selvedge_core::forward_machine!(
+        machine: around, pending, initial, resume, never_races, can_retry, retry, pointless
+    );
+}
+
+/// Who leaves a turn to others begins a run, which comes to an execution, and nobody leaves a turn to one who left it. The
+/// rest is for the loops that are met for the first time: the scripted machine has one for each thread and section.
+#[test]
+fn an_execution_of_a_spin_lock_takes_one_run() {
+    let compare = [I::compare_exchange(0, X, 0, 1), I::JumpIf(0, 1, 0)];
+    let program = Program::of_workers(vec![spin_lock(&compare, 6); 2]);
+    let machine = ScriptMachine::new(program);
+    let mut machine = Counting { machine, runs: 0 };
+    let report = tracer::search::<SaturatedRa, _>(&mut machine, true, &mut Silent);
+    assert_eq!(report.counts.executions, 924);
+    assert!(machine.runs < 2 * 924, "{} runs", machine.runs);
+}
+
+#[test]
+fn a_ticket_lock_blocks_no_execution() {
+    // Who has ticket t waits while any smaller one is served.
+    let thread = || {
+        let mut code = vec![I::fetch_add(0, X, 1)];
+        let bodies: Vec<usize> = (0..3).map(|ticket| 4 + ticket * 6).collect();
+        for (ticket, &body) in bodies.iter().enumerate() {
+            code.push(I::JumpIf(0, ticket as u128, body));
+        }
+        let end = 4 + 3 * 6;
+        for ticket in 0..3_u128 {
+            let here = code.len();
+            code.push(I::Load(1, Y));
+            for smaller in 0..2 {
+                let waits = if smaller < ticket { smaller } else { 9 };
+                code.push(I::JumpIf(1, waits, here));
+            }
+            code.push(I::Store(Y, ticket + 1));
+            code.push(I::Load(2, Z));
+            code.push(I::JumpIf(2, 0, end));
+        }
+        code
+    };
+    assert_eq!(unblocked(vec![thread(); 3]), 6);
+}
+
+#[test]
+fn a_barrier_of_spinning_threads_blocks_no_execution() {
+    let thread = || {
+        let here = 3;
+        vec![
+            I::fetch_add(0, X, 1),
+            I::JumpIf(0, 2, 5),
+            I::Load(2, Z),
+            I::Load(1, Y),
+            I::JumpIf(1, 0, here),
+            I::Store(Y, 1),
+        ]
+    };
+    // Who comes last lets the others go; these may see that from anybody who has gone.
+    assert_eq!(unblocked(vec![thread(); 3]), 18);
+}
+
+#[test]
+fn flags_handed_from_one_to_the_next_block_no_execution() {
+    let wait = |variable, then| vec![I::Load(0, variable), I::JumpIf(0, 0, 0), I::Store(then, 1)];
+    assert_eq!(
+        unblocked(vec![wait(X, Y), wait(Y, Z), vec![I::Store(X, 1)]]),
+        1
+    );
+}
+
+/// Whoever waits for a value that may be overwritten waits for ever in one class.
+#[test]
+fn waiting_for_ever_is_found() {
+    let waiter = vec![I::Load(0, X), I::JumpIf(0, 0, 0), I::JumpIf(0, 2, 0)];
+    let workers = vec![waiter, vec![I::Store(X, 1)], vec![I::Store(X, 2)]];
+    for (counts, _) in [
+        (
+            counts::<SaturatedRa>(Program::of_workers(workers.clone())),
+            "ra",
+        ),
+        (
+            counts::<SaturatedSc>(Program::of_workers(workers.clone())),
+            "sc",
+        ),
+    ] {
+        assert_eq!((counts.executions, counts.blocked), (1, 1));
+    }
+}
+
+/// An exchange that finds what it writes takes nothing from the one that comes after it: found by seed 30053, which was
+/// stuck in the same way twice.
+#[test]
+fn an_exchange_that_goes_round_is_no_rival() {
+    let swap = |value| I::memory(2, X, Rmw::Exchange(value));
+    let program = Program {
+        threads: vec![
+            vec![I::Create(1), I::Load(0, X), I::Join(1), I::Load(0, X)],
+            vec![
+                I::Create(2),
+                swap(7),
+                I::JumpIf(2, 7, 1),
+                swap(7),
+                I::JumpIf(2, 7, 3),
+                I::Load(2, X),
+                I::JumpIf(2, 0, 5),
+            ],
+            vec![
+                I::Store(X, 1),
+                I::compare_exchange(2, X, 0, 7),
+                I::JumpIf(2, 7, 1),
+                I::memory(0, X, Rmw::Exchange(2)),
+                I::Load(2, X),
+                I::JumpIf(2, 0, 4),
+            ],
+        ],
+        initial: Vec::new(),
+    };
+    for counts in [
+        counts::<SaturatedRa>(program.clone()),
+        counts::<SaturatedSc>(program),
+    ] {
+        assert_eq!((counts.executions, counts.blocked), (34, 15));
+    }
+}
+
+/// Szymanski's mutual exclusion for thread `me` of two, once: its loops look at both flags, one after the other.
+fn szymanski(me: u32) -> Vec<I> {
+    let mut code = vec![I::Store(me, 1)];
+    let waits = |code: &mut Vec<I>, flags: &[u32], values: &[u128]| {
+        let here = code.len();
+        for &flag in flags {
+            code.push(I::Load(0, flag));
+            code.extend(values.iter().map(|&value| I::JumpIf(0, value, here)));
+        }
+    };
+    waits(&mut code, &[X, Y], &[3, 4]);
+    code.push(I::Store(me, 3));
+    let (inside, closed) = (code.len() + 5, code.len() + 11);
+    for flag in [X, Y] {
+        code.extend([I::Load(0, flag), I::JumpIf(0, 1, inside)]);
+    }
+    code.extend([I::JumpIf(3, 0, closed), I::Store(me, 2)]);
+    for flag in [X, Y] {
+        code.extend([I::Load(0, flag), I::JumpIf(0, 4, closed)]);
+    }
+    code.push(I::JumpIf(3, 0, inside + 1));
+    code.push(I::Store(me, 4));
+    waits(&mut code, &[X, Y][..me as usize], &[2, 3, 4]);
+    code.push(I::fetch_add(1, Z, 1));
+    waits(&mut code, &[X, Y][me as usize + 1..], &[2, 3]);
+    code.push(I::Store(me, 0));
+    code
+}
+
+/// Nothing is blocked but what waits for ever: under release-acquire a thread may overlook that the door was closed.
+#[test]
+fn blocked_executions_of_szymanski_wait_for_ever() {
+    let program = Program::of_workers(vec![szymanski(X), szymanski(Y)]);
+    let mut machine = ScriptMachine::new(program.clone());
+    let all = allowed(&mut machine, Axioms::Ra, 1_000_000).expect("it is not that large");
+    let classes = |executions: HashSet<Execution>| -> HashSet<Execution> {
+        executions.into_iter().map(class).collect()
+    };
+    let (complete, stuck) = (classes(all.complete).len(), classes(all.stuck).len());
+    assert_eq!((complete, stuck), (131, 12));
+    let searched = counts::<SaturatedRa>(program.clone());
+    assert_eq!((searched.executions, searched.blocked), (131, 12));
+    let searched = counts::<SaturatedSc>(program);
+    assert_eq!((searched.executions, searched.blocked), (29, 0));
+}
