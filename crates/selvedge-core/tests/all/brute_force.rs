@@ -2,7 +2,7 @@
 
 use selvedge_testkit::{Axioms, Flavour, Program, ScriptMachine, brute_force, random_program};
 
-use crate::common::explore;
+use crate::common::{Tally, explore};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 500;
@@ -17,16 +17,12 @@ fn compare(program: &Program) -> Option<usize> {
 }
 
 fn compare_many(flavour: Flavour) {
-    let mut compared = 0;
-    let mut executions = 0;
+    let mut tally = Tally::default();
     for seed in 0..PROGRAMS {
-        let program = random_program(seed, flavour);
-        if let Some(count) = compare(&program) {
-            compared += 1;
-            executions += count;
-        }
+        tally.add(compare(&random_program(seed, flavour)));
     }
-    println!("{flavour:?}: {compared} programs, {executions} executions");
+    let Tally { compared, all, .. } = tally;
+    println!("{flavour:?}: {compared} programs, {all} executions");
     assert!(
         compared * 10 > PROGRAMS * 8,
         "too many programs were skipped"

@@ -54,6 +54,30 @@ impl Collect {
     }
 }
 
+/// How many random programs were compared, and what came of it.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub compared: u64,
+    pub skipped: u64,
+    /// What was counted in all programs, and in one at most.
+    pub all: usize,
+    pub most: usize,
+}
+
+impl Tally {
+    /// Adds what was counted in one program, unless that was too large to be compared.
+    pub(crate) fn add(&mut self, counted: Option<usize>) {
+        match counted {
+            Some(count) => {
+                self.compared += 1;
+                self.all += count;
+                self.most = self.most.max(count);
+            }
+            None => self.skipped += 1,
+        }
+    }
+}
+
 /// A failed assertion ends its thread early; where that is not what is compared, there are none.
 pub(crate) fn without_assertions(mut program: Program) -> Program {
     for instruction in program.threads.iter_mut().flatten() {
@@ -81,6 +105,23 @@ pub(crate) fn message_passing(write: MemoryOrder, read: MemoryOrder) -> Program 
         I::AssertNot(1, 0),
     ];
     Program::of_workers(vec![writer, reader])
+}
+
+/// Two threads that announce themselves and enter unless they see the other.
+pub(crate) fn dekker(order: MemoryOrder) -> Program {
+    let worker = |mine, other| {
+        vec![
+            I::with(order),
+            I::Store(mine, 1),
+            I::with(order),
+            I::Load(0, other),
+            I::JumpIf(0, 1, 8),
+            I::with(order),
+            I::fetch_add(1, 2, 1),
+            I::AssertNot(1, 1),
+        ]
+    };
+    Program::of_workers(vec![worker(0, 1), worker(1, 0)])
 }
 
 /// Searches all of `program` under `model`.

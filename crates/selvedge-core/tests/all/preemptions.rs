@@ -5,7 +5,7 @@ use selvedge_testkit::{
     Axioms, Flavour, Program, ScriptMachine, least_preemptions, random_program,
 };
 
-use crate::common::{Bounded, explore_within, without_assertions};
+use crate::common::{Bounded, Tally, explore_within, without_assertions};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 700;
@@ -40,15 +40,12 @@ fn compare(program: &Program) -> Option<u32> {
 }
 
 fn compare_many(flavour: Flavour) {
-    let mut compared = 0;
-    let mut most = 0;
+    let mut tally = Tally::default();
     for seed in 0..PROGRAMS {
         let program = without_assertions(random_program(seed, flavour));
-        if let Some(bound) = compare(&program) {
-            compared += 1;
-            most = most.max(bound);
-        }
+        tally.add(compare(&program).map(|most| most as usize));
     }
+    let Tally { compared, most, .. } = tally;
     println!("{flavour:?}: {compared} programs, bounds up to {most}");
     assert!(
         compared * 10 > PROGRAMS * 7,

@@ -8,7 +8,7 @@ use selvedge_core::{Function, Location, Machine, Op, Pending, Site, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine, random_litmus, with_random_orders};
 
-use crate::common::message_passing;
+use crate::common::{dekker, message_passing};
 
 fn first_bug<C: Model>(machine: &mut impl Machine) -> Option<Bug> {
     let report = trust::search::<C, _>(machine, Settings::default(), &mut Silent);
@@ -61,23 +61,6 @@ fn a_relaxed_flag_needs_release_and_acquire() {
     assert_eq!(ways(&one), [acquire]);
     let other = changes::<Rc11>(&message_passing(Relaxed, SeqCst));
     assert_eq!(ways(&other), [release]);
-}
-
-/// Two threads that announce themselves and enter unless they see the other.
-fn dekker(order: MemoryOrder) -> Program {
-    let worker = |mine, other| {
-        vec![
-            I::with(order),
-            I::Store(mine, 1),
-            I::with(order),
-            I::Load(0, other),
-            I::JumpIf(0, 1, 8),
-            I::with(order),
-            I::fetch_add(1, 2, 1),
-            I::AssertNot(1, 1),
-        ]
-    };
-    Program::of_workers(vec![worker(0, 1), worker(1, 0)])
 }
 
 #[test]

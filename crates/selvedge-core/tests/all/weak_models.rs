@@ -5,7 +5,7 @@ use selvedge_testkit::{
     with_random_orders,
 };
 
-use crate::common::explore;
+use crate::common::{Tally, explore};
 
 /// How many programs of each sort: 2,000 for each model.
 const CYCLES: u64 = 800;
@@ -22,44 +22,29 @@ fn compare(program: &Program, model: Axioms) -> Option<usize> {
     Some(expected.complete.len())
 }
 
-#[derive(Default)]
-struct Tally {
-    compared: u64,
-    skipped: u64,
-    executions: usize,
-}
-
-impl Tally {
-    fn compare(&mut self, model: Axioms, programs: u64, program: impl Fn(u64) -> Program) {
-        let wanted = self.compared + programs;
-        for seed in 0.. {
-            if self.compared == wanted {
-                return;
-            }
-            match compare(&with_random_orders(&program(seed), seed), model) {
-                Some(count) => {
-                    self.compared += 1;
-                    self.executions += count;
-                }
-                None => self.skipped += 1,
-            }
-        }
-    }
-}
-
 fn compare_many(model: Axioms) {
     let mut tally = Tally::default();
-    tally.compare(model, CYCLES, random_cycle);
-    tally.compare(model, LITMUS, random_litmus);
+    let mut compare_some = |programs: u64, program: &dyn Fn(u64) -> Program| {
+        let wanted = tally.compared + programs;
+        for seed in 0.. {
+            if tally.compared == wanted {
+                return;
+            }
+            tally.add(compare(&with_random_orders(&program(seed), seed), model));
+        }
+    };
+    compare_some(CYCLES, &random_cycle);
+    compare_some(LITMUS, &random_litmus);
     for flavour in Flavour::ALL {
-        tally.compare(model, FLAVOURS, |seed| random_program(seed, flavour));
+        compare_some(FLAVOURS, &|seed| random_program(seed, flavour));
     }
     let Tally {
         compared,
         skipped,
-        executions,
+        all,
+        ..
     } = tally;
-    println!("{model:?}: {compared} programs, {executions} executions, {skipped} too large");
+    println!("{model:?}: {compared} programs, {all} executions, {skipped} too large");
     assert!(skipped * 3 < compared, "too many programs were skipped");
 }
 

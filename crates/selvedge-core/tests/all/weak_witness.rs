@@ -1,7 +1,7 @@
 //! Counterexamples under weak memory: they say which newer writes were not seen, and no more of them
 //! than there have to be.
 
-use selvedge_core::MemoryOrder::{self, Acquire, Relaxed, Release, SeqCst};
+use selvedge_core::MemoryOrder::{Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::trust::{self, Bug, Settings, Silent};
 use selvedge_core::witness::{Origin, Step};
@@ -11,7 +11,7 @@ use selvedge_testkit::{
     Flavour, Program, ScriptMachine, random_litmus, random_program, with_random_orders,
 };
 
-use crate::common::message_passing;
+use crate::common::{dekker, message_passing};
 
 fn first_bug<C: Model>(program: &Program) -> Option<Bug> {
     let mut machine = ScriptMachine::new(program.clone());
@@ -47,21 +47,6 @@ fn message_passing_by_release_and_acquire_has_no_bug() {
     assert!(first_bug::<Rc11>(&message_passing(Release, Acquire)).is_none());
     assert!(first_bug::<Rc11>(&message_passing(Release, Relaxed)).is_some());
     assert!(first_bug::<ReleaseAcquire>(&message_passing(Relaxed, Relaxed)).is_none());
-}
-
-/// Two threads that announce themselves and enter unless they see the other.
-fn dekker(order: MemoryOrder) -> Program {
-    let worker = |mine, other| {
-        vec![
-            I::with(order),
-            I::Store(mine, 1),
-            I::Load(0, other),
-            I::JumpIf(0, 1, 6),
-            I::fetch_add(1, 2, 1),
-            I::AssertNot(1, 1),
-        ]
-    };
-    Program::of_workers(vec![worker(0, 1), worker(1, 0)])
 }
 
 #[test]
