@@ -1,0 +1,272 @@
+//! `selvedge irs verify` and `irs stat`: what they print, what they write, and that nothing gets lost.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::Duration;
+
+use selvedge_irs_format::{Class, Contents, Flags, View, weaker};
+use serde_json::Value;
+
+use crate::common::Sandbox;
+
+fn example(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    root.join(name)
+}
+
+/// Runs the command and returns what it prints, as JSON.
+fn verify(sandbox: &Sandbox, arguments: &[&str], status: i32) -> Value {
+    let mut all = vec!["irs", "verify", "--format", "json", "-o", "p.irs"];
+    all.extend(arguments);
+    let outcome = sandbox.run(&all);
+    assert_eq!(
+        outcome.status,
+        Some(status),
+        "{}{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    serde_json::from_str(&outcome.stdout).expect("one object of JSON")
+}
+
+fn prefix(sandbox: &Sandbox) -> Vec<u8> {
+    let bytes = fs::read(sandbox.path("p.irs")).expect("the file is there");
+    View::new(&bytes).expect("and whole");
+    bytes
+}
+
+#[test]
+fn a_bug_is_kept_away_by_a_constraint_that_is_named() {
+    let sandbox = Sandbox::with(
+        "lost.c",
+        &fs::read_to_string(example("event_counter_lost.c")).unwrap(),
+    );
+    let told = verify(&sandbox, &["lost.c"], 1);
+    assert_eq!(told["verdict"], "bug");
+    assert_eq!(told["bugs"][0]["kind"], "assertion");
+    let constraints = told["constraints"].as_array().unwrap();
+    assert!(!constraints.is_empty());
+    for constraint in constraints {
+        assert_eq!(constraint["bug"], 0);
+        assert_eq!(constraint["place"]["file"], "lost.c");
+    }
+    let bytes = prefix(&sandbox);
+    let view = View::new(&bytes).unwrap();
+    assert!(view.flags().contains(Flags::BUG));
+    assert!(!view.flags().contains(Flags::COMPLETE));
+    assert_eq!(view.inputs().next().unwrap().waits(), constraints.len());
+    let counted: Vec<_> = view
+        .sites()
+        .filter(|site| site.class == Class::Counted)
+        .collect();
+    assert!(
+        counted
+            .iter()
+            .all(|site| site.file == "lost.c" && !site.function.is_empty())
+    );
+}
+
+/// Fourteen threads of the document's Indexer: three constraints for each pair that meets, 512 traces.
+#[test]
+fn a_proof_in_pieces_comes_to_the_same_end() {
+    let sandbox = Sandbox::new();
+    let source = example("indexer.c");
+    let source = source.to_str().unwrap();
+    let mut earlier: Option<Vec<u8>> = None;
+    let mut left = Vec::new();
+    for budget in [1, 10, 30, 100, 300] {
+        let budget = budget.to_string();
+        let limit = ["--max-executions", &budget, source, "--", "-DTHREADS=14"];
+        let told = verify(&sandbox, &limit, 3);
+        left.push(told["constraints"].as_array().unwrap().len());
+        let now = prefix(&sandbox);
+        if let Some(earlier) = &earlier {
+            let (old, new) = (View::new(earlier).unwrap(), View::new(&now).unwrap());
+            weaker(old, new).unwrap();
+            assert!(old.traces() <= new.traces());
+            assert!(old.generation() < new.generation());
+        }
+        earlier = Some(now);
+    }
+    assert_eq!(left[0], 9);
+    assert!(left.is_sorted_by(|one, two| one >= two), "{left:?}");
+    let told = verify(&sandbox, &[source, "--", "-DTHREADS=14"], 0);
+    assert_eq!(told["traces"], 512);
+    assert_eq!(told["constraints"].as_array().unwrap().len(), 0);
+    assert_eq!(told["resumed"], true);
+    let bytes = prefix(&sandbox);
+    assert!(View::new(&bytes).unwrap().flags().contains(Flags::COMPLETE));
+}
+
+/// Kills the verifier at some moment of its work, again and again: the file is whole each time, never asks for more than before,
+/// and the proof comes to its end.
+fn killed(times: u64) {
+    let sandbox = Sandbox::new();
+    let source = example("micro.c");
+    let source = source.to_str().unwrap();
+    let arguments = ["irs", "verify", "-o", "p.irs", "--plain", "sc", source];
+    let mut earlier: Option<Vec<u8>> = None;
+    for round in 0..times {
+        let mut child = sandbox
+            .command(&arguments)
+            .spawn()
+            .expect("the command starts");
+        // Nobody cares which moments these are, as long as they differ.
+        sleep(Duration::from_millis(60 + round * 7919 % 311));
+        child.kill().expect("it can be killed");
+        child.wait().expect("and is gone");
+        let Ok(now) = fs::read(sandbox.path("p.irs")) else {
+            assert!(earlier.is_none(), "the file is gone");
+            continue;
+        };
+        let new = View::new(&now).unwrap_or_else(|damage| panic!("round {round}: {damage}"));
+        if let Some(earlier) = &earlier {
+            weaker(View::new(earlier).unwrap(), new).unwrap();
+        }
+        earlier = Some(now);
+    }
+    // Whoever is killed cannot clean up.
+    fs::remove_dir_all(sandbox.path("tmp")).expect("the directory is there");
+    fs::create_dir(sandbox.path("tmp")).expect("and again");
+    let told = verify(&sandbox, &["--plain", "sc", source], 0);
+    assert_eq!(told["traces"], 51_318);
+}
+
+#[test]
+fn a_verifier_that_is_killed_leaves_a_whole_file() {
+    killed(6);
+}
+
+#[test]
+#[ignore = "takes a minute"]
+fn a_verifier_that_is_killed_a_hundred_times_leaves_a_whole_file() {
+    killed(100);
+}
+
+#[test]
+fn each_input_has_constraints_of_its_own() {
+    let sandbox = Sandbox::with(
+        "input.c",
+        "#include <pthread.h>\n\
+         #include <assert.h>\n\
+         #include <stdatomic.h>\n\
+         unsigned selvedge_choose(unsigned);\n\
+         static atomic_int x;\n\
+         static void *add(void *unused) { int v = x; x = v + 1; return unused; }\n\
+         int main(void) {\n\
+             pthread_t a, b;\n\
+             unsigned apart = selvedge_choose(2);\n\
+             pthread_create(&a, 0, add, 0);\n\
+             if (apart) pthread_join(a, 0);\n\
+             pthread_create(&b, 0, add, 0);\n\
+             if (!apart) pthread_join(a, 0);\n\
+             pthread_join(b, 0);\n\
+             assert(x == 2);\n\
+         }\n",
+    );
+    let told = verify(&sandbox, &["input.c"], 1);
+    assert_eq!(told["inputs"], 2);
+    assert_eq!(told["constraints"].as_array().unwrap().len(), 1);
+    assert_eq!(told["constraints"][0]["input"][0], 0);
+    let bytes = prefix(&sandbox);
+    let view = View::new(&bytes).unwrap();
+    assert_eq!(view.input(&[0]).unwrap().waits(), 1);
+    assert_eq!(view.input(&[1]).unwrap().waits(), 0);
+}
+
+#[test]
+fn another_program_is_not_taken_for_this_one() {
+    let sandbox = Sandbox::new();
+    let source = example("event_counter.c");
+    let source = source.to_str().unwrap();
+    verify(&sandbox, &[source], 0);
+    let other = example("lastzero.c");
+    let told = verify(&sandbox, &[other.to_str().unwrap()], 0);
+    assert_eq!(told["resumed"], false);
+    assert_eq!(told["traces"], 64);
+    sandbox.write("p.irs", "something else");
+    let outcome = sandbox.run(&["irs", "verify", source, "-o", "p.irs"]);
+    assert_eq!(outcome.status, Some(2));
+    assert!(
+        outcome.stderr.contains("not a prefix file"),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(fs::read(sandbox.path("p.irs")).unwrap(), b"something else");
+}
+
+/// A compiler may announce two stores and make them as one: then the value of the first is not known when it is needed.
+#[test]
+fn stores_that_are_made_at_once_are_not_misread() {
+    let sandbox = Sandbox::with(
+        "merged.c",
+        "#include <assert.h>\n\
+         #include <pthread.h>\n\
+         static int z, w[2];\n\
+         static void *adds(void *unused) { z++; return unused; }\n\
+         static void *sets(void *unused) { w[0] = 1; w[1] = 1; return unused; }\n\
+         int main(void) {\n\
+             pthread_t a, b;\n\
+             pthread_create(&a, 0, adds, 0);\n\
+             pthread_create(&b, 0, sets, 0);\n\
+             pthread_join(a, 0);\n\
+             pthread_join(b, 0);\n\
+             assert(w[0] != 1);\n\
+         }\n",
+    );
+    for (level, status) in [("-O0", &[1][..]), ("-O2", &[1, 3])] {
+        let outcome = sandbox.run(&["verify", "--plain", "sc", "merged.c", "--", level]);
+        let found = outcome.status.is_some_and(|code| status.contains(&code));
+        assert!(found, "{level}: {}{}", outcome.stdout, outcome.stderr);
+    }
+}
+
+/// The same function adds to a variable of its thread and to one that all share.
+#[test]
+fn an_access_that_cannot_be_counted_is_refused() {
+    let sandbox = Sandbox::with(
+        "mixed.c",
+        "#include <pthread.h>\n\
+         static int shared;\n\
+         static void add(int *to) { (*to)++; }\n\
+         static void *work(void *unused) {\n\
+             int own = 0;\n\
+             add(&own);\n\
+             add(&shared);\n\
+             return unused;\n\
+         }\n\
+         int main(void) {\n\
+             pthread_t a, b;\n\
+             pthread_create(&a, 0, work, 0);\n\
+             pthread_create(&b, 0, work, 0);\n\
+             pthread_join(a, 0);\n\
+             pthread_join(b, 0);\n\
+         }\n",
+    );
+    let outcome = sandbox.run(&["irs", "verify", "--plain", "sc", "mixed.c"]);
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    assert!(outcome.stderr.contains("mixed.c:3"), "{}", outcome.stderr);
+    assert!(!sandbox.path("mixed.irs").exists());
+}
+
+#[test]
+fn statistics_and_a_picture() {
+    let sandbox = Sandbox::new();
+    let source = example("indexer.c");
+    verify(
+        &sandbox,
+        &["--max-executions", "8", source.to_str().unwrap()],
+        3,
+    );
+    let outcome = sandbox.run(&["irs", "stat", "p.irs", "--svg", "p.svg", "--format", "json"]);
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
+    let told: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let bytes = prefix(&sandbox);
+    let contents = Contents::read(View::new(&bytes).unwrap());
+    assert_eq!(told["constraints"], contents.waits());
+    assert_eq!(told["initial_constraints"], 6);
+    let svg = fs::read_to_string(sandbox.path("p.svg")).unwrap();
+    assert_eq!(svg.matches("marker-end").count(), contents.waits());
+    assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"));
+}

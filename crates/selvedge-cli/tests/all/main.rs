@@ -1,0 +1,22 @@
+//! All tests of the command, in one program: what they share is compiled once.
+#![allow(missing_docs)]
+
+mod bad_input;
+mod common;
+mod compare;
+mod counts;
+mod cxx20;
+mod docs;
+mod examples;
+mod fleet;
+mod irs_enforce;
+mod irs_verify;
+mod limits;
+mod litmus;
+mod ltl;
+mod replay;
+mod reports;
+mod spinning;
+mod states;
+mod uninstrumented;
+mod weak_memory;

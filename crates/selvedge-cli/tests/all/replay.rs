@@ -1,0 +1,209 @@
+//! Traces: written, run again, and refused where they no longer fit.
+
+use crate::common::Sandbox;
+
+const PROGRAM: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+static atomic_int counter;
+static void *bump(void *name) {
+  int seen = counter;
+  printf(\"%s saw %d\\n\", (char *)name, seen);
+  counter = seen + STEP;
+  return name;
+}
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, 0, bump, \"one\");
+  pthread_create(&two, 0, bump, \"two\");
+  pthread_join(one, 0);
+  pthread_join(two, 0);
+  assert(counter == 2 * STEP);
+}
+";
+
+fn traced() -> Sandbox {
+    let sandbox = Sandbox::with("program.c", PROGRAM);
+    let arguments = [
+        "verify",
+        "program.c",
+        "--trace-out",
+        "trace.json",
+        "--",
+        "-DSTEP=1",
+    ];
+    let outcome = sandbox.run(&arguments);
+    outcome
+        .ends_with(1)
+        .prints("next: selvedge replay trace.json\n");
+    assert!(
+        !outcome.stdout.contains("saw"),
+        "the program's output is muted: {outcome:?}"
+    );
+    sandbox
+}
+
+#[test]
+fn a_trace_leads_to_the_same_failure_with_the_programs_output() {
+    let sandbox = traced();
+    let outcome = sandbox.run(&["replay", "trace.json"]);
+    outcome
+        .ends_with(1)
+        .prints("saw 0\n")
+        .prints("bug: assertion failed: counter == 2 * STEP\n  --> program.c:18:3\n")
+        .prints("next: gdb --args selvedge replay --in-process trace.json\n");
+    assert_eq!(outcome.stderr, "");
+}
+
+#[test]
+fn a_trace_can_be_replayed_inside_the_command() {
+    let sandbox = traced();
+    let outcome = sandbox.run(&["replay", "--in-process", "trace.json"]);
+    outcome
+        .ends_with(1)
+        .prints("saw 0\n")
+        .prints("bug: assertion failed: counter == 2 * STEP\n");
+}
+
+#[test]
+fn a_trace_can_be_replayed_from_elsewhere() {
+    let sandbox = traced();
+    let trace = sandbox.path("trace.json");
+    let mut command = sandbox.command(&["replay", trace.to_str().unwrap()]);
+    let child = command.current_dir("/").spawn().unwrap();
+    sandbox
+        .finish(child)
+        .ends_with(1)
+        .prints("bug: assertion failed: counter == 2 * STEP\n");
+}
+
+#[test]
+fn a_replay_in_json_keeps_the_programs_output_out() {
+    let sandbox = traced();
+    let outcome = sandbox.run(&["replay", "trace.json", "--format", "json"]);
+    let json = outcome.ends_with(1).says("saw 0\n").json();
+    assert_eq!(json["kind"], "assertion");
+}
+
+#[test]
+fn a_program_that_has_changed_is_noticed() {
+    let sandbox = traced();
+    sandbox.write(
+        "program.c",
+        &PROGRAM.replace("int seen = counter;", "int seen = 0;"),
+    );
+    let outcome = sandbox.run(&["replay", "trace.json"]);
+    outcome
+        .ends_with(2)
+        .says("warning: program.c has changed since the trace was written\n")
+        .says("error: the program is not the one that the trace was written for: in step ")
+        .says("help: write the trace again with selvedge verify --trace-out FILE\n");
+    sandbox.write("program.c", &PROGRAM.replace("assert(", "(void)("));
+    let outcome = sandbox.run(&["replay", "trace.json"]);
+    outcome
+        .ends_with(2)
+        .says("the schedule was followed, and nothing fails\n");
+    sandbox.write(
+        "program.c",
+        &PROGRAM.replace("counter == 2 * STEP", "counter == 3"),
+    );
+    let outcome = sandbox.run(&["replay", "trace.json"]);
+    outcome
+        .ends_with(1)
+        .prints("bug: assertion failed: counter == 3\n");
+}
+
+#[test]
+fn a_deadlock_can_be_replayed() {
+    let text = "\
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *other(void *unused) {
+  pthread_mutex_lock(&b);
+  pthread_mutex_lock(&a);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, other, 0);
+  pthread_mutex_lock(&a);
+  pthread_mutex_lock(&b);
+  return 0;
+}
+";
+    let sandbox = Sandbox::with("locks.c", text);
+    let first = sandbox.run(&["verify", "locks.c", "--trace-out", "trace.json"]);
+    let again = sandbox.run(&["replay", "trace.json"]);
+    first.ends_with(1);
+    let report = |text: &str| text.split("\nnext:").next().unwrap().to_owned();
+    let (first, again) = (
+        report(&first.timeless()),
+        report(&again.ends_with(1).timeless()),
+    );
+    assert_eq!(first.trim_end(), again.trim_end());
+    assert!(
+        again.starts_with("bug: deadlock: no thread can go on"),
+        "{again}"
+    );
+}
+
+#[test]
+fn what_is_not_a_trace_is_refused() {
+    let sandbox = Sandbox::with("trace.json", "{ \"schema\": 1 }");
+    let outcome = sandbox.run(&["replay", "trace.json"]);
+    outcome
+        .ends_with(2)
+        .says("error: trace.json is not a trace: ");
+    let outcome = sandbox.run(&["replay", "nowhere.json"]);
+    outcome
+        .ends_with(2)
+        .says("error: cannot read the trace nowhere.json: ");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_an_error() {
+    let sandbox = Sandbox::with("program.c", PROGRAM);
+    let arguments = [
+        "verify",
+        "program.c",
+        "--trace-out",
+        "no/where.json",
+        "--",
+        "-DSTEP=1",
+    ];
+    let outcome = sandbox.run(&arguments);
+    outcome
+        .ends_with(2)
+        .says("error: cannot write the trace to no/where.json: ");
+}
+
+/// Whatever finds a bug, its schedule is a schedule; and a seed always leads to the same one.
+#[test]
+fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
+    let sandbox = Sandbox::with("program.c", PROGRAM);
+    let searches: [&[&str]; 5] = [
+        &["--algorithm", "random", "--seed", "5"],
+        &["--algorithm", "pct", "--depth", "2"],
+        &["--algorithm", "pos"],
+        &["--delays", "2"],
+        &["--switches", "5"],
+    ];
+    for search in searches {
+        let run = || {
+            let first = ["verify", "program.c", "--model", "sc"];
+            let last = ["--trace-out", "trace.json", "--", "-DSTEP=1"];
+            let outcome = sandbox.run(&[&first[..], search, &last].concat());
+            outcome.ends_with(1).prints("bug: assertion failed");
+            let trace = std::fs::read_to_string(sandbox.path("trace.json"));
+            trace.expect("a trace was written")
+        };
+        assert_eq!(run(), run(), "{search:?}");
+        let outcome = sandbox.run(&["replay", "trace.json"]);
+        outcome.ends_with(1).prints("bug: assertion failed");
+    }
+    let harmless = ["verify", "program.c", "--model", "sc", "--delays", "0"];
+    let outcome = sandbox.run(&[&harmless[..], &["--", "-DSTEP=1"]].concat());
+    outcome.ends_with(0).prints("verified within 0 delays");
+}

@@ -1,0 +1,174 @@
+//! Iterations of spin loops change nothing, and still take part in races.
+
+use crate::common::{Sandbox, compilers};
+
+const HEAD: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int lock, flag;
+static _Atomic(int *) where;
+static int x;
+static int is_seven(int value) { return value == 7; }
+static int try_lock(void) {
+  int expected = 0;
+  return atomic_compare_exchange_strong(&lock, &expected, 1);
+}
+";
+
+/// Checks that the program, threads `one` and `two`, has a race under each model and with each
+/// algorithm.
+#[track_caller]
+fn races(threads: &str) {
+    let main = "\
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, one, 0);
+  pthread_create(&b, 0, two, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+";
+    let sandbox = Sandbox::with("spin.c", &format!("{HEAD}{threads}{main}"));
+    for options in [
+        "--model sc",
+        "--model tso",
+        "--model rc11",
+        "--model sc --preemptions 3",
+        "--model sc --algorithm optimal-dpor",
+        "--model sc --equivalence reads-from",
+        "--model ra --equivalence reads-from",
+    ] {
+        let options: Vec<&str> = options.split_whitespace().collect();
+        sandbox
+            .run(&[&["verify", "spin.c"], &options[..]].concat())
+            .ends_with(1)
+            .prints("bug: data race");
+    }
+}
+
+#[test]
+fn what_a_failed_attempt_reads_races_with_what_comes_after_the_unlock() {
+    races(
+        "\
+static void *one(void *unused) {
+  if (!try_lock())
+    return unused;
+  int later = atomic_load(&flag);
+  atomic_store(&lock, 0);
+  if (later)
+    x = 1;
+  return unused;
+}
+static void *two(void *unused) {
+  atomic_store(&flag, 1);
+  while (!try_lock())
+    if (is_seven(x))
+      return unused;
+  return unused;
+}
+",
+    );
+}
+
+#[test]
+fn what_a_round_reads_races_with_what_comes_after_a_join() {
+    races(
+        "\
+static void *three(void *unused) {
+  atomic_store(&lock, 1);
+  return unused;
+}
+static void *one(void *unused) {
+  pthread_t thread;
+  pthread_create(&thread, 0, three, 0);
+  atomic_store(&flag, 1);
+  pthread_join(thread, 0);
+  x = 1;
+  return unused;
+}
+static void *two(void *unused) {
+  while (!atomic_load(&flag))
+    if (is_seven(x))
+      return unused;
+  return unused;
+}
+",
+    );
+}
+
+#[test]
+fn what_a_round_writes_to_its_stack_races_if_others_know_the_stack() {
+    races(
+        "\
+static void *one(void *unused) {
+  if (!try_lock())
+    return unused;
+  int later = atomic_load(&flag);
+  atomic_store(&lock, 0);
+  int *local = atomic_load(&where);
+  if (later && local)
+    *local = 1;
+  return unused;
+}
+static void *two(void *unused) {
+  int local = 0;
+  atomic_store(&where, &local);
+  atomic_store(&flag, 1);
+  while (!try_lock())
+    local = 2;
+  return unused;
+}
+",
+    );
+}
+
+#[test]
+fn what_a_round_reads_atomically_races_with_a_later_plain_write() {
+    races(
+        "\
+static void *three(void *unused) {
+  atomic_store(&lock, 1);
+  return unused;
+}
+static void *one(void *unused) {
+  pthread_t thread;
+  pthread_create(&thread, 0, three, 0);
+  atomic_store(&flag, 1);
+  pthread_join(thread, 0);
+  *(int *)&lock = 2;
+  return unused;
+}
+static void *two(void *unused) {
+  while (!atomic_load(&flag))
+    if (atomic_load_explicit(&lock, memory_order_relaxed) == 7)
+      return unused;
+  return unused;
+}
+",
+    );
+}
+
+/// Rounds over several globals that are only accessed atomically are given up early.
+#[test]
+fn a_round_over_several_atomics_is_recognised_in_optimised_code() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/seqlock.c");
+    for level in ["-O0", "-O2"] {
+        Sandbox::new()
+            .run(&["verify", program, "--model", "sc", "--", level])
+            .ends_with(0)
+            .prints("(9 executions under sc)");
+    }
+}
+
+/// What clang leaves of an atomic load is no plain read, although a call follows that could take its register for
+/// an argument if it took more of them.
+#[test]
+fn what_clang_leaves_of_a_load_in_a_loop_is_no_race() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/rcu_tree.c");
+    if compilers().contains(&"clang") {
+        Sandbox::new()
+            .run(&["verify", program, "--cc", "clang", "--", "-O2"])
+            .ends_with(0)
+            .prints("verified");
+    }
+}

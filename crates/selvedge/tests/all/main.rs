@@ -1,0 +1,15 @@
+//! All tests of the library, in one program: what they share is compiled once. Only those that change statics all
+//! the time have a program of their own, `outside`: a spin loop of another test might take that for its own doing.
+#![allow(missing_docs)]
+
+mod algorithms;
+mod channels;
+mod common;
+mod counts;
+mod failures;
+mod interface;
+mod liberties;
+mod litmus;
+mod primitives;
+mod random_programs;
+mod values;
