@@ -10,131 +10,118 @@ use crate::check::{Check, Checked};
 use crate::rcu;
 use crate::table::Table;
 
-/// A program with the document's numbers of traces.
+/// The programs with the document's numbers of traces. N is `-DN=`, for programs that have a size.
+///
+/// Without a bound, Table 6.1: Source-DPOR, Nidhugg-DPOR. For the bounds 0, 1, 2, Table 6.2: Naive-BPOR; Nidhugg-BPOR, and
+/// Source-BPOR with the same numbers. For the same bounds, Table 7.1: Lazy-BPOR by the first approximation.
+const PROGRAMS: &str = "
+    program      file          N |  Table 6.1  | Naive  |  Nidhugg       |  Lazy
+    account      account.c     0 |     6     7 | 1 1  4 |   6   27    42 |   6   6    6
+    lazy         lazy.c        0 |     6     7 | 1 1  4 |   6   27    42 |   6   6    6
+    micro        micro.c       0 | 52495 53084 | 1 1 10 |   6   93   886 |  60 805 4362
+    lastzero     lastzero.c    5 |    97    97 | 1 2  5 | 252 2444 10614 |  97  97   97
+    lastzeromod  lastzero.c    3 |    13    17 | 1 1  6 |  64  290   651 |  13  13   13
+    indexer0     indexer0.c   12 |     8     8 | 1 4  1 |   2    8    14 |   4   8    8
+    indexermod   indexermod.c  5 |   120   226 | 1 1  5 | 120 1320  7920 | 120 120  120
+";
+
+/// A line of it.
 struct Program {
     name: &'static str,
     file: &'static str,
-    /// `-DN=`, for programs that have a size.
     size: u32,
-    /// Table 6.1: Source-DPOR, Nidhugg-DPOR.
     unbounded: [u64; 2],
-    /// Table 6.2, for the bounds 0, 1, 2: Naive-BPOR.
     naive: [u64; 3],
-    /// Table 6.2: Nidhugg-BPOR, and Source-BPOR with the same numbers.
     bpor: [u64; 3],
-    /// Table 7.1: Lazy-BPOR by the first approximation.
     lazy: [u64; 3],
-    /// Why the figures differ, where they do: Table 6.1, Naive-BPOR and the others of Table 6.2, Table 7.1.
-    why: [&'static str; 4],
 }
 
-/// Why BPOR differs, whatever the program.
-const SLEEPS: &str = "bound 0 agrees. Beyond it the document's code keeps some sleep sets, which may lose executions; bpor keeps none, and \
-    heeds also steps that happen before";
+/// The figures of one part of such a line.
+#[derive(Clone, Copy)]
+enum Figures {
+    Unbounded,
+    Naive,
+    Bpor,
+    Lazy,
+}
 
-/// Why Naive-BPOR differs.
-const AHEAD: &str = "naive-bpor, local: bound 0 agrees, and the document's figure for 2 is the one here for 1, or near it, as if \
-    its counter of preemptions were one ahead";
-
-const PROGRAMS: [Program; 7] = [
-    Program {
-        name: "account",
-        file: "account.c",
-        size: 0,
-        unbounded: [6, 7],
-        naive: [1, 1, 4],
-        bpor: [6, 27, 42],
-        lazy: [6, 6, 6],
-        why: ["", AHEAD, SLEEPS, ""],
-    },
-    Program {
-        name: "lazy",
-        file: "lazy.c",
-        size: 0,
-        unbounded: [6, 7],
-        naive: [1, 1, 4],
-        bpor: [6, 27, 42],
-        lazy: [6, 6, 6],
-        why: ["", AHEAD, SLEEPS, ""],
-    },
-    Program {
-        name: "micro",
-        file: "micro.c",
-        size: 0,
-        unbounded: [52495, 53084],
-        naive: [1, 1, 10],
-        bpor: [6, 93, 886],
-        lazy: [60, 805, 4362],
-        why: [
+/// Why ours differ, where they do.
+fn why(program: &str, figures: Figures) -> &'static str {
+    match (figures, program) {
+        (Figures::Unbounded, "micro") => {
             "51318 is the number of classes, by brute force too. The blocked ones, 1177 and 1766, were not met: tried with and without the local \
-             step, five ways to choose who starts a reversal, and with sleeping threads left out of that choice (Algorithm 11)",
-            AHEAD,
-            SLEEPS,
-            "there are only 6, 78 and 582 executions within these bounds, by brute force too: the document's first approximation counts too few \
-             preemptions, as it says itself",
-        ],
-    },
-    Program {
-        name: "lastzero (5)",
-        file: "lastzero.c",
-        size: 5,
-        unbounded: [97, 97],
-        naive: [1, 2, 5],
-        bpor: [252, 2444, 10614],
-        lazy: [97, 97, 97],
-        why: ["", AHEAD, SLEEPS, ""],
-    },
-    Program {
-        name: "lastzeromod (3)",
-        file: "lastzero.c",
-        size: 3,
-        unbounded: [13, 17],
-        naive: [1, 1, 6],
-        bpor: [64, 290, 651],
-        lazy: [13, 13, 13],
-        why: [
-            "the document changed lastzero's compiled code by hand and does not print it; three writers without the local step have its figures",
-            "naive-bpor: another program, see the next line",
+             step, five ways to choose who starts a reversal, and with sleeping threads left out of that choice (Algorithm 11)"
+        }
+        (Figures::Unbounded, "lastzeromod") => {
+            "the document changed lastzero's compiled code by hand and does not print it; three writers without the local step have its figures"
+        }
+        (Figures::Naive, "lastzeromod") => "naive-bpor: another program, see the next line",
+        (Figures::Naive, "indexer0") => {
+            "naive-bpor: the document's third figure is probably a slip of the pen, it is less than that of a smaller bound"
+        }
+        (Figures::Naive, _) => {
+            "naive-bpor, local: bound 0 agrees, and the document's figure for 2 is the one here for 1, or near it, as if \
+             its counter of preemptions were one ahead"
+        }
+        (Figures::Bpor, "lastzeromod") => {
             "not the program of Table 6.1: four threads have 4! = 24 interleavings without preemption, not 64. Four writers have 70, 342 and 773 \
-             traces with no sleep sets and 56, 264 and 533 with those of Algorithm 8 emptied in conservative branches; the document's lie between",
-            "",
-        ],
-    },
-    Program {
-        name: "indexer0 (12)",
-        file: "indexer0.c",
-        size: 12,
-        unbounded: [8, 8],
-        naive: [1, 4, 1],
-        bpor: [2, 8, 14],
-        lazy: [4, 8, 8],
-        why: [
-            "",
-            "naive-bpor: the document's third figure is probably a slip of the pen, it is less than that of a smaller bound",
+             traces with no sleep sets and 56, 264 and 533 with those of Algorithm 8 emptied in conservative branches; the document's lie between"
+        }
+        (Figures::Bpor, "indexer0") => {
             "main does not wait for the threads here: bpor heeds what ends a wait, so that with the joins it tries every order of twelve threads. Else \
-             as for the others: bound 0 agrees, and the document's code keeps some sleep sets",
-            "2, 6 and 8 executions lie within the bounds: the document's approximation counts too few preemptions",
-        ],
-    },
-    Program {
-        name: "indexermod (5)",
-        file: "indexermod.c",
-        size: 5,
-        unbounded: [120, 226],
-        naive: [1, 1, 5],
-        bpor: [120, 1320, 7920],
-        lazy: [120, 120, 120],
-        why: [
-            "",
-            AHEAD,
+             as for the others: bound 0 agrees, and the document's code keeps some sleep sets"
+        }
+        (Figures::Bpor, "indexermod") => {
             "bound 0 agrees, and the others with the local step if only threads that end with a step go to sleep, which loses executions of other \
-             programs (a test shows both)",
-            "",
-        ],
-    },
-];
+             programs (a test shows both)"
+        }
+        (Figures::Bpor, _) => {
+            "bound 0 agrees. Beyond it the document's code keeps some sleep sets, which may lose executions; bpor keeps none, and \
+             heeds also steps that happen before"
+        }
+        (Figures::Lazy, "micro") => {
+            "there are only 6, 78 and 582 executions within these bounds, by brute force too: the document's first approximation counts too few \
+             preemptions, as it says itself"
+        }
+        (Figures::Lazy, "indexer0") => {
+            "2, 6 and 8 executions lie within the bounds: the document's approximation counts too few preemptions"
+        }
+        (Figures::Unbounded | Figures::Lazy, _) => "",
+    }
+}
 
 impl Program {
+    fn all() -> impl Iterator<Item = Program> {
+        PROGRAMS.trim().lines().skip(1).map(Program::of)
+    }
+
+    fn of(line: &'static str) -> Program {
+        fn next<'a>(words: &mut impl Iterator<Item = &'a str>) -> &'a str {
+            words.next().expect("as many columns as the heading has")
+        }
+        let words = &mut line.split_whitespace().filter(|&word| word != "|");
+        let (name, file) = (next(words), next(words));
+        let size = next(words).parse().expect("a number");
+        let mut number = |_| next(words).parse().expect("a number");
+        Program {
+            name,
+            file,
+            size,
+            unbounded: [0; 2].map(&mut number),
+            naive: [0; 3].map(&mut number),
+            bpor: [0; 3].map(&mut number),
+            lazy: [0; 3].map(&mut number),
+        }
+    }
+
+    /// As the document's tables call it.
+    fn title(&self) -> String {
+        match self.size {
+            0 => self.name.to_owned(),
+            size => format!("{} ({size})", self.name),
+        }
+    }
+
     fn check(&self, local: bool) -> Check {
         let file = format!("thesis/{}", self.file);
         let check = Check::of(&file).with("--plain sc --timeout 10");
@@ -182,6 +169,14 @@ fn agrees(cell: &str, document: u64) -> bool {
     parts.is_some_and(|parts| parts.iter().sum::<u64>() == document)
 }
 
+/// Says why the row above has other figures than the document, if that is known.
+fn remark(table: &Table, program: &Program, figures: Figures) {
+    let why = why(program.name, figures);
+    if !why.is_empty() {
+        table.remark(why);
+    }
+}
+
 fn table_6_1() {
     let heading = [
         "program",
@@ -194,13 +189,13 @@ fn table_6_1() {
         "optimal-dpor",
     ];
     let table = Table::new("Table 6.1: traces without a bound", &heading);
-    for program in &PROGRAMS {
+    for program in Program::all() {
         let algorithms = "source-dpor,nidhugg-dpor,optimal-dpor";
         let plain = cells(program.check(false).compare(algorithms), 3);
         let local = cells(program.check(true).compare(algorithms), 3);
         let [source, nidhugg] = program.unbounded;
         table.row(&[
-            program.name,
+            &program.title(),
             &source.to_string(),
             &plain[0],
             &local[0],
@@ -210,8 +205,8 @@ fn table_6_1() {
             &plain[2],
         ]);
         let same = |cells: &[String]| agrees(&cells[0], source) && agrees(&cells[1], nidhugg);
-        if !same(&local) && !program.why[0].is_empty() {
-            table.remark(program.why[0]);
+        if !same(&local) {
+            remark(&table, &program, Figures::Unbounded);
         }
     }
     table.end(&["Names as the document writes them head its own figures, names as the command writes them those measured here."]);
@@ -231,14 +226,14 @@ fn table_6_2() {
         "within",
     ];
     let table = Table::new("Table 6.2: traces within 0, 1 and 2 preemptions", &heading);
-    for program in &PROGRAMS {
+    for program in Program::all() {
         let (mut naive_differs, mut bpor_differs) = (false, false);
         for bound in 0..3 {
             let algorithms = "naive-bpor,bpor,nidhugg-bpor,source-bpor,trust";
             let plain = cells(program.bounded(false, bound, algorithms), 5);
             let local = cells(program.bounded(true, bound, "naive-bpor,bpor"), 2);
             table.row(&[
-                &format!("{}, {bound}", program.name),
+                &format!("{}, {bound}", program.title()),
                 &program.naive[bound].to_string(),
                 &plain[0],
                 &local[0],
@@ -256,10 +251,10 @@ fn table_6_2() {
             bpor_differs |= differs(1, program.bpor[bound]);
         }
         if naive_differs {
-            table.remark(program.why[1]);
+            remark(&table, &program, Figures::Naive);
         }
         if bpor_differs {
-            table.remark(program.why[2]);
+            remark(&table, &program, Figures::Bpor);
         }
     }
     table.end(&[
@@ -283,14 +278,14 @@ fn table_7_1() {
         "Table 7.1: traces of Lazy-BPOR within 0, 1 and 2 preemptions",
         &heading,
     );
-    for program in &PROGRAMS {
+    for program in Program::all() {
         let mut differs = false;
         for bound in 0..3 {
             let algorithms = "lazy-bpor-1,lazy-bpor,lazy-bpor-2,trust";
             let plain = cells(program.bounded(false, bound, algorithms), 4);
             let local = cells(program.bounded(true, bound, "lazy-bpor-1,lazy-bpor"), 2);
             table.row(&[
-                &format!("{}, {bound}", program.name),
+                &format!("{}, {bound}", program.title()),
                 &program.lazy[bound].to_string(),
                 &plain[0],
                 &local[0],
@@ -303,7 +298,7 @@ fn table_7_1() {
                 !agrees(&plain[0], program.lazy[bound]) && !agrees(&local[0], program.lazy[bound]);
         }
         if differs {
-            table.remark(program.why[3]);
+            remark(&table, &program, Figures::Lazy);
         }
     }
     table.end(&["The document's Lazy-BPOR is by its first approximation; lazy-bpor counts exactly, lazy-bpor-2 by the second. Those that \
