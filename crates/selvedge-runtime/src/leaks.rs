@@ -45,17 +45,10 @@ impl Runtime {
         for &value in &self.written_addresses {
             reach(value, &mut reached, &mut open);
         }
-        for (index, block) in blocks.iter().enumerate() {
-            if self.threads[block.thread.index()]
-                .heap
-                .is_from_boot(block.start as usize)
-                && !std::mem::replace(&mut reached[index], true)
-            {
-                let start = block.start as usize;
-                open.push(Range {
-                    start,
-                    end: start + block.size as usize,
-                });
+        for block in &blocks {
+            let heap = &self.threads[block.thread.index()].heap;
+            if heap.is_from_boot(block.start as usize) {
+                reach(block.start as usize, &mut reached, &mut open);
             }
         }
         while let Some(Range { start, end }) = open.pop() {

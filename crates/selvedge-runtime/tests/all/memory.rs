@@ -301,8 +301,8 @@ fn a_block_is_found_by_address() {
 #[test]
 fn lost_blocks_are_found_on_request() {
     isolated("lost_blocks_are_found_on_request", || {
-        let leak = |body: &str| {
-            let program = Program::build(GCC, &program(body));
+        let leak_of = |text: &str| {
+            let program = Program::build(GCC, text);
             let mut machine = program.load(Settings {
                 check_leaks: true,
                 ..Settings::default()
@@ -313,6 +313,7 @@ fn lost_blocks_are_found_on_request() {
                 .leftover()
                 .map(|failure| (failure.kind, failure.message))
         };
+        let leak = |body: &str| leak_of(&program(body));
         let lost = |message: &str| Some((FailureKind::Leak, message.to_owned()));
         assert_eq!(leak("malloc(24)"), lost("a heap block of 24 bytes is lost"));
         let both = "void **p = malloc(8); *p = malloc(16)";
@@ -335,6 +336,12 @@ fn lost_blocks_are_found_on_request() {
             leak("void *p = malloc(8); exit(p == 0)"),
             None,
             "main still has it"
+        );
+        let constructor = "__attribute__((constructor)) static void early(void) { malloc(8); }";
+        assert_eq!(
+            leak_of(&format!("{}\n{constructor}", program(""))),
+            None,
+            "executions only begin after that"
         );
     });
 }
