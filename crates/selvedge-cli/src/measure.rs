@@ -14,13 +14,9 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
     let build = compile::build(&verify.sources.program())?;
     let request = Request {
-        library: build.library.clone(),
-        counters: build.scratch().join("counters"),
-        machine: verify.machine.clone(),
-        show_output: false,
         stateful: explorer.keeps_states(),
         asked: explorer.asked(),
-        task: Task::Measure(explorer),
+        ..Request::new(&build, &verify.machine, Task::Measure(explorer))
     };
     let mut measured = None;
     supervise::run(&request, Limits::default(), Output::Diverted, |reply| {

@@ -60,14 +60,12 @@ enum Ending {
 }
 
 fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending, Problem> {
+    let task = Task::Replay(vec![trace.decisions.clone()]);
     let request = Request {
-        library: build.library.clone(),
-        counters: build.scratch().join("counters"),
-        machine: trace.machine.clone(),
         show_output: true,
         stateful: trace.stateful,
         asked: trace.asked.clone(),
-        task: Task::Replay(vec![trace.decisions.clone()]),
+        ..Request::new(build, &trace.machine, task)
     };
     let last = RefCell::new(None);
     let listen = |reply| match reply {

@@ -169,19 +169,6 @@ impl Builder {
     where
         F: Fn() + Sync + Send + 'static,
     {
-        let limits = Limits {
-            max_branches: self.max_branches,
-            max_threads: Some(self.max_threads),
-            stack_size: self.stack_size,
-            check_leaks: self.check_leaks,
-            liberties: Liberties {
-                wakeups: self.spurious_wakeups,
-                failures: self.spurious_failures,
-                timeouts: self.max_timeouts,
-                reuse: self.reuse_memory,
-            },
-            replaying: false,
-        };
         if self.equivalence == Equivalence::ReadsFrom {
             let models = [MemoryModel::Sc, MemoryModel::Ra];
             assert!(
@@ -189,7 +176,7 @@ impl Builder {
                 "the reads-from equivalence goes with the models sc and ra, and without a bound"
             );
         }
-        let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {
+        let Some(mut machine) = RustMachine::new(Arc::new(f), self.limits()) else {
             panic!("a model cannot be run inside of a model");
         };
         let mut watch = Watch {
@@ -199,8 +186,27 @@ impl Builder {
             failure: None,
             told: is_set("SELVEDGE_PROGRESS").then(Instant::now),
         };
+        let (counts, verdict) = self.run(&mut machine, &mut watch);
+        let Counts {
+            executions,
+            blocked,
+            ..
+        } = counts;
+        if self.log {
+            eprintln!("selvedge: {executions} executions, {blocked} blocked: {verdict:?}");
+        }
+        Report {
+            verdict,
+            executions,
+            blocked,
+            bound: self.bound(),
+        }
+    }
+
+    /// Searches, and starts over whenever something was learned about the program.
+    fn run(&self, machine: &mut RustMachine, watch: &mut Watch) -> (Counts, Verdict) {
         let (found, failure, differs) = loop {
-            let found = self.search(&mut machine, &mut watch);
+            let found = self.search(machine, watch);
             let failure = watch.failure.take();
             let differs = match &found.ending {
                 Ending::Nondeterministic(what) => Some(match thread_of(what) {
@@ -217,11 +223,6 @@ impl Builder {
             }
             machine.forget_first();
         };
-        let Counts {
-            executions,
-            blocked,
-            ..
-        } = found.counts;
         let verdict = match (failure, found.ending) {
             (Some(failure), _) => Verdict::Failed(Box::new(failure)),
             (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(
@@ -235,14 +236,22 @@ impl Builder {
             (None, _) if machine.ran_out_of_time() => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
-        if self.log {
-            eprintln!("selvedge: {executions} executions, {blocked} blocked: {verdict:?}");
-        }
-        Report {
-            verdict,
-            executions,
-            blocked,
-            bound: self.bound(),
+        (found.counts, verdict)
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            max_branches: self.max_branches,
+            max_threads: Some(self.max_threads),
+            stack_size: self.stack_size,
+            check_leaks: self.check_leaks,
+            liberties: Liberties {
+                wakeups: self.spurious_wakeups,
+                failures: self.spurious_failures,
+                timeouts: self.max_timeouts,
+                reuse: self.reuse_memory,
+            },
+            replaying: false,
         }
     }
 

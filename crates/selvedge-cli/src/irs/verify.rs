@@ -15,12 +15,11 @@ use crate::compile::{self, Build};
 use crate::output;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, SCHEMA, human, thread_name};
-use crate::temporal::Asked;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
-    Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task, Unloadable,
+    Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task,
 };
-use crate::worker::supervise::{self, Cause, End, Output, Watch};
+use crate::worker::supervise::{self, End, Output, Watch};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -127,35 +126,19 @@ impl Proof<'_> {
             Reply::Unloadable(why) => unloadable = Some(why),
             _ => {}
         })?;
-        match unloadable {
-            Some(Unloadable::Fails(failure)) => {
-                return Err(Problem::request(format!(
-                    "the program fails before main: {}",
-                    failure.message
-                )));
-            }
-            Some(Unloadable::Refused(why)) => {
-                return Err(Problem::request(format!(
-                    "cannot check this program: {why}"
-                )));
-            }
-            Some(Unloadable::System(why)) => return Err(Problem::internal(why)),
-            None => {}
+        if let Some(why) = unloadable {
+            let failure = why.failure()?;
+            return Err(Problem::request(format!(
+                "the program fails before main: {}",
+                failure.message
+            )));
         }
         self.retell(&mut bugs)?;
         Ok((bugs, relaxed, watch))
     }
 
     fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
-        let request = Request {
-            library: self.build.library.clone(),
-            counters: self.build.scratch().join("counters"),
-            machine: self.verify.machine.clone(),
-            show_output: false,
-            stateful: false,
-            asked: Asked::default(),
-            task,
-        };
+        let request = Request::new(self.build, &self.verify.machine, task);
         let limits = Limits {
             timeout: self.verify.timeout,
             executions: self.verify.max_executions,
@@ -186,7 +169,7 @@ impl Proof<'_> {
 
     fn unfinished(&self, watch: &Watch) -> Problem {
         let why = match &watch.end {
-            End::Stopped(cause) => stopped(Some(cause), self.verify),
+            End::Stopped(cause) => supervise::reason(Some(cause), self.verify.timeout),
             End::Died(status) => format!("the program ended the worker ({status})"),
             End::Finished => "the worker had nothing to say".to_owned(),
         };
@@ -251,27 +234,12 @@ fn reason(ending: &Ending, limited: bool, watch: &Watch, verify: &IrsVerify) -> 
             "stopped after {} executions (--max-executions)",
             verify.max_executions.unwrap_or_default()
         ),
-        Ending::Stopped => stopped(watch.cause.as_ref(), verify),
+        Ending::Stopped => supervise::reason(watch.cause.as_ref(), verify.timeout),
         Ending::Refused(what) => what.clone(),
         Ending::Nondeterministic(what) => {
             format!("the program did not behave the same under the same schedule: {what}")
         }
         other => format!("the search ended: {other:?}"),
-    }
-}
-
-fn stopped(cause: Option<&Cause>, verify: &IrsVerify) -> String {
-    let seconds = verify.timeout.unwrap_or_default().as_secs_f64();
-    match cause {
-        Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
-        Some(Cause::Memory(limit)) => {
-            let limit = limit >> 20;
-            format!(
-                "stopped because the program took more than {limit} MiB of memory (--memory-limit)"
-            )
-        }
-        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
-        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
     }
 }
 

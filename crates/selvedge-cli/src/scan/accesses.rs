@@ -419,7 +419,7 @@ impl<S: Surroundings> Analysis<'_, S> {
 }
 
 /// Instructions with a memory operand that access nothing.
-fn touches_nothing(instruction: &Instruction) -> bool {
+pub(super) fn touches_nothing(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
         Mnemonic::Lea

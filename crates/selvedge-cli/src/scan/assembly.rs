@@ -4,15 +4,14 @@
 //! touches memory, be it the stack, is not, nor is what cannot be followed.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register,
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,
 };
 use object::{
     File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, SectionIndex,
     SectionKind,
 };
 
-use super::instructions;
+use super::{accesses, instructions};
 
 /// What to do about it.
 pub(super) const HELP: &str = "write the inline assembly as C, with the atomics of <stdatomic.h> or \
@@ -105,18 +104,8 @@ fn opaque(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Op
     if instruction.is_invalid() {
         return Some("has bytes in inline assembly that are no instruction".to_owned());
     }
-    let harmless = matches!(
-        instruction.mnemonic(),
-        Mnemonic::Lea
-            | Mnemonic::Nop
-            | Mnemonic::Prefetcht0
-            | Mnemonic::Prefetcht1
-            | Mnemonic::Prefetcht2
-            | Mnemonic::Prefetchnta
-            | Mnemonic::Prefetchw
-    );
     let info = factory.info(instruction);
-    if !harmless && !info.used_memory().is_empty() {
+    if !accesses::touches_nothing(instruction) && !info.used_memory().is_empty() {
         return Some(format!("touches memory in inline assembly (`{name}`)"));
     }
     let moves_frame = info.used_registers().iter().any(|used| {

@@ -6,7 +6,7 @@ use crate::args;
 use crate::explorer::Explorer;
 use crate::report::{self, Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, Searched};
-use crate::worker::supervise::{Cause, Watch};
+use crate::worker::supervise::{self, Watch};
 
 /// What a search came to.
 pub(crate) struct Found {
@@ -86,7 +86,6 @@ impl Found {
 
     /// Why not every execution was explored. A first bug is reason enough to stop.
     fn reason(&self, explorer: &Explorer, search: &args::Search) -> Option<String> {
-        let seconds = search.timeout.unwrap_or_default().as_secs_f64();
         match (&self.searched, &self.watch.cause) {
             (
                 Some(Searched {
@@ -111,13 +110,13 @@ impl Found {
                         .to_owned(),
                 ),
                 Ending::Sampled(sampled) => Some(tried(sampled, counts.blocked)),
-                Ending::Stopped => Some(stopped(cause.as_ref(), seconds)),
+                Ending::Stopped => Some(supervise::reason(cause.as_ref(), search.timeout)),
                 Ending::Refused(what) => Some(what.clone()),
                 Ending::Nondeterministic(what) => Some(format!(
                     "the program did not behave the same under the same schedule: {what}"
                 )),
             },
-            (None, Some(cause)) => Some(stopped(Some(cause), seconds)),
+            (None, Some(cause)) => Some(supervise::reason(Some(cause), search.timeout)),
             (None, None) => None,
         }
     }
@@ -135,20 +134,6 @@ impl Found {
             .map(warning)
             .into_iter()
             .collect()
-    }
-}
-
-fn stopped(cause: Option<&Cause>, seconds: f64) -> String {
-    match cause {
-        Some(Cause::Timeout) => format!("stopped after {seconds} seconds (--timeout)"),
-        Some(Cause::Memory(limit)) => {
-            format!(
-                "stopped because the program took more than {} MiB of memory (--memory-limit)",
-                limit >> 20
-            )
-        }
-        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
-        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
     }
 }
 

@@ -13,9 +13,7 @@ use crate::report::{self, human, json};
 use crate::temporal;
 use crate::trace::Trace;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{
-    self, Again, Bound, FoundBug, Replayed, Reply, Request, Task, Unloadable,
-};
+use crate::worker::protocol::{self, Again, Bound, FoundBug, Replayed, Reply, Request, Task};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 use death::before_main;
 pub(crate) use found::Found;
@@ -76,15 +74,8 @@ impl Search<'_> {
             Reply::Unloadable(why) => unloadable = Some(why),
             _ => {}
         })?;
-        match unloadable {
-            Some(Unloadable::Fails(failure)) => bugs.push(before_main(failure)),
-            Some(Unloadable::Refused(why)) => {
-                return Err(Problem::request(format!(
-                    "cannot check this program: {why}"
-                )));
-            }
-            Some(Unloadable::System(why)) => return Err(Problem::internal(why)),
-            None => {}
+        if let Some(why) = unloadable {
+            bugs.push(before_main(why.failure()?));
         }
         if let End::Died(status) = watch.end {
             bugs.push(self.died(&watch, status)?);
@@ -163,13 +154,9 @@ impl Search<'_> {
     fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
         let search = &self.verify.search;
         let request = Request {
-            library: self.build.library.clone(),
-            counters: self.build.scratch().join("counters"),
-            machine: self.verify.machine.clone(),
-            show_output: false,
             stateful: self.explorer.keeps_states(),
             asked: self.explorer.asked(),
-            task,
+            ..Request::new(self.build, &self.verify.machine, task)
         };
         let limits = Limits {
             timeout: search.timeout,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use selvedge_core::Failure;
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, StateCounts};
 use selvedge_core::witness;
 use selvedge_runtime::process::SharedCounters;
@@ -13,7 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{self, Model};
+use crate::compile::Build;
 use crate::explorer::Explorer;
+use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
 
@@ -40,6 +43,19 @@ pub(crate) struct Request {
 }
 
 impl Request {
+    /// A request for `task`, of a program whose states are not kept and whose output is not shown.
+    pub(crate) fn new(build: &Build, machine: &args::Machine, task: Task) -> Request {
+        Request {
+            library: build.library.clone(),
+            counters: build.scratch().join("counters"),
+            machine: machine.clone(),
+            show_output: false,
+            stateful: false,
+            asked: Asked::default(),
+            task,
+        }
+    }
+
     /// How many processes work on it.
     pub(crate) fn processes(&self) -> u32 {
         match &self.task {
@@ -147,11 +163,24 @@ pub(crate) enum Reply {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Unloadable {
     /// It fails before `main`.
-    Fails(selvedge_core::Failure),
+    Fails(Failure),
     /// It does something that is not modelled, or is built in a way that is not.
     Refused(String),
     /// The system is to blame.
     System(String),
+}
+
+impl Unloadable {
+    /// The failure, if it is one of the program.
+    pub(crate) fn failure(self) -> Result<Failure, Problem> {
+        match self {
+            Unloadable::Fails(failure) => Ok(failure),
+            Unloadable::Refused(why) => Err(Problem::request(format!(
+                "cannot check this program: {why}"
+            ))),
+            Unloadable::System(why) => Err(Problem::internal(why)),
+        }
+    }
 }
 
 /// A bug in both forms.

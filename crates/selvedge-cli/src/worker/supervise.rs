@@ -52,6 +52,24 @@ pub(crate) enum Cause {
     Hung,
 }
 
+/// Why a search ended early that may take so much time, as the user is told.
+pub(crate) fn reason(cause: Option<&Cause>, timeout: Option<Duration>) -> String {
+    match cause {
+        Some(Cause::Timeout) => {
+            let seconds = timeout.unwrap_or_default().as_secs_f64();
+            format!("stopped after {seconds} seconds (--timeout)")
+        }
+        Some(Cause::Memory(limit)) => {
+            let limit = limit >> 20;
+            format!(
+                "stopped because the program took more than {limit} MiB of memory (--memory-limit)"
+            )
+        }
+        Some(Cause::Hung) => "stopped because it made no progress".to_owned(),
+        Some(Cause::Interrupted) | None => "interrupted".to_owned(),
+    }
+}
+
 /// What watching a worker came to.
 #[derive(Debug)]
 pub(crate) struct Watch {
