@@ -37,6 +37,20 @@ fn allowed<const N: usize>(threads: [Code; N], outcome: [(usize, usize); N]) -> 
     MODELS.into_iter().filter(allows).collect()
 }
 
+/// The models under which `test` may return `outcome`. Under each of them it may return what is in `always`.
+fn allowing(
+    outcome: (usize, usize),
+    always: &[(usize, usize)],
+    test: impl Fn(Arc<Memory>) -> (usize, usize) + Copy + Send + Sync + 'static,
+) -> Vec<MemoryModel> {
+    let allows = |&model: &MemoryModel| {
+        let seen = outcomes(model, move || test(Arc::new(Memory::default())));
+        assert!(always.iter().all(|outcome| seen.contains(outcome)));
+        seen.contains(&outcome)
+    };
+    MODELS.into_iter().filter(allows).collect()
+}
+
 #[test]
 fn store_buffering() {
     let relaxed: [Code; 2] = [
@@ -80,23 +94,17 @@ fn store_buffering() {
 
 #[test]
 fn message_passing() {
-    let with = |store: Ordering, load: Ordering| -> Vec<MemoryModel> {
-        let allows = |&model: &MemoryModel| {
-            let seen = outcomes(model, move || {
-                let memory = Arc::new(Memory::default());
-                let writer = Arc::clone(&memory);
-                let thread = thread::spawn(move || {
-                    writer.x.store(1, Relaxed);
-                    writer.y.store(1, store);
-                });
-                let read = (memory.y.load(load), memory.x.load(Relaxed));
-                thread.join().unwrap();
-                read
+    let with = |store: Ordering, load: Ordering| {
+        allowing((1, 0), &[(0, 0), (0, 1), (1, 1)], move |memory| {
+            let writer = Arc::clone(&memory);
+            let thread = thread::spawn(move || {
+                writer.x.store(1, Relaxed);
+                writer.y.store(1, store);
             });
-            assert!(seen.is_superset(&[(0, 0), (0, 1), (1, 1)].into()));
-            seen.contains(&(1, 0))
-        };
-        MODELS.into_iter().filter(allows).collect()
+            let read = (memory.y.load(load), memory.x.load(Relaxed));
+            thread.join().unwrap();
+            read
+        })
     };
     assert_eq!(with(Relaxed, Relaxed), [Rc11]);
     assert_eq!(with(Release, Relaxed), [Rc11]);
@@ -196,24 +204,18 @@ fn write_to_read_causality() {
 #[test]
 fn two_threads_that_write_both_locations() {
     // The last write to each location is the first of its thread.
-    let with = |order: Ordering| -> Vec<MemoryModel> {
-        let allows = |&model: &MemoryModel| {
-            let seen = outcomes(model, move || {
-                let memory = Arc::new(Memory::default());
-                let other = Arc::clone(&memory);
-                let thread = thread::spawn(move || {
-                    other.y.store(1, order);
-                    other.x.store(2, order);
-                });
-                memory.x.store(1, order);
-                memory.y.store(2, order);
-                thread.join().unwrap();
-                (memory.x.load(Relaxed), memory.y.load(Relaxed))
+    let with = |order: Ordering| {
+        allowing((1, 1), &[(2, 1), (1, 2), (2, 2)], move |memory| {
+            let other = Arc::clone(&memory);
+            let thread = thread::spawn(move || {
+                other.y.store(1, order);
+                other.x.store(2, order);
             });
-            assert!(seen.is_superset(&[(2, 1), (1, 2), (2, 2)].into()));
-            seen.contains(&(1, 1))
-        };
-        MODELS.into_iter().filter(allows).collect()
+            memory.x.store(1, order);
+            memory.y.store(2, order);
+            thread.join().unwrap();
+            (memory.x.load(Relaxed), memory.y.load(Relaxed))
+        })
     };
     assert_eq!(with(Relaxed), [Ra, Rc11]);
     assert_eq!(with(Release), [Ra, Rc11]);
@@ -242,28 +244,23 @@ fn fences_pass_messages() {
 
 #[test]
 fn a_release_sequence_goes_through_updates_and_not_through_stores() {
-    let with = |between: fn(&AtomicUsize)| -> Vec<MemoryModel> {
-        let allows = |&model: &MemoryModel| {
-            let seen = outcomes(model, move || {
-                let memory = Arc::new(Memory::default());
-                let (one, two) = (Arc::clone(&memory), Arc::clone(&memory));
-                let first = thread::spawn(move || {
-                    one.x.store(1, Relaxed);
-                    one.y.store(1, Release);
-                });
-                let second = thread::spawn(move || {
-                    if two.y.load(Relaxed) == 1 {
-                        between(&two.y);
-                    }
-                });
-                let read = (memory.y.load(Acquire), memory.x.load(Relaxed));
-                first.join().unwrap();
-                second.join().unwrap();
-                read
+    let with = |between: fn(&AtomicUsize)| {
+        allowing((2, 0), &[], move |memory| {
+            let (one, two) = (Arc::clone(&memory), Arc::clone(&memory));
+            let first = thread::spawn(move || {
+                one.x.store(1, Relaxed);
+                one.y.store(1, Release);
             });
-            seen.contains(&(2, 0))
-        };
-        MODELS.into_iter().filter(allows).collect()
+            let second = thread::spawn(move || {
+                if two.y.load(Relaxed) == 1 {
+                    between(&two.y);
+                }
+            });
+            let read = (memory.y.load(Acquire), memory.x.load(Relaxed));
+            first.join().unwrap();
+            second.join().unwrap();
+            read
+        })
     };
     let update = |y: &AtomicUsize| {
         y.fetch_add(1, Relaxed);
@@ -275,23 +272,18 @@ fn a_release_sequence_goes_through_updates_and_not_through_stores() {
 #[test]
 fn a_store_after_a_read_and_a_read_after_a_store() {
     // R: the first write to y comes before the second in the order of modification, and yet x is old.
-    let with = |order: Ordering| -> Vec<MemoryModel> {
-        let allows = |&model: &MemoryModel| {
-            let seen = outcomes(model, move || {
-                let memory = Arc::new(Memory::default());
-                let other = Arc::clone(&memory);
-                let thread = thread::spawn(move || {
-                    other.x.store(1, order);
-                    other.y.store(1, order);
-                });
-                memory.y.store(2, order);
-                let read = memory.x.load(order);
-                thread.join().unwrap();
-                (memory.y.load(Relaxed), read)
+    let with = |order: Ordering| {
+        allowing((2, 0), &[], move |memory| {
+            let other = Arc::clone(&memory);
+            let thread = thread::spawn(move || {
+                other.x.store(1, order);
+                other.y.store(1, order);
             });
-            seen.contains(&(2, 0))
-        };
-        MODELS.into_iter().filter(allows).collect()
+            memory.y.store(2, order);
+            let read = memory.x.load(order);
+            thread.join().unwrap();
+            (memory.y.load(Relaxed), read)
+        })
     };
     let weak = |order| match order {
         SeqCst => vec![Ra],
