@@ -1,8 +1,9 @@
 //! The same tests under Selvedge, loom and shuttle: executions and time, side by side.
 //!
-//! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS [TEST]]`, where each library has so many seconds
-//! (30) for each test. shuttle searches depth-first, and knows sequential consistency only. Fails if a test has more executions than loom
-//! needs, or if loom is less than 20 times slower in total.
+//! `cargo run --release --manifest-path comparison/Cargo.toml [SECONDS [TEST]]`, where each library
+//! has so many seconds (30) for each test. shuttle searches depth-first, and knows sequential
+//! consistency only. Fails if a test has more executions than loom needs, or if loom is less than
+//! 20 times slower in total.
 
 mod parity;
 mod tests;

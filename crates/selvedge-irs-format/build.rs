@@ -1,5 +1,5 @@
-//! Tells the crates that depend on this one where its source is: the enforcement library is compiled with it, apart from
-//! everything else.
+//! Tells the crates that depend on this one where its source is: the enforcement library is
+//! compiled with it, apart from everything else.
 
 use std::env;
 

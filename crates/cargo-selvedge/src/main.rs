@@ -1,5 +1,5 @@
-//! `cargo selvedge test`: builds a crate's tests with `--cfg loom`, runs each of them in a process of its own, and tells how many
-//! executions there were.
+//! `cargo selvedge test`: builds a crate's tests with `--cfg loom`, runs each of them in a process
+//! of its own, and tells how many executions there were.
 
 mod args;
 mod build;

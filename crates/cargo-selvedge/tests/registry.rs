@@ -1,4 +1,5 @@
-//! The loom tests that crates of the registry ship, unchanged, with `loom` in their manifests replaced by `selvedge`.
+//! The loom tests that crates of the registry ship, unchanged, with `loom` in their manifests
+//! replaced by `selvedge`.
 //!
 //! Builds everything anew with `--cfg loom`, so it is run only when asked for:
 //! `cargo test -p cargo-selvedge --test registry -- --ignored`.
@@ -97,7 +98,8 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Replaces the dependency on loom, and leaves out the benchmarks with the large crate that only they need.
+/// Replaces the dependency on loom, and leaves out the benchmarks with the large crate that only
+/// they need.
 fn manifest(text: &str) -> String {
     let library = concat!(env!("CARGO_MANIFEST_DIR"), "/../selvedge");
     let mut result = String::new();

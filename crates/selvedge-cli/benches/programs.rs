@@ -1,8 +1,8 @@
 //! Executions per second and nanoseconds per event of eight programs, beside the bare cost of
 //! running one schedule of each equally often with no search at all, measured in the same run.
 //!
-//! Then the interleaving engines beside the graph engine: the same executions, each once, so that times compare step
-//! by step.
+//! Then the interleaving engines beside the graph engine: the same executions, each once, so that
+//! times compare step by step.
 //!
 //! `cargo bench -p selvedge-cli --bench programs`
 #![allow(missing_docs)]
@@ -54,8 +54,9 @@ fn main() {
     interleaving();
 }
 
-/// Times per step of engines that visit each execution once. A step is one operation of the program, whether it was
-/// taken for the first time, repeated to come back to where a branch is, or belongs to an execution that was given up.
+/// Times per step of engines that visit each execution once. A step is one operation of the
+/// program, whether it was taken for the first time, repeated to come back to where a branch is, or
+/// belongs to an execution that was given up.
 fn interleaving() {
     const ENGINES: [&str; 3] = ["trust", "optimal-dpor", "source-dpor"];
     println!(

@@ -1,4 +1,5 @@
-//! Temporary directories that are gone afterwards, also if the command is killed: what was left behind then is removed by the next one.
+//! Temporary directories that are gone afterwards, also if the command is killed: what was left
+//! behind then is removed by the next one.
 
 use std::fs::{self, File};
 use std::io;

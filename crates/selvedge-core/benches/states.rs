@@ -15,7 +15,8 @@ use selvedge_core::{
 const THREADS: usize = 5;
 const SIZE: u8 = 12;
 
-/// Threads that count round and round, each in memory of its own, so that there are `SIZE` to the power of `THREADS` states.
+/// Threads that count round and round, each in memory of its own, so that there are `SIZE` to the
+/// power of `THREADS` states.
 struct Counters {
     memory: [u8; 256],
     threads: [[u8; 128]; THREADS],

@@ -1,10 +1,11 @@
-//! What a bound costs: the time of a bounded search as a multiple of the unbounded one, for every bound from
-//! zero until nothing lies beyond it, on a scripted machine that does next to nothing (with a real program the
-//! search itself weighs less).
+//! What a bound costs: the time of a bounded search as a multiple of the unbounded one, for every
+//! bound from zero until nothing lies beyond it, on a scripted machine that does next to nothing
+//! (with a real program the search itself weighs less).
 //!
-//! `cargo run --release -p selvedge-core --example bound_cost`, with the beginning of a program's name if not all are
-//! wanted, and with `MODEL=ra`, `tso` or `rc11` in the environment for another memory model than `sc`: the mixed programs are
-//! written with relaxed accesses then, and shorter. With a name and a bound (`none` or a number) one search is run and nothing measured, for
+//! `cargo run --release -p selvedge-core --example bound_cost`, with the beginning of a program's
+//! name if not all are wanted, and with `MODEL=ra`, `tso` or `rc11` in the environment for another
+//! memory model than `sc`: the mixed programs are written with relaxed accesses then, and shorter.
+//! With a name and a bound (`none` or a number) one search is run and nothing measured, for
 //! counting instructions from outside:
 //! `valgrind --tool=callgrind target/release/examples/bound_cost mixed-1 2`.
 
@@ -78,7 +79,8 @@ fn programs() -> Vec<(String, Program)> {
     programs
 }
 
-/// Seeds that give between 50,000 and 100,000 executions, with so many variables and reads among ten accesses.
+/// Seeds that give between 50,000 and 100,000 executions, with so many variables and reads among
+/// ten accesses.
 const MIXED: [(u64, u64, u64); 6] = [
     (27, 2, 8),
     (14, 3, 8),

@@ -33,7 +33,8 @@ pub struct Performed {
 }
 
 impl Performed {
-    /// What becomes of `op` where locations hold what `value` says. `thread` must be able to perform it.
+    /// What becomes of `op` where locations hold what `value` says. `thread` must be able to
+    /// perform it.
     pub(crate) fn new(
         thread: ThreadId,
         op: Op,

@@ -111,33 +111,36 @@ pub trait Machine {
         false
     }
 
-    /// Whether `location` is accessed by atomic operations only and lives as long as the program, so that no
-    /// operation on it can ever take part in a race.
+    /// Whether `location` is accessed by atomic operations only and lives as long as the program,
+    /// so that no operation on it can ever take part in a race.
     fn never_races(&mut self, location: Location) -> bool {
         let _ = location;
         false
     }
 
-    /// Whether [`retry`](Machine::retry) can take back operations on `location`: nothing is left of them.
+    /// Whether [`retry`](Machine::retry) can take back operations on `location`: nothing is left of
+    /// them.
     fn can_retry(&mut self, location: Location) -> bool {
         let _ = location;
         false
     }
 
-    /// Takes `thread`, which is [`Stop::Spinning`] since its last event, back to before that event. A pure iteration
-    /// ends in the state that it began in, so the thread just is about to perform the same operation again.
+    /// Takes `thread`, which is [`Stop::Spinning`] since its last event, back to before that event.
+    /// A pure iteration ends in the state that it began in, so the thread just is about to perform
+    /// the same operation again.
     fn retry(&mut self, thread: ThreadId) {
         unreachable!("{thread} cannot be taken back");
     }
 
-    /// Whether [`quiet`](Machine::quiet), [`never_races`](Machine::never_races) or [`can_retry`](Machine::can_retry)
-    /// gave an answer, since this was last asked, that turned out to be wrong. The search then starts over.
+    /// Whether [`quiet`](Machine::quiet), [`never_races`](Machine::never_races) or
+    /// [`can_retry`](Machine::can_retry) gave an answer, since this was last asked, that turned out
+    /// to be wrong. The search then starts over.
     fn misjudged(&mut self) -> bool {
         false
     }
 
-    /// Whether an execution in which `thread` never gets to perform its pending operation is of no interest, as
-    /// if an assumption did not hold. Otherwise that is a deadlock.
+    /// Whether an execution in which `thread` never gets to perform its pending operation is of no
+    /// interest, as if an assumption did not hold. Otherwise that is a deadlock.
     fn pointless(&self, thread: ThreadId) -> bool {
         let _ = thread;
         false
@@ -161,8 +164,9 @@ pub trait Machine {
     fn refusal(&self) -> Option<String>;
 }
 
-/// Defines methods of [`Machine`] for a machine around another one, which is its field `$inner`: those named do what
-/// the inner one does. `around` stands for those that a wrapper hardly ever has an answer of its own to.
+/// Defines methods of [`Machine`] for a machine around another one, which is its field `$inner`:
+/// those named do what the inner one does. `around` stands for those that a wrapper hardly ever has
+/// an answer of its own to.
 #[macro_export]
 macro_rules! forward_machine {
     ($inner:ident: $($method:ident),+ $(,)?) => {

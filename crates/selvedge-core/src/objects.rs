@@ -199,8 +199,8 @@ impl ObjectFunction {
         (value & !waiting(slot)) | woken(slot)
     }
 
-    /// The order of a step that leaves the object as it is. Who passes a barrier or finds a routine done sees what
-    /// led there; who finds a lock taken sees nothing.
+    /// The order of a step that leaves the object as it is. Who passes a barrier or finds a routine
+    /// done sees what led there; who finds a lock taken sees nothing.
     pub fn unchanged_order(self) -> MemoryOrder {
         match self {
             ObjectFunction::BarrierAwait { .. } | ObjectFunction::OnceBegin => MemoryOrder::Acquire,

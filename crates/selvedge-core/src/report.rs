@@ -31,7 +31,8 @@ pub struct StateCounts {
     pub states: u64,
     /// Steps taken between them.
     pub transitions: u64,
-    /// The number of context switches, or of steps for a search that does not count these, that it has come to.
+    /// The number of context switches, or of steps for a search that does not count these, that it
+    /// has come to.
     pub layer: u32,
     /// States that wait for their turn.
     pub queue: u64,
@@ -227,8 +228,8 @@ pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
     classify_by(machine, spins, waits)
 }
 
-/// Tells how an execution ended that `machine` is at the end of. `spins` tells whether a spinning thread will do so
-/// for ever, `waits` what a thread waits for.
+/// Tells how an execution ended that `machine` is at the end of. `spins` tells whether a spinning
+/// thread will do so for ever, `waits` what a thread waits for.
 pub(crate) fn classify_by<M: Machine>(
     machine: &M,
     spins: impl Fn(ThreadId, u32) -> bool,

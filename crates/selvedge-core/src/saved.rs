@@ -12,28 +12,32 @@ use crate::op::Value;
 /// part there, and so is every part beyond [`parts`](StateMachine::parts).
 ///
 /// Such a machine works on its present state: no operation depends on what happened before except
-/// through the state. [`resume`](Machine::resume) is given an empty clock, nothing is checked for races,
-/// and no thread is ever [`Stop::Spinning`](crate::Stop::Spinning). The value of a plain store is not known
-/// before it is made: the one in a pending [`Op::Store`](crate::Op::Store) with
-/// [`MemoryOrder::Plain`](crate::MemoryOrder::Plain) means nothing; ask [`value`](StateMachine::value) after the step.
+/// through the state. [`resume`](Machine::resume) is given an empty clock, nothing is checked for
+/// races, and no thread is ever [`Stop::Spinning`](crate::Stop::Spinning). The value of a plain
+/// store is not known before it is made: the one in a pending [`Op::Store`](crate::Op::Store) with
+/// [`MemoryOrder::Plain`](crate::MemoryOrder::Plain) means nothing; ask
+/// [`value`](StateMachine::value) after the step.
 pub trait StateMachine: Machine {
     /// How many parts a state has at most, as far as the search has come.
     fn parts(&self) -> usize;
 
-    /// Appends to `into` what tells the present contents of a part from others. Situations that no continuation
-    /// can tell apart, such as those that differ in dead stack or in freed memory, are given the same bytes
-    /// as far as the machine knows, and so are equal contents in another process that runs the same program.
+    /// Appends to `into` what tells the present contents of a part from others. Situations that no
+    /// continuation can tell apart, such as those that differ in dead stack or in freed memory, are
+    /// given the same bytes as far as the machine knows, and so are equal contents in another
+    /// process that runs the same program.
     fn identify(&mut self, part: usize, into: &mut Vec<u8>);
 
-    /// Appends to `into` what [`restore`](StateMachine::restore) needs. Needed once per identity: contents with the
-    /// same identity can take each other's place.
+    /// Appends to `into` what [`restore`](StateMachine::restore) needs. Needed once per identity:
+    /// contents with the same identity can take each other's place.
     fn save(&mut self, part: usize, into: &mut Vec<u8>);
 
-    /// Makes a part what an earlier [`save`](StateMachine::save) of the same part in the same process left. The
-    /// machine is in a state that exists only when all parts have been made those of one state.
+    /// Makes a part what an earlier [`save`](StateMachine::save) of the same part in the same
+    /// process left. The machine is in a state that exists only when all parts have been made those
+    /// of one state.
     fn restore(&mut self, part: usize, from: &[u8]);
 
-    /// How much memory it takes to restore what was saved, besides what [`save`](StateMachine::save) appended.
+    /// How much memory it takes to restore what was saved, besides what
+    /// [`save`](StateMachine::save) appended.
     fn kept(&self) -> usize {
         0
     }
@@ -43,8 +47,9 @@ pub trait StateMachine: Machine {
         false
     }
 
-    /// Appends to `into` what makes, by [`unpack`](StateMachine::unpack) in another process that runs the same program, the
-    /// contents that `saved`, of an earlier [`save`](StateMachine::save) of the part, stands for.
+    /// Appends to `into` what makes, by [`unpack`](StateMachine::unpack) in another process that
+    /// runs the same program, the contents that `saved`, of an earlier [`save`](StateMachine::save)
+    /// of the part, stands for.
     fn pack(&mut self, part: usize, saved: &[u8], into: &mut Vec<u8>) {
         let _ = part;
         into.extend_from_slice(saved);
@@ -57,32 +62,35 @@ pub trait StateMachine: Machine {
         into.extend_from_slice(packed);
     }
 
-    /// Who creates the thread with this number, and how many threads it creates before. Asked for the newest number.
+    /// Who creates the thread with this number, and how many threads it creates before. Asked for
+    /// the newest number.
     fn origin(&self, thread: ThreadId) -> (ThreadId, u32) {
         let _ = thread;
         unreachable!("the numbers of all threads are known from the start")
     }
 
-    /// Gives the next number to the thread that `parent` creates after `place` others; numbers are agreed upon where
-    /// several processes search together.
+    /// Gives the next number to the thread that `parent` creates after `place` others; numbers are
+    /// agreed upon where several processes search together.
     fn introduce(&mut self, parent: ThreadId, place: u32) {
         let _ = (parent, place);
         unreachable!("the numbers of all threads are known from the start")
     }
 
-    /// Takes the newest number back, which was given by the step that was just taken. A state is restored next.
+    /// Takes the newest number back, which was given by the step that was just taken. A state is
+    /// restored next.
     fn forget_newest(&mut self) {
         unreachable!("the numbers of all threads are known from the start")
     }
 
-    /// Appends to `into`, ascending, the parts that may have changed since this was last asked, except by
-    /// [`restore`](StateMachine::restore).
+    /// Appends to `into`, ascending, the parts that may have changed since this was last asked,
+    /// except by [`restore`](StateMachine::restore).
     fn changed(&mut self, into: &mut Vec<u32>);
 
     /// What `location` holds now.
     fn value(&self, location: Location) -> Value;
 
-    /// The memory that the pending operation of `thread` is about to access, if it is an access to memory.
+    /// The memory that the pending operation of `thread` is about to access, if it is an access to
+    /// memory.
     fn access(&self, thread: ThreadId) -> Option<PendingAccess>;
 
     /// Whether the pending operation of `thread` is a progress mark.
@@ -91,7 +99,8 @@ pub trait StateMachine: Machine {
         false
     }
 
-    /// The propositions that formulas can speak of, as formulas write them (see [`Atom`](crate::ltl::Atom)).
+    /// The propositions that formulas can speak of, as formulas write them (see
+    /// [`Atom`](crate::ltl::Atom)).
     fn propositions(&self) -> Vec<String>;
 
     /// Whether a proposition holds now.

@@ -209,8 +209,8 @@ pub fn order(op: &Op, on: Kind) -> Option<String> {
     Some(name.to_owned())
 }
 
-/// A step in a few words: `store x = 1`, `fetch-add n: 2 → 3`, `lock m`. The operation is named as by [`operation`], and
-/// the values are those read and written.
+/// A step in a few words: `store x = 1`, `fetch-add n: 2 → 3`, `lock m`. The operation is named as
+/// by [`operation`], and the values are those read and written.
 pub fn phrase(
     operation: &str,
     object: Option<&str>,
@@ -248,7 +248,8 @@ pub fn phrase(
     words
 }
 
-/// A whole schedule in one line, in the manner of dejafu: `S0----S1--P0--`, for steps that were taken by these threads.
+/// A whole schedule in one line, in the manner of dejafu: `S0----S1--P0--`, for steps that were
+/// taken by these threads.
 ///
 /// `S` is a switch to a thread because the one before had ended or had to wait, `P` one that
 /// preempts a thread that could have gone on, and each dash is a step.

@@ -1,8 +1,9 @@
 //! What programs are linked with that keep to verified schedules.
 //!
-//! The library itself is `src/rt`: real threads that wait for each other as a prefix file demands. It is compiled apart from everything
-//! else, to one object file without the standard library ([`OBJECT`]), which `selvedge irs build` links programs with. Functions
-//! that it defines as `__wrap_NAME` are to be linked with the linker's `--wrap=NAME`.
+//! The library itself is `src/rt`: real threads that wait for each other as a prefix file demands.
+//! It is compiled apart from everything else, to one object file without the standard library
+//! ([`OBJECT`]), which `selvedge irs build` links programs with. Functions that it defines as
+//! `__wrap_NAME` are to be linked with the linker's `--wrap=NAME`.
 
 // The same in the library and on the host.
 #[path = "rt/composed.rs"]

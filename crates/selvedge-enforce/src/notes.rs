@@ -16,7 +16,8 @@ pub struct Notes {
     pub fingerprint: [u8; 16],
     /// Its functions.
     pub functions: Vec<Function>,
-    /// The places whose callbacks were taken out, by the address that the call returned to, relative to the executable's beginning.
+    /// The places whose callbacks were taken out, by the address that the call returned to,
+    /// relative to the executable's beginning.
     pub removed: Vec<u32>,
     /// Those where nothing is left but a fence.
     pub uncounted: Vec<u32>,
@@ -31,8 +32,8 @@ pub struct Notes {
 pub struct Chosen {
     /// The prefix file.
     pub bytes: Vec<u8>,
-    /// Which file that is: device, number, and when it was written, in seconds and nanoseconds. As long as the program finds this
-    /// one it need not read it.
+    /// Which file that is: device, number, and when it was written, in seconds and nanoseconds. As
+    /// long as the program finds this one it need not read it.
     pub identity: [u64; 4],
 }
 

@@ -114,8 +114,8 @@ impl Kind {
     }
 }
 
-/// FNV-1a over 64-bit words with a final mix; the checksum field counts as zero. Good enough to notice a
-/// torn or a foreign file, and nothing else.
+/// FNV-1a over 64-bit words with a final mix; the checksum field counts as zero. Good enough to
+/// notice a torn or a foreign file, and nothing else.
 pub(crate) fn checksum(file: &[u8]) -> u64 {
     let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
     for (index, chunk) in file.chunks(8).enumerate() {

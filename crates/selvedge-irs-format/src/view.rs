@@ -57,7 +57,8 @@ pub struct Site<'a> {
     pub class: Class,
     /// What is done there.
     pub kind: Kind,
-    /// Whether no other thread touches the same memory, in any proven execution, or all of them only read it.
+    /// Whether no other thread touches the same memory, in any proven execution, or all of them
+    /// only read it.
     pub alone: bool,
 }
 

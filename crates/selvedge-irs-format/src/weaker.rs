@@ -28,9 +28,10 @@ impl fmt::Display for NotWeaker {
 
 impl core::error::Error for NotWeaker {}
 
-/// Checks that whatever `later` admits beyond `earlier` it admits by leaving waits out: each of its waits is
-/// asked for by `earlier` too, for that many events or more, of that event or of an earlier one of its thread.
-/// Threads that follow different files of one lineage then keep to the latest of them.
+/// Checks that whatever `later` admits beyond `earlier` it admits by leaving waits out: each of its
+/// waits is asked for by `earlier` too, for that many events or more, of that event or of an
+/// earlier one of its thread. Threads that follow different files of one lineage then keep to the
+/// latest of them.
 pub fn weaker(earlier: View<'_>, later: View<'_>) -> Result<(), NotWeaker> {
     let related = earlier.fingerprint() == later.fingerprint()
         && earlier.lineage() == later.lineage()

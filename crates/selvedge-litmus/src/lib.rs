@@ -1,6 +1,6 @@
-//! Litmus tests in the C syntax of herd (Alglave, Maranget and Tautschnig, "Herding cats"): parses them,
-//! runs them under a memory model with the optimal search, and tells which final states there are,
-//! in herd's words.
+//! Litmus tests in the C syntax of herd (Alglave, Maranget and Tautschnig, "Herding cats"): parses
+//! them, runs them under a memory model with the optimal search, and tells which final states there
+//! are, in herd's words.
 //!
 //! What is understood: threads with integer registers, expressions, `if` and `else`, the functions of
 //! `<stdatomic.h>` with and without explicit order, fences, and plain accesses `*x`, which count as

@@ -1,7 +1,8 @@
 //! Numbers that several processes agree upon.
 //!
-//! A suspended thread has numbers of locations on its stack. Where states go from one process to another, the same number has
-//! to mean the same in all of them: a list that they share says which number was given to what.
+//! A suspended thread has numbers of locations on its stack. Where states go from one process to
+//! another, the same number has to mean the same in all of them: a list that they share says which
+//! number was given to what.
 
 use std::hint;
 use std::io;

@@ -106,7 +106,8 @@ pub(crate) struct Function {
 /// The name of what the shim has for it.
 const TOLD: &[u8] = b"selvedge_told";
 
-/// What the file says; addresses are relative to the load base until [`Image::place`] has made them real.
+/// What the file says; addresses are relative to the load base until [`Image::place`] has made them
+/// real.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {
     pub(crate) base: usize,

@@ -195,7 +195,8 @@ impl Locations {
         self.entries.push(entry);
     }
 
-    /// The objects, by address, that hold something else in execution `run` than before their first use.
+    /// The objects, by address, that hold something else in execution `run` than before their first
+    /// use.
     pub(crate) fn objects(&self, run: u32) -> impl Iterator<Item = (Location, &Entry)> {
         let all = self.objects.iter().map(|&at| (at, self.entry(at)));
         all.filter(move |(_, entry)| entry.run == run && entry.initial != entry.now())

@@ -141,7 +141,8 @@ impl NativeMachine {
         });
     }
 
-    /// Whether an access at `site` was no event, in some execution since [`note_silent`](Self::note_silent).
+    /// Whether an access at `site` was no event, in some execution since
+    /// [`note_silent`](Self::note_silent).
     pub fn was_silent(&self, site: Site) -> bool {
         with(|runtime| {
             let place = runtime.image.relative(site.0 as usize) as usize;

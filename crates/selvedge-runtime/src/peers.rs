@@ -1,7 +1,8 @@
 //! Several processes that run the same loaded program, one per core.
 //!
-//! A program exists once per process, so more cores means more processes: copies of one that has loaded the
-//! program. They share nothing but memory through which all of them exchange messages at the same time.
+//! A program exists once per process, so more cores means more processes: copies of one that has
+//! loaded the program. They share nothing but memory through which all of them exchange messages at
+//! the same time.
 
 use std::cell::Cell;
 use std::hint;
@@ -32,8 +33,8 @@ pub struct Team {
     broken: bool,
 }
 
-/// Where a member puts its messages, in memory that all share. Messages of two exchanges have room: nobody begins
-/// with the second next one before everybody has read this one.
+/// Where a member puts its messages, in memory that all share. Messages of two exchanges have room:
+/// nobody begins with the second next one before everybody has read this one.
 struct Outbox {
     /// How many exchanges its owner has put its messages in for.
     filled: &'static AtomicU32,
@@ -45,8 +46,8 @@ struct Outbox {
 
 /// Address space for the messages of one exchange of one member; memory is taken as it is used.
 const HALF: usize = 1 << 36;
-/// How often a member looks whether a message has arrived before it goes to sleep. Being woken takes longer than most of them
-/// take to come, if the sender runs at the same time.
+/// How often a member looks whether a message has arrived before it goes to sleep. Being woken
+/// takes longer than most of them take to come, if the sender runs at the same time.
 const PATIENCE: u32 = 20_000;
 /// The same where there are more members than processors, and the sender may be waiting for this one's.
 const LITTLE_PATIENCE: u32 = 100;
@@ -93,7 +94,8 @@ impl Outbox {
             if end > HALF {
                 return Err(io::Error::other("messages of a round are too large"));
             }
-            // SAFETY: inside of the half, which is this process's to write to until it says that it is filled.
+            // SAFETY: inside of the half, which is this process's to write to until it says that it
+            // is filled.
             unsafe {
                 let into = self.halves[half].add(begin);
                 into.copy_from_nonoverlapping(message.as_ptr(), message.len());
@@ -116,8 +118,8 @@ impl Outbox {
         Ok(())
     }
 
-    /// Waits until the messages of an exchange are there; tells whether it went to sleep. Asks from time to time whether it
-    /// makes sense.
+    /// Waits until the messages of an exchange are there; tells whether it went to sleep. Asks from
+    /// time to time whether it makes sense.
     fn wait(&self, exchange: u32, patience: u32, alive: impl Fn() -> bool) -> io::Result<bool> {
         let (mut patience, mut slept) = (patience, false);
         loop {
@@ -163,8 +165,9 @@ impl Outbox {
 }
 
 impl Team {
-    /// Makes `count` processes of this one, which has loaded the program of `machine`. Returns in each of them; the
-    /// calling one has rank 0, and the others die with it. Other threads of the process exist in rank 0 only.
+    /// Makes `count` processes of this one, which has loaded the program of `machine`. Returns in
+    /// each of them; the calling one has rank 0, and the others die with it. Other threads of the
+    /// process exist in rank 0 only.
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
         let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -226,8 +229,8 @@ impl Team {
         self.boxes.len()
     }
 
-    /// Sends `outgoing[r]` to rank r and returns what each of them sent to this one. All members must call this
-    /// equally often; it returns when everybody's message has arrived.
+    /// Sends `outgoing[r]` to rank r and returns what each of them sent to this one. All members
+    /// must call this equally often; it returns when everybody's message has arrived.
     pub fn exchange(&mut self, outgoing: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         assert_eq!(outgoing.len(), self.count(), "a message for everybody");
         let exchange = self.exchanges;
@@ -249,8 +252,8 @@ impl Team {
         incoming.collect()
     }
 
-    /// Looking was in vain, or not. On a busy machine the sender may be waiting for the processor that this one looks on; whether it
-    /// still is so is tried from time to time.
+    /// Looking was in vain, or not. On a busy machine the sender may be waiting for the processor
+    /// that this one looks on; whether it still is so is tried from time to time.
     fn learn(&self, exchange: u32, in_vain: bool) {
         let patience = self.patience.get();
         self.patience.set(match in_vain {
@@ -260,8 +263,9 @@ impl Team {
         });
     }
 
-    /// Whether nobody has ended. Who ended before its time, whatever the reason, has rank 0 end in the same way: the search is
-    /// one, in however many processes. The others need not ask, since they die with rank 0.
+    /// Whether nobody has ended. Who ended before its time, whatever the reason, has rank 0 end in
+    /// the same way: the search is one, in however many processes. The others need not ask, since
+    /// they die with rank 0.
     fn is_complete(&self) -> bool {
         self.others.iter().all(|&other| match how_ended(other) {
             None => true,
@@ -308,7 +312,8 @@ enum Ended {
 impl Ended {
     /// Ends this process in the same way.
     fn follow(self) -> ! {
-        // SAFETY: ends this process, by a signal that is not handled or, if nobody may send that, at once.
+        // SAFETY: ends this process, by a signal that is not handled or, if nobody may send that,
+        // at once.
         unsafe {
             match self {
                 Ended::Exited(status) => libc::_exit(status),

@@ -1,10 +1,11 @@
 //! Whether an iteration that changes nothing can be given up without missing a race.
 //!
-//! A thread that spins may read, on the way, what another thread writes or frees only later. Such an
-//! iteration has to stay until that has happened. What lies in its own slot (stack and thread-local
-//! variables) counts for nothing as long as no other thread was ever seen to reach into that slot; if one
-//! does later, `Runtime::misjudged` tells, and the search starts over knowing it. The same goes for globals
-//! that are accessed by atomic operations: they count as never touched by others until one is.
+//! A thread that spins may read, on the way, what another thread writes or frees only later. Such
+//! an iteration has to stay until that has happened. What lies in its own slot (stack and
+//! thread-local variables) counts for nothing as long as no other thread was ever seen to reach
+//! into that slot; if one does later, `Runtime::misjudged` tells, and the search starts over
+//! knowing it. The same goes for globals that are accessed by atomic operations: they count as
+//! never touched by others until one is.
 
 use selvedge_core::Location;
 
@@ -60,8 +61,8 @@ impl Runtime {
         }
     }
 
-    /// The running thread accesses `address`, which may lie in the slot of another. That must not have been
-    /// waited for: its variables are gone.
+    /// The running thread accesses `address`, which may lie in the slot of another. That must not
+    /// have been waited for: its variables are gone.
     #[inline(always)]
     pub(crate) fn enters(&mut self, address: usize) -> Result<(), Problem> {
         if let Some(owner) = self.layout.stack_owner(address)

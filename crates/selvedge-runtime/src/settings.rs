@@ -37,11 +37,13 @@ pub struct Settings {
     pub show_output: bool,
     /// Whether memory that is still allocated at the end is an error.
     pub check_leaks: bool,
-    /// Whether states are going to be saved and restored ([`StateMachine`](selvedge_core::StateMachine)): every
-    /// access to memory that others can reach is then a visible operation, no races are looked for, freed
-    /// memory is used again, and sleeping takes no time.
+    /// Whether states are going to be saved and restored
+    /// ([`StateMachine`](selvedge_core::StateMachine)): every access to memory that others can
+    /// reach is then a visible operation, no races are looked for, freed memory is used again, and
+    /// sleeping takes no time.
     pub stateful: bool,
-    /// The propositions that are asked about: named ones, and expressions that were compiled into the program.
+    /// The propositions that are asked about: named ones, and expressions that were compiled into
+    /// the program.
     pub propositions: Vec<Atom>,
     /// Whether progress marks are visible.
     pub progress: bool,

@@ -10,7 +10,8 @@ use crate::brute::brute_force;
 use crate::random::{Flavour, random_program};
 use crate::script::{Instruction, Program, ScriptMachine};
 
-/// Programs that C has a counterpart for and that some schedule brings to a good end, whatever others do; none fails in another way than by getting stuck.
+/// Programs that C has a counterpart for and that some schedule brings to a good end, whatever
+/// others do; none fails in another way than by getting stuck.
 pub fn enforceable_programs(seed: u64, count: usize) -> Vec<Program> {
     let flavours = [Flavour::Memory, Flavour::Mutexes, Flavour::Deadlocks];
     let all = (seed..).flat_map(|seed| flavours.map(|flavour| random_program(seed, flavour)));

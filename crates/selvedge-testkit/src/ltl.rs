@@ -33,8 +33,8 @@ pub fn random_formula(random: &mut Random, atoms: &[Atom], depth: u32) -> Formul
     }
 }
 
-/// Whether `formula` holds at the start of the word whose letters are `0, 1, …, length - 1` and then again and again
-/// those from `back` on. `holds` tells which atoms hold at a letter.
+/// Whether `formula` holds at the start of the word whose letters are `0, 1, …, length - 1` and
+/// then again and again those from `back` on. `holds` tells which atoms hold at a letter.
 pub fn holds_on_word(
     formula: &Formula,
     length: usize,
@@ -114,8 +114,8 @@ impl Word<'_> {
 pub const MARK: u32 = 5;
 const MUTEX: u32 = 10;
 
-/// A random program of one to three threads, most of which never end. Variables 0 and 1 hold small numbers,
-/// variable 10 is a mutex.
+/// A random program of one to three threads, most of which never end. Variables 0 and 1 hold small
+/// numbers, variable 10 is a mutex.
 pub fn random_server(random: &mut Random) -> Program {
     let workers = 1 + random.below(2) as u32;
     let codes = (1..=workers).map(|worker| random_loop(random, worker));

@@ -1,5 +1,6 @@
-//! Temporal logic on programs by a construction of its own: every state of the program, every move, and every assignment of
-//! truth values to the temporal subformulas (Lichtenstein and Pnueli). No automaton, no clever search.
+//! Temporal logic on programs by a construction of its own: every state of the program, every move,
+//! and every assignment of truth values to the temporal subformulas (Lichtenstein and Pnueli). No
+//! automaton, no clever search.
 
 use std::collections::{HashMap, HashSet};
 
@@ -116,8 +117,8 @@ impl Explicit {
         moves.any(|by| by.thread == Some(thread))
     }
 
-    /// Where the moves lead to, from the first state on; panics if one of them is not possible. The numbers of
-    /// states are this construction's own.
+    /// Where the moves lead to, from the first state on; panics if one of them is not possible. The
+    /// numbers of states are this construction's own.
     pub fn follow(&self, moves: &[Move]) -> Vec<u32> {
         let mut at = 0;
         let mut passed = vec![at];

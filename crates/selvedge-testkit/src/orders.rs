@@ -44,9 +44,10 @@ pub fn random_litmus(seed: u64) -> Program {
     program
 }
 
-/// A program made of a critical cycle, as diy makes them: neighbouring threads meet at one variable, where at
-/// least one of them writes. Each thread has one or two accesses, and sometimes another one
-/// that gets in the way. Nearly every one of these has outcomes that only weak memory has.
+/// A program made of a critical cycle, as diy makes them: neighbouring threads meet at one
+/// variable, where at least one of them writes. Each thread has one or two accesses, and sometimes
+/// another one that gets in the way. Nearly every one of these has outcomes that only weak memory
+/// has.
 pub fn random_cycle(seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x00c7_c1e0);
     let threads = 2 + random.below(3) as usize;
@@ -89,8 +90,9 @@ pub fn random_cycle(seed: u64) -> Program {
     program
 }
 
-/// The same program with a random order at each access to a variable and fences here and there. Some programs
-/// are all of one kind, so that the strong parts of a model come together often enough.
+/// The same program with a random order at each access to a variable and fences here and there.
+/// Some programs are all of one kind, so that the strong parts of a model come together often
+/// enough.
 pub fn with_random_orders(program: &Program, seed: u64) -> Program {
     let mut random = Random::new(seed ^ 0x06de_5000);
     let palette: &[M] = match random.below(6) {

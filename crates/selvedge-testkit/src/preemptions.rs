@@ -1,5 +1,5 @@
-//! The least number of preemptions of each class of executions, or of whatever else switches cost, by trying every
-//! interleaving.
+//! The least number of preemptions of each class of executions, or of whatever else switches cost,
+//! by trying every interleaving.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -40,9 +40,9 @@ pub fn least_preemptions<M: Machine>(machine: &mut M, limit: usize) -> Option<Pr
     })
 }
 
-/// The same with a price for each step: from the thread that ran before, the one that takes it, and who could have.
-/// Searches the interleavings in the order of their cost; two of them that are equivalent so far and have the same
-/// thread running have the same future.
+/// The same with a price for each step: from the thread that ran before, the one that takes it, and
+/// who could have. Searches the interleavings in the order of their cost; two of them that are
+/// equivalent so far and have the same thread running have the same future.
 pub fn least_cost<M: Machine>(
     machine: &mut M,
     limit: usize,

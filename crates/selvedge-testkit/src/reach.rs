@@ -154,7 +154,8 @@ pub(crate) fn sort(machine: &StateScript) -> Sort {
     }
 }
 
-/// Whether `thread` waits for a mutex, or the end of a thread, that only comes after it has gone on itself.
+/// Whether `thread` waits for a mutex, or the end of a thread, that only comes after it has gone on
+/// itself.
 fn waits_for_itself(machine: &StateScript, thread: ThreadId) -> bool {
     let mut at = thread;
     for _ in 0..machine.threads() {

@@ -1,9 +1,10 @@
 //! The number of preemptions of each execution that a memory model allows, from its definition.
 //!
-//! A *part* of an execution is a set of its steps that has the causes of each of them: what comes before it in
-//! program order, what it reads from, the creation of its thread, all of a thread it joins. Some parts can be put in an
-//! order in which each read sees the newest write; such a part has the least number of preemptions of these orders.
-//! The number of the execution is the largest among its parts.
+//! A *part* of an execution is a set of its steps that has the causes of each of them: what comes
+//! before it in program order, what it reads from, the creation of its thread, all of a thread it
+//! joins. Some parts can be put in an order in which each read sees the newest write; such a part
+//! has the least number of preemptions of these orders. The number of the execution is the largest
+//! among its parts.
 
 use std::collections::{HashMap, VecDeque};
 

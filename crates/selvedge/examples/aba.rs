@@ -13,8 +13,8 @@ struct Node {
     next: *mut Node,
 }
 
-/// A stack. Popping reads `next` of a node that another thread may have freed, and takes a node for the one it saw
-/// because it has the same address.
+/// A stack. Popping reads `next` of a node that another thread may have freed, and takes a node for
+/// the one it saw because it has the same address.
 struct Stack {
     top: AtomicPtr<Node>,
 }

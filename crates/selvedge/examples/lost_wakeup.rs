@@ -1,5 +1,5 @@
-//! A future that looks before it registers: `cargo run --release -p selvedge --example lost_wakeup` finds the schedule in which
-//! nobody wakes it.
+//! A future that looks before it registers: `cargo run --release -p selvedge --example lost_wakeup`
+//! finds the schedule in which nobody wakes it.
 
 use std::future::poll_fn;
 use std::task::Poll;

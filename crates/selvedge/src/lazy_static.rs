@@ -10,8 +10,8 @@ use selvedge_core::{Function, MemoryOrder};
 
 use crate::rt::{self, Object, host, site_of};
 
-/// The static behind a [`lazy_static!`](crate::lazy_static!): made by the first thread that asks for it, while others wait,
-/// and dropped at the end of the execution.
+/// The static behind a [`lazy_static!`](crate::lazy_static!): made by the first thread that asks
+/// for it, while others wait, and dropped at the end of the execution.
 pub struct Lazy<T> {
     #[doc(hidden)]
     pub init: fn() -> T,

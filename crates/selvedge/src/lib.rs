@@ -1,7 +1,7 @@
 //! A model checker for concurrent Rust, with the interface of loom.
 //!
-//! A test written for loom runs its closure under every schedule, and every weak-memory outcome, that matters. Here
-//! each of them is run exactly once.
+//! A test written for loom runs its closure under every schedule, and every weak-memory outcome,
+//! that matters. Here each of them is run exactly once.
 //!
 //! ```
 //! use selvedge::sync::Arc;
@@ -20,9 +20,10 @@
 //! });
 //! ```
 //!
-//! `docs/rust.md` of the project says how a crate with loom tests is checked, what a failure looks like, what differs from
-//! loom, and what to know. In short: the closure must create everything it shares, and depend on nothing but the schedule;
-//! [`model::Builder`] chooses the memory model and limits; [`replay`] runs one execution again.
+//! `docs/rust.md` of the project says how a crate with loom tests is checked, what a failure looks
+//! like, what differs from loom, and what to know. In short: the closure must create everything it
+//! shares, and depend on nothing but the schedule; [`model::Builder`] chooses the memory model and
+//! limits; [`replay`] runs one execution again.
 
 mod macros;
 mod options;

@@ -31,7 +31,8 @@ macro_rules! thread_local {
     };
 }
 
-/// Declares statics that are made when they are first used, as the crate of this name does, and anew in each execution.
+/// Declares statics that are made when they are first used, as the crate of this name does, and
+/// anew in each execution.
 ///
 /// ```
 /// use selvedge::sync::atomic::{AtomicUsize, Ordering};

@@ -52,17 +52,19 @@ pub struct Builder {
     pub equivalence: Equivalence,
     /// Whether to try some executions at random instead of exploring all.
     pub random: Option<Random>,
-    /// Whether a wait on a [`Condvar`](crate::sync::Condvar), or a [`park`](crate::thread::park), may end without a reason. That
-    /// this happens once in each thread is explored.
+    /// Whether a wait on a [`Condvar`](crate::sync::Condvar), or a [`park`](crate::thread::park),
+    /// may end without a reason. That this happens once in each thread is explored.
     pub spurious_wakeups: bool,
-    /// Whether a `compare_exchange_weak` may fail although it finds what it expects. That this happens once in each thread is
-    /// explored.
+    /// Whether a `compare_exchange_weak` may fail although it finds what it expects. That this
+    /// happens once in each thread is explored.
     pub spurious_failures: bool,
-    /// How many timed waits of a thread may time out, each of them as soon as it begins or at any later point. If a thread has no time-out
-    /// left and nothing else ends its wait, the execution is left out, which [`Verdict::Stopped`] tells.
+    /// How many timed waits of a thread may time out, each of them as soon as it begins or at any
+    /// later point. If a thread has no time-out left and nothing else ends its wait, the execution
+    /// is left out, which [`Verdict::Stopped`] tells.
     pub max_timeouts: usize,
-    /// Whether a thread that allocates memory is given the block of that size which it freed last, as allocators
-    /// do. Otherwise no address is used twice in an execution, and what needs that (the ABA problem) is not found.
+    /// Whether a thread that allocates memory is given the block of that size which it freed last,
+    /// as allocators do. Otherwise no address is used twice in an execution, and what needs that
+    /// (the ABA problem) is not found.
     pub reuse_memory: bool,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
@@ -89,19 +91,22 @@ pub enum Verdict {
     Verified,
     /// An execution fails.
     Failed(Box<Failure>),
-    /// No execution fails so far, but some are left out: a limit ended the exploration, or a thread timed out as often as it may.
+    /// No execution fails so far, but some are left out: a limit ended the exploration, or a thread
+    /// timed out as often as it may.
     Stopped,
     /// Something stands in the way of exploring all executions.
     Incomplete(String),
 }
 
 impl Builder {
-    /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`), `SELVEDGE_EQUIVALENCE`
-    /// (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`, `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_STACK_SIZE`, `SELVEDGE_MAX_EXECUTIONS`,
-    /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with `SELVEDGE_SEED` and `SELVEDGE_RUNS`,
-    /// `SELVEDGE_SPURIOUS_WAKEUPS`, `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`, `SELVEDGE_LOG` and
-    /// `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
-    /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
+    /// The defaults, changed by the environment: `SELVEDGE_MODEL` (`sc`, `tso`, `ra`, `rc11`),
+    /// `SELVEDGE_EQUIVALENCE` (`mazurkiewicz`, `reads-from`), `SELVEDGE_MAX_PREEMPTIONS`,
+    /// `SELVEDGE_MAX_BRANCHES`, `SELVEDGE_STACK_SIZE`, `SELVEDGE_MAX_EXECUTIONS`,
+    /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with
+    /// `SELVEDGE_SEED` and `SELVEDGE_RUNS`, `SELVEDGE_SPURIOUS_WAKEUPS`,
+    /// `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`,
+    /// `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well:
+    /// `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
     ///

@@ -69,7 +69,8 @@ pub enum Strategy {
     Pos,
 }
 
-/// A random search: some executions instead of all, under sequential consistency. Finding nothing proves nothing.
+/// A random search: some executions instead of all, under sequential consistency. Finding nothing
+/// proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Random {
     /// How the next thread is picked.

@@ -10,8 +10,8 @@ use crate::options::environment;
 use crate::rt::{Limits, RustMachine};
 use crate::token::{self, Token, TokenStep};
 
-/// Runs `f` once, under a schedule that a failed test printed. Panics then are shown as they happen, with a backtrace if
-/// one is asked for, and a debugger sees an ordinary program.
+/// Runs `f` once, under a schedule that a failed test printed. Panics then are shown as they
+/// happen, with a backtrace if one is asked for, and a debugger sees an ordinary program.
 ///
 /// ```
 /// use selvedge::model::{Builder, Verdict};

@@ -22,8 +22,8 @@ pub struct Failure {
     pub kind: String,
     /// What is wrong, in one line.
     pub message: String,
-    /// The schedule in one line: `S0----S1--P0--`. `S` switches to a thread because the one before had ended or had to
-    /// wait, `P` preempts one that could have gone on, and each dash is a step.
+    /// The schedule in one line: `S0----S1--P0--`. `S` switches to a thread because the one before
+    /// had ended or had to wait, `P` preempts one that could have gone on, and each dash is a step.
     pub schedule: String,
     /// How many switches of the schedule are preemptions.
     pub preemptions: u32,

@@ -1,8 +1,9 @@
 //! A schedule as a line of text that can be pasted into a test.
 //!
-//! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i` if it reads the initial
-//! value; `=n` if it took alternative *n*; and `@t:n` for each other thread *t* of which it newly knows *n* events. At the
-//! end, `arc:` and a place for each reference count that takes part, and a word for each of the [`Liberties`] that were taken.
+//! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i`
+//! if it reads the initial value; `=n` if it took alternative *n*; and `@t:n` for each other thread
+//! *t* of which it newly knows *n* events. At the end, `arc:` and a place for each reference count
+//! that takes part, and a word for each of the [`Liberties`] that were taken.
 
 use selvedge_core::Op;
 use selvedge_core::witness::{Origin, Step};

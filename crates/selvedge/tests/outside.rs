@@ -1,4 +1,5 @@
-//! Loops that wait and meanwhile change memory that is no part of the model: they must not be cut short.
+//! Loops that wait and meanwhile change memory that is no part of the model: they must not be cut
+//! short.
 
 #[path = "all/common.rs"]
 mod common;

@@ -26,8 +26,8 @@ pub(crate) struct Checked {
     pub(crate) over_bound: u64,
     /// Time of the search alone: neither compiling nor loading.
     pub(crate) time: Duration,
-    /// Processor time of everything: compiling, loading, searching. Other programs on the machine disturb it less.
-    /// Zero for one of several that were compared.
+    /// Processor time of everything: compiling, loading, searching. Other programs on the machine
+    /// disturb it less. Zero for one of several that were compared.
     pub(crate) processor: Duration,
     /// The whole report.
     pub(crate) report: Value,

@@ -1,7 +1,7 @@
 //! Tables 1 and 2 and the comparisons of Figures 1 to 8.
 //!
-//! The models are written for this project after the descriptions in Table 1, so states and lengths are of another size;
-//! what can be compared is how the two searches relate.
+//! The models are written for this project after the descriptions in Table 1, so states and lengths
+//! are of another size; what can be compared is how the two searches relate.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,8 @@ struct Model {
     /// Macros that make it what it is.
     defines: &'static [(&'static str, u32)],
     options: &'static str,
-    /// Table 2: different counterexamples, their length, their context switches, by CSDR and by reachability.
+    /// Table 2: different counterexamples, their length, their context switches, by CSDR and by
+    /// reachability.
     document: Option<[&'static str; 6]>,
     /// The figure that shows its times.
     figure: Option<&'static str>,
@@ -297,8 +298,8 @@ const LARGE: [Model; 3] = [
     },
 ];
 
-/// What a state costs, and what a second process gains: by the clock, and by the processor time of the busier one, which other
-/// programs on the machine disturb less.
+/// What a state costs, and what a second process gains: by the clock, and by the processor time of
+/// the busier one, which other programs on the machine disturb less.
 fn print_costs(runs: u32) {
     let heading = [
         "model",

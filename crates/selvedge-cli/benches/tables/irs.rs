@@ -1,5 +1,6 @@
-//! Section 5 of "Safe Execution of Concurrent Programs by Enforcement of Scheduling Constraints" (Metzler, Saissi, Bokor,
-//! Suri): Figures 3 and 4 and the table of Appendix A, and long runs of programs that fail when they run freely.
+//! Section 5 of "Safe Execution of Concurrent Programs by Enforcement of Scheduling Constraints"
+//! (Metzler, Saissi, Bokor, Suri): Figures 3 and 4 and the table of Appendix A, and long runs of
+//! programs that fail when they run freely.
 
 mod killed;
 mod measure;
@@ -18,8 +19,8 @@ use measure::{Sample, Timer};
 use plot::{Plot, Series};
 use steps::Step;
 
-/// A program of the document: its name there, our file, and the largest and the least overhead that Appendix A has for it,
-/// without and with the choice of the prefix.
+/// A program of the document: its name there, our file, and the largest and the least overhead that
+/// Appendix A has for it, without and with the choice of the prefix.
 struct Benchmark {
     name: &'static str,
     file: &'static str,
@@ -89,7 +90,8 @@ pub(crate) fn print(extent: Extent) {
         ];
         let table = Table::new(&title, &heading);
         for benchmark in benchmarks {
-            // An initial trace under which many threads wait, and then the one that the verifier chooses.
+            // An initial trace under which many threads wait, and then the one that the verifier
+            // chooses.
             let ways: &[&[&str]] = if chosen {
                 &[&["--order", "turns"], &[]]
             } else {

@@ -1,9 +1,10 @@
-//! The thesis on bounded partial order reduction in Nidhugg: Tables 6.1, 6.2 and 7.1, Figures 6.1, 6.5 and 7.3; its
-//! tables on read-copy-update are in `rcu`.
+//! The thesis on bounded partial order reduction in Nidhugg: Tables 6.1, 6.2 and 7.1, Figures 6.1,
+//! 6.5 and 7.3; its tables on read-copy-update are in `rcu`.
 //!
-//! Where the document counts traces, a cell here has complete executions, and after a `+` those that were given up
-//! because of sleep sets; the document counts both. *local* stands for the same program with a local step
-//! at the start of each thread, as the document's compiled threads have it.
+//! Where the document counts traces, a cell here has complete executions, and after a `+` those
+//! that were given up because of sleep sets; the document counts both. *local* stands for the same
+//! program with a local step at the start of each thread, as the document's compiled threads have
+//! it.
 
 use crate::Extent;
 use crate::check::{Check, Checked};
@@ -12,8 +13,9 @@ use crate::table::Table;
 
 /// The programs with the document's numbers of traces. N is `-DN=`, for programs that have a size.
 ///
-/// Without a bound, Table 6.1: Source-DPOR, Nidhugg-DPOR. For the bounds 0, 1, 2, Table 6.2: Naive-BPOR; Nidhugg-BPOR, and
-/// Source-BPOR with the same numbers. For the same bounds, Table 7.1: Lazy-BPOR by the first approximation.
+/// Without a bound, Table 6.1: Source-DPOR, Nidhugg-DPOR. For the bounds 0, 1, 2, Table 6.2:
+/// Naive-BPOR; Nidhugg-BPOR, and Source-BPOR with the same numbers. For the same bounds, Table 7.1:
+/// Lazy-BPOR by the first approximation.
 const PROGRAMS: &str = "
     program      file          N |  Table 6.1  | Naive  |  Nidhugg       |  Lazy
     account      account.c     0 |     6     7 | 1 1  4 |   6   27    42 |   6   6    6

@@ -1,15 +1,15 @@
 //! Read-copy-update with injected faults: Tables 6.3 to 6.10 and 7.2 to 7.4 of the thesis.
 //!
-//! The document checks the kernel's own code; `examples/c/rcu_tree.c` is a reduction of the same idea written for
-//! this project, with a fault for each of the document's. So the numbers are of another size, and what can be
-//! compared is how an unbounded search and a bounded one relate.
+//! The document checks the kernel's own code; `examples/c/rcu_tree.c` is a reduction of the same
+//! idea written for this project, with a fault for each of the document's. So the numbers are of
+//! another size, and what can be compared is how an unbounded search and a bounded one relate.
 
 use crate::Extent;
 use crate::check::{Check, Checked};
 use crate::table::Table;
 
-/// A fault with the document's numbers for Linux 4.9.6: traces of DPOR with the running thread first (Table 7.3),
-/// then bound and traces of Nidhugg-BPOR and of Lazy-BPOR (Table 7.4).
+/// A fault with the document's numbers for Linux 4.9.6: traces of DPOR with the running thread
+/// first (Table 7.3), then bound and traces of Nidhugg-BPOR and of Lazy-BPOR (Table 7.4).
 struct Fault {
     name: &'static str,
     dpor: &'static str,

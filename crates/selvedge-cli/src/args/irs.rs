@@ -133,7 +133,8 @@ pub(crate) struct IrsBuild {
     #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
     pub(crate) on_divergence: OnDivergence,
 
-    /// Prove as much with other initial traces, run the program under each of the prefixes, and keep the fastest
+    /// Prove as much with other initial traces, run the program under each of the prefixes, and
+    /// keep the fastest
     #[arg(long)]
     pub(crate) tune: bool,
 }
@@ -148,7 +149,8 @@ pub(crate) struct IrsRun {
     #[arg(value_name = "ARGUMENTS", last = true)]
     pub(crate) arguments: Vec<OsString>,
 
-    /// The prefix file, which is taken up again the next time [default: the first FILE with .irs in place of its ending]
+    /// The prefix file, which is taken up again the next time [default: the first FILE with .irs in
+    /// place of its ending]
     #[arg(long, value_name = "PREFIX")]
     pub(crate) prefix: Option<PathBuf>,
 

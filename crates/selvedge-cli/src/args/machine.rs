@@ -38,7 +38,8 @@ pub(crate) struct Machine {
     #[arg(long, value_name = "BYTES", default_value = "256M", value_parser = bytes)]
     pub(crate) heap_limit: usize,
 
-    /// Memory the search may take in all, in bytes (K, M and G work); half of the machine's if not given
+    /// Memory the search may take in all, in bytes (K, M and G work); half of the machine's if not
+    /// given
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     #[serde(default)]
     pub(crate) memory_limit: Option<usize>,

@@ -112,8 +112,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The algorithms, with commas between them; `all` for each one that can be asked for [default: those
-    /// that leave nothing out]
+    /// The algorithms, with commas between them; `all` for each one that can be asked for [default:
+    /// those that leave nothing out]
     #[arg(
         long,
         value_name = "NAMES",

@@ -1,4 +1,5 @@
-//! Do the algorithms say the same? They are written apart and must: where they do not, one of them is wrong.
+//! Do the algorithms say the same? They are written apart and must: where they do not, one of them
+//! is wrong.
 
 use selvedge_core::FailureKind;
 

@@ -1,4 +1,5 @@
-//! The comparison for people: a row for each algorithm as soon as it is done, then what follows from them.
+//! The comparison for people: a row for each algorithm as soon as it is done, then what follows
+//! from them.
 
 use std::fmt::Write as _;
 

@@ -146,7 +146,8 @@ impl Labelled {
     }
 }
 
-/// Writes the callbacks into `text`, which may have some from earlier rounds. `None` if an operand cannot be written down.
+/// Writes the callbacks into `text`, which may have some from earlier rounds. `None` if an operand
+/// cannot be written down.
 pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<String> {
     if text.contains(".intel_syntax") {
         return None;
@@ -182,7 +183,8 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     Some(written)
 }
 
-/// What is saved around a callback. Leftovers are not, since how a thread came here must not be told from its stack.
+/// What is saved around a callback. Leftovers are not, since how a thread came here must not be
+/// told from its stack.
 enum Saved {
     /// What the program has put there since the last callback.
     Fresh(Fresh),

@@ -1,7 +1,8 @@
 //! Expressions of the program's own language, as functions that the runtime can call.
 //!
-//! A file that includes the user's one and adds a function for each expression is compiled in its place, so that
-//! static variables, types and macros mean in an expression what they mean at the end of the file.
+//! A file that includes the user's one and adds a function for each expression is compiled in its
+//! place, so that static variables, types and macros mean in an expression what they mean at the
+//! end of the file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -9,8 +9,8 @@ use object::{
 use super::Object;
 use crate::problem::Problem;
 
-/// A hash of everything in `objects` that ends up in memory, in this order: code, constants, variables, and what they refer to.
-/// Debug information does not count.
+/// A hash of everything in `objects` that ends up in memory, in this order: code, constants,
+/// variables, and what they refer to. Debug information does not count.
 pub(super) fn of(objects: &[Object]) -> Result<[u8; 16], Problem> {
     let mut hash = Hash::new();
     for object in objects {

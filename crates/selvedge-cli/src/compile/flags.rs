@@ -71,7 +71,8 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         "-fstack-clash-protection",
         // Which variables are dead is told from the frame pointer.
         "-fno-omit-frame-pointer",
-        // Nor could that be told behind a jump through a table, and a loop around it would seem endless.
+        // Nor could that be told behind a jump through a table, and a loop around it would seem
+        // endless.
         "-fno-jump-tables",
     ];
     match compiler.family {
@@ -111,7 +112,8 @@ pub(super) const EXECUTABLE: [&str; 6] = [
     "-static-libstdc++",
     "-lm",
     "-Wl,-z,now",
-    // Code and notes in one piece: each piece costs the program a page fault, which is much for a short one.
+    // Code and notes in one piece: each piece costs the program a page fault, which is much for a
+    // short one.
     "-Wl,-z,noseparate-code",
 ];
 

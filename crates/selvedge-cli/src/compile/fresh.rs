@@ -1,13 +1,15 @@
 //! What the program has put into registers since it was last called back.
 //!
-//! A callback leaves leftovers in all registers that calls do not preserve. The compiler knows that and uses none of them before it
-//! has written to it, so nobody has to keep them. Where that is not easy to see, all of them are kept.
+//! A callback leaves leftovers in all registers that calls do not preserve. The compiler knows that
+//! and uses none of them before it has written to it, so nobody has to keep them. Where that is not
+//! easy to see, all of them are kept.
 
 use std::collections::HashSet;
 
 use super::assembly::without_comment;
 
-/// Callbacks that return nothing. They are called by name, so that no compiler can know what they leave alone.
+/// Callbacks that return nothing. They are called by name, so that no compiler can know what they
+/// leave alone.
 const CALLBACKS: [&str; 5] = [
     "__tsan_func_",
     "__tsan_read",
@@ -70,7 +72,8 @@ impl Fresh {
         None
     }
 
-    /// Whether an instruction reads nothing that would be a leftover. If it does, something was not understood.
+    /// Whether an instruction reads nothing that would be a leftover. If it does, something was not
+    /// understood.
     pub(super) fn explains(&self, line: &str) -> bool {
         let code = without_comment(line).trim();
         let (name, operands) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
@@ -94,8 +97,9 @@ impl Fresh {
     }
 }
 
-/// The vector registers that may hold something at line `number`. A function that was called back when it was entered has nothing
-/// in one that it never names, except for what another function may have returned.
+/// The vector registers that may hold something at line `number`. A function that was called back
+/// when it was entered has nothing in one that it never names, except for what another function may
+/// have returned.
 pub(super) fn vectors(lines: &[&str], number: usize) -> Vec<u32> {
     let named = named_around(lines, number);
     let unused = |n: u32| {
@@ -109,8 +113,8 @@ pub(super) fn vectors(lines: &[&str], number: usize) -> Vec<u32> {
 /// How many vector registers, from the first on, a call may leave a result in.
 const RETURNED: u32 = 2;
 
-/// All registers that the function around line `number` names, but for callbacks that were put in before. `None` if it may have
-/// got something in registers that it does not name.
+/// All registers that the function around line `number` names, but for callbacks that were put in
+/// before. `None` if it may have got something in registers that it does not name.
 fn named_around(lines: &[&str], number: usize) -> Option<HashSet<String>> {
     let begins = |line: &&str| line.trim().starts_with(".cfi_startproc");
     let ends = |line: &&str| line.trim() == ".cfi_endproc";

@@ -148,8 +148,8 @@ impl Binary {
         })
     }
 
-    /// The symbol of the function that the call before `address` is in, which of the functions of that name it is,
-    /// and how far into it the call returns.
+    /// The symbol of the function that the call before `address` is in, which of the functions of
+    /// that name it is, and how far into it the call returns.
     pub(crate) fn call_site(&self, address: u64) -> Option<(&str, u32, u32)> {
         let symbol = self.symbol(address.checked_sub(1)?, true)?;
         let mut earlier: Vec<u64> = self

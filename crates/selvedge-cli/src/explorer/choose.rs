@@ -13,8 +13,8 @@ use crate::temporal;
 
 impl Explorer {
     /// The explorer that the user asked for, else the best one for what was asked. Refuses what
-    /// none can do, and says what can be done. If no model was asked for and the default does not go with
-    /// the rest, it is the strongest, and the second part tells why.
+    /// none can do, and says what can be done. If no model was asked for and the default does not
+    /// go with the rest, it is the strongest, and the second part tells why.
     pub(crate) fn choose(
         search: &Search,
         machine: &Machine,

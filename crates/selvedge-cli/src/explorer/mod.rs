@@ -117,8 +117,8 @@ impl Explorer {
         }
     }
 
-    /// What does the same as a search over states but takes the steps of all threads one after the other, if it does not
-    /// do so itself.
+    /// What does the same as a search over states but takes the steps of all threads one after the
+    /// other, if it does not do so itself.
     pub(crate) fn one_by_one(&self) -> Option<Explorer> {
         let (algorithm, lossless, races) = match self {
             Explorer::States(over) if over.jobs > 1 => (over.algorithm, false, over.races),

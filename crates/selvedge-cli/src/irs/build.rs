@@ -86,7 +86,8 @@ pub(super) fn read(path: &Path) -> Result<Chosen, Problem> {
     Ok(Chosen { bytes, identity })
 }
 
-/// Links what was compiled with the enforcement library, and takes out the callbacks that `prefix` has no use for.
+/// Links what was compiled with the enforcement library, and takes out the callbacks that `prefix`
+/// has no use for.
 pub(crate) fn executable(
     compiled: &Compiled,
     chosen: Option<&Chosen>,

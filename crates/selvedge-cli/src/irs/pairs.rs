@@ -1,11 +1,13 @@
 //! Accesses that the library is told of before an earlier one is made.
 //!
-//! gcc announces the store of a copied structure, then the load, and only then makes both. Where a value was put aside on the stack, and callbacks for
-//! the stack are put in, its load is announced between those of a store and the store itself. Some callbacks announce a load and a store at
+//! gcc announces the store of a copied structure, then the load, and only then makes both. Where a
+//! value was put aside on the stack, and callbacks for the stack are put in, its load is announced
+//! between those of a store and the store itself. Some callbacks announce a load and a store at
 //! once, and some a range of memory.
 //!
-//! Such a load comes before the store, and says nothing about whether the store has been made. If both are counted, the library lets a thread pass
-//! when both may be made; if others have to act in between, that is never.
+//! Such a load comes before the store, and says nothing about whether the store has been made. If
+//! both are counted, the library lets a thread pass when both may be made; if others have to act in
+//! between, that is never.
 
 use std::collections::HashMap;
 
@@ -61,8 +63,8 @@ pub(super) fn find(bytes: &[u8], executable: &Executable) -> Pairs {
 /// A call takes so many bytes.
 const CALL: usize = 5;
 
-/// Whether a piece of code may change memory, or does something else than to go on. What saves registers for a callback that was put in does not
-/// count.
+/// Whether a piece of code may change memory, or does something else than to go on. What saves
+/// registers for a callback that was put in does not count.
 fn stores(code: &[u8]) -> bool {
     let mut about = InstructionInfoFactory::new();
     for instruction in Decoder::new(64, code, DecoderOptions::NONE) {
@@ -84,7 +86,8 @@ fn stores(code: &[u8]) -> bool {
     false
 }
 
-/// Whether it is where such a callback begins: a step over what may lie below the stack, even if that is nothing.
+/// Whether it is where such a callback begins: a step over what may lie below the stack, even if
+/// that is nothing.
 fn saves_registers(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Lea
         && instruction.op0_register() == Register::RSP

@@ -1,4 +1,5 @@
-//! Fits an executable to a prefix: takes out the callbacks that nobody needs, and has those checked that nobody expects.
+//! Fits an executable to a prefix: takes out the callbacks that nobody needs, and has those checked
+//! that nobody expects.
 
 use std::collections::{HashMap, HashSet};
 
@@ -172,7 +173,8 @@ fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
     }
 }
 
-/// An access that was reached, and that nobody waits for. If it may race, it still has to be sequentially consistent.
+/// An access that was reached, and that nobody waits for. If it may race, it still has to be
+/// sequentially consistent.
 fn uncounted(access: Access, known: Known) -> Action {
     match access {
         _ if known.alone && !access.volatile => Action::Remove,

@@ -1,5 +1,5 @@
-//! A picture of a prefix: a column for each thread, its counted events from top to bottom, and an arrow from each event that is
-//! waited for to the one that waits.
+//! A picture of a prefix: a column for each thread, its counted events from top to bottom, and an
+//! arrow from each event that is waited for to the one that waits.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,8 @@ const ROW: u32 = 34;
 const TOP: u32 = 60;
 const LEFT: u32 = 80;
 
-/// For each thread and event how many events come before it on the longest way along program order and waits.
+/// For each thread and event how many events come before it on the longest way along program order
+/// and waits.
 pub(super) fn depths(input: Input<'_>) -> Vec<Vec<u32>> {
     let limits: Vec<u32> = input.threads().map(|thread| thread.limit).collect();
     let waits: Vec<Vec<Wait>> = input

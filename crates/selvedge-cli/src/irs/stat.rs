@@ -69,8 +69,9 @@ struct InputStatistics {
     /// Counted events that are checked or counted, and those that wait.
     counted_events: u64,
     waiting_events: usize,
-    /// How many events lie one behind the other on the longest way along program order and constraints, in parts of
-    /// all of them: with many threads that is what the constraints leave of running side by side.
+    /// How many events lie one behind the other on the longest way along program order and
+    /// constraints, in parts of all of them: with many threads that is what the constraints leave
+    /// of running side by side.
     serial: f64,
 }
 

@@ -1,4 +1,5 @@
-//! The assembly that every executable gets: space for notes, and detours for calls at places that were never reached.
+//! The assembly that every executable gets: space for notes, and detours for calls at places that
+//! were never reached.
 
 use std::fmt::Write as _;
 

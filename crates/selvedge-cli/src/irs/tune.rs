@@ -1,7 +1,8 @@
 //! `--tune`: which of several prefixes, all of them proven, is the fastest one to keep to.
 //!
-//! The document's Section 5 finds that the structure of the constraints matters more than their number. The verifier has a rule of thumb for that;
-//! measuring is better, where the program can be run.
+//! The document's Section 5 finds that the structure of the constraints matters more than their
+//! number. The verifier has a rule of thumb for that; measuring is better, where the program can be
+//! run.
 
 use std::env;
 use std::fs;
@@ -18,7 +19,8 @@ use crate::compile::Compiled;
 use crate::output;
 use crate::problem::Problem;
 
-/// The orders of threads in the first schedule that are tried; the first one is the verifier's own choice.
+/// The orders of threads in the first schedule that are tried; the first one is the verifier's own
+/// choice.
 const ORDERS: [Option<&str>; 4] = [None, Some("ascending"), Some("descending"), Some("turns")];
 /// How often the program is run under each prefix.
 const RUNS: usize = 40;

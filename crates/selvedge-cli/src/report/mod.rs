@@ -180,7 +180,8 @@ pub(crate) struct Bug {
     /// The steps from this one on repeat for ever; one more than there are if nothing happens any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cycle: Option<u32>,
-    /// The schedule in one line, see [`selvedge_core::words::line`] and [`selvedge_core::words::lasso`].
+    /// The schedule in one line, see [`selvedge_core::words::line`] and
+    /// [`selvedge_core::words::lasso`].
     pub(crate) schedule: String,
     /// The schedule step by step.
     pub(crate) trace: Vec<Step>,

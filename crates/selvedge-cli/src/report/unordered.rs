@@ -5,8 +5,8 @@ use selvedge_core::FailureKind;
 use super::advice::Advice;
 use super::{Bug, ReadsFrom, Step, thread_name};
 
-/// Says in words which read of the other side's write orders nothing, and what it lacks. Empty where orders make no
-/// difference, or where no such read can be blamed for certain.
+/// Says in words which read of the other side's write orders nothing, and what it lacks. Empty
+/// where orders make no difference, or where no such read can be blamed for certain.
 pub(super) fn in_words(bug: &Bug) -> String {
     let races = matches!(bug.kind, FailureKind::DataRace | FailureKind::UseAfterFree);
     let helps = bug.advice.as_ref().is_some_and(Advice::changes_orders);
@@ -42,8 +42,8 @@ fn writer<'a>(trace: &'a [Step], read: &Step) -> Option<&'a Step> {
     }
 }
 
-/// What keeps the read from synchronising with the write; `None` if nothing does, or if a fence or a release
-/// sequence may stand in for it.
+/// What keeps the read from synchronising with the write; `None` if nothing does, or if a fence or
+/// a release sequence may stand in for it.
 fn lacks(trace: &[Step], write: &Step, read: &Step) -> Option<String> {
     let has = |step: &Step, orders: [&str; 3]| {
         let order = step.order.as_deref();

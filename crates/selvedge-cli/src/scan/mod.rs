@@ -1,8 +1,8 @@
 //! Looks into the user's compiled files for what Selvedge would not see, and refuses it by name.
 //!
 //! A verdict is only worth something if every access of the program is announced. Whatever is not,
-//! is found here before anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the list of
-//! the C library's functions in [`selvedge_runtime::symbols`].
+//! is found here before anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the
+//! list of the C library's functions in [`selvedge_runtime::symbols`].
 
 mod accesses;
 mod assembly;

@@ -1,5 +1,5 @@
-//! Programs that the worker cannot tell about: they fail before their threads can be scheduled, or take the
-//! worker with them.
+//! Programs that the worker cannot tell about: they fail before their threads can be scheduled, or
+//! take the worker with them.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -59,8 +59,9 @@ impl Search<'_> {
         }
     }
 
-    /// The same for a search over states, which takes steps in an order that is no schedule: the one that made the worker die
-    /// is taken from the beginning. Of searches that cannot tell which one that is, one of the others takes the place.
+    /// The same for a search over states, which takes steps in an order that is no schedule: the
+    /// one that made the worker die is taken from the beginning. Of searches that cannot tell which
+    /// one that is, one of the others takes the place.
     fn fatal_steps(&self, watch: &Watch, death: Death) -> Result<FoundBug, Problem> {
         let (explorer, step) = match self.explorer.one_by_one() {
             None => (self.explorer.clone(), watch.steps),

@@ -137,8 +137,8 @@ impl Found {
     }
 }
 
-/// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT promises
-/// nothing then.
+/// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT
+/// promises nothing then.
 fn tried(sampled: &Sampled, blocked: u64) -> String {
     let mut text = format!(
         "tried {} runs at random, {} different executions, so that finding no bug proves nothing",

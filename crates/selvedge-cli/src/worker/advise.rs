@@ -27,8 +27,8 @@ pub(super) struct Advisor<'a> {
 }
 
 impl Advisor<'_> {
-    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again, or if orders
-    /// have nothing to do with it.
+    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again, or if
+    /// orders have nothing to do with it.
     pub(super) fn advise(
         &self,
         machine: &mut Watched<'_>,

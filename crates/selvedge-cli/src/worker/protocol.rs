@@ -117,7 +117,8 @@ pub(crate) enum Again {
     No,
     /// Every step is told from this run of the program on.
     Run(u64),
-    /// Of a search over states: the step with this number ended the process. The steps that lead there are told.
+    /// Of a search over states: the step with this number ended the process. The steps that lead
+    /// there are told.
     Step(u64),
 }
 

@@ -23,8 +23,8 @@ use crate::args::Plain;
 use crate::describe::{self, Binary};
 use crate::report::Place;
 
-/// The file is not written more often than this: what is proven in between would be lost if the process were
-/// killed, and nothing else.
+/// The file is not written more often than this: what is proven in between would be lost if the
+/// process were killed, and nothing else.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A proof and everything it needs besides the program.
@@ -90,8 +90,8 @@ impl Prover<'_> {
         }
     }
 
-    /// Why events cannot be counted at run time: an access that is one now and none then, because nobody else knew the
-    /// memory at that time.
+    /// Why events cannot be counted at run time: an access that is one now and none then, because
+    /// nobody else knew the memory at that time.
     fn uncountable(&self, machine: &Watched<'_>, verified: &Verified, base: u64) -> Option<String> {
         let mut counted = verified.counted.iter();
         let site = counted.find(|&&site| machine.inner().was_silent(site))?;
@@ -172,8 +172,8 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
     })
 }
 
-/// What the verifier finds again in a file: numbers of threads and sites mean the same only where the program was loaded at the
-/// same address.
+/// What the verifier finds again in a file: numbers of threads and sites mean the same only where
+/// the program was loaded at the same address.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct State {
     base: u64,
@@ -350,7 +350,8 @@ fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>) -> InputPart {
             })
             .collect();
         waits.sort_by_key(|wait| (wait.event, wait.thread));
-        // One more than matters: a compiler may announce the second event of a statement before the first.
+        // One more than matters: a compiler may announce the second event of a statement before the
+        // first.
         let listed = if limit > 0 { limit as usize + 1 } else { 0 };
         let events = input.events(thread).iter().take(listed);
         ThreadPart {

@@ -286,7 +286,8 @@ fn a_program_that_overwrites_the_process_that_runs_it() {
         outcome.prints("schedule: S0--S1-\n");
         let again = sandbox.run(&["replay", "trace.json"]);
         again.ends_with(1).prints(message);
-        // The order in which a search over states takes steps is no schedule, and several processes take them at once.
+        // The order in which a search over states takes steps is no schedule, and several processes
+        // take them at once.
         let over_states = ["verify", "program.c", "--model", "sc", "--algorithm", "bfs"];
         for jobs in ["1", "2"] {
             let outcome = sandbox.run(&[&over_states[..], &["--jobs", jobs]].concat());

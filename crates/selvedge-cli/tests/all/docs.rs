@@ -1,7 +1,7 @@
 //! Runs the commands that the documentation shows and compares what they print.
 //!
-//! In a block marked `console`, `$ selvedge …` is a command, `? N` its exit status (0 if absent), and the
-//! rest what it prints: a line `...` stands for any number of lines, `[..]` for any text.
+//! In a block marked `console`, `$ selvedge …` is a command, `? N` its exit status (0 if absent),
+//! and the rest what it prints: a line `...` stands for any number of lines, `[..]` for any text.
 
 use std::fs;
 use std::path::{Path, PathBuf};

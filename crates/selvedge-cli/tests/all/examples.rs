@@ -27,8 +27,9 @@ fn expectation(program: &Value, model: &str) -> Option<Value> {
     }
 }
 
-/// The runs that a line of the manifest asks for under a model. A program with a bug is searched to its
-/// end, for the number of executions, and, if it is the `first` time, also as users do, up to the first bug.
+/// The runs that a line of the manifest asks for under a model. A program with a bug is searched to
+/// its end, for the number of executions, and, if it is the `first` time, also as users do, up to
+/// the first bug.
 fn cases(program: &Value, compiler: Compiler, model: &'static str, first: bool) -> Vec<Case> {
     let Some(expected) = expectation(program, model) else {
         return Vec::new();

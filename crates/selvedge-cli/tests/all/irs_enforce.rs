@@ -265,7 +265,8 @@ fn keeps_to_its_prefix(example: &str, plain: &str) {
     }
 }
 
-/// Where a frame is shared, what is put aside in it is announced as well, between a store and its callback.
+/// Where a frame is shared, what is put aside in it is announced as well, between a store and its
+/// callback.
 #[test]
 fn a_store_is_not_told_of_before_it_is_made() {
     let text = "#include <assert.h>\n#include <pthread.h>\n#include <unistd.h>\n\
@@ -406,8 +407,8 @@ fn a_program_runs_while_its_proof_goes_on() {
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
 }
 
-/// Theorem 2 of the document: what is enforced never keeps a program from its end. Many random programs in one, each an
-/// input of its own.
+/// Theorem 2 of the document: what is enforced never keeps a program from its end. Many random
+/// programs in one, each an input of its own.
 #[test]
 fn random_programs_come_to_their_end() {
     let batches =

@@ -99,8 +99,8 @@ fn a_proof_in_pieces_comes_to_the_same_end() {
     assert!(View::new(&bytes).unwrap().flags().contains(Flags::COMPLETE));
 }
 
-/// Kills the verifier at some moment of its work, again and again: the file is whole each time, never asks for more than before,
-/// and the proof comes to its end.
+/// Kills the verifier at some moment of its work, again and again: the file is whole each time,
+/// never asks for more than before, and the proof comes to its end.
 fn killed(times: u64) {
     let sandbox = Sandbox::new();
     let source = example("micro.c");
@@ -196,7 +196,8 @@ fn another_program_is_not_taken_for_this_one() {
     assert_eq!(fs::read(sandbox.path("p.irs")).unwrap(), b"something else");
 }
 
-/// A compiler may announce two stores and make them as one: then the value of the first is not known when it is needed.
+/// A compiler may announce two stores and make them as one: then the value of the first is not
+/// known when it is needed.
 #[test]
 fn stores_that_are_made_at_once_are_not_misread() {
     let sandbox = Sandbox::with(

@@ -160,8 +160,8 @@ fn a_round_over_several_atomics_is_recognised_in_optimised_code() {
     }
 }
 
-/// What clang leaves of an atomic load is no plain read, although a call follows that could take its register for
-/// an argument if it took more of them.
+/// What clang leaves of an atomic load is no plain read, although a call follows that could take
+/// its register for an argument if it took more of them.
 #[test]
 fn what_clang_leaves_of_a_load_in_a_loop_is_no_race() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/rcu_tree.c");

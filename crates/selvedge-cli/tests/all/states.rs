@@ -88,7 +88,8 @@ fn the_counterexample_is_the_same_with_several_processes() {
     }
 }
 
-/// Threads that several others create have numbers which the processes have to agree upon, and heaps that go along.
+/// Threads that several others create have numbers which the processes have to agree upon, and
+/// heaps that go along.
 #[test]
 fn threads_have_the_same_numbers_in_all_processes() {
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -143,7 +144,8 @@ int main(void) {
 ";
     std::fs::write(&file, source).expect("the program is written");
     let file = file.to_str().expect("a plain path");
-    // Variables without a value are the same however a thread came to them, so that all searches see the same states.
+    // Variables without a value are the same however a thread came to them, so that all searches
+    // see the same states.
     let of = |algorithm| check(file, &format!("--algorithm {algorithm}"), "")["states"].clone();
     assert_eq!(of("bfs"), of("dfs"));
     assert_eq!(of("bfs"), of("csdr"));
@@ -167,7 +169,8 @@ int main(void) {
     }
 }
 
-/// Nor does it matter what calls left in registers before an access that the compiler forgot to announce.
+/// Nor does it matter what calls left in registers before an access that the compiler forgot to
+/// announce.
 #[test]
 fn optimised_code_has_the_same_states_in_every_order() {
     let of = |algorithm| check("barrier_n.c", &format!("--algorithm {algorithm}"), "-O2");

@@ -99,7 +99,8 @@ fn races_are_judged_by_the_happens_before_of_the_model() {
         .prints("does not order what came before: the load is relaxed and does not acquire it.");
 }
 
-/// Where an execution is cut short by undefined behaviour depends on the search; which ones are complete does not, for these programs.
+/// Where an execution is cut short by undefined behaviour depends on the search; which ones are
+/// complete does not, for these programs.
 #[test]
 fn both_equivalences_have_the_complete_executions_of_a_program_with_undefined_behaviour() {
     let program = concat!(

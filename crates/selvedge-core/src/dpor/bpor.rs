@@ -1,16 +1,16 @@
-//! BPOR (Algorithm 7; Coons et al., OOPSLA 2013): for every thread, and every other one, the last dependent
-//! step; a branch there and a *conservative* one at the start of that step's block, where the switch may be
-//! free.
+//! BPOR (Algorithm 7; Coons et al., OOPSLA 2013): for every thread, and every other one, the last
+//! dependent step; a branch there and a *conservative* one at the start of that step's block, where
+//! the switch may be free.
 //!
-//! A thread that has to wait is left for free, so what *ends* its waiting matters as well: the last step of a
-//! thread that is joined, an unlock, a post. Had it come later, leaving would have cost nothing. Such a step
-//! can never be exchanged with the waiting one, but whoever is enabled before it may go first. (Without
-//! that, `y = 1 | x = 1; y = 2; x = 3` with main doing `x = 4`, joining the first thread and doing `x = 5`
-//! loses one class at two preemptions.)
+//! A thread that has to wait is left for free, so what *ends* its waiting matters as well: the last
+//! step of a thread that is joined, an unlock, a post. Had it come later, leaving would have cost
+//! nothing. Such a step can never be exchanged with the waiting one, but whoever is enabled before
+//! it may go first. (Without that, `y = 1 | x = 1; y = 2; x = 3` with main doing `x = 4`, joining
+//! the first thread and doing `x = 5` loses one class at two preemptions.)
 //!
-//! Complete within the bound only without sleep sets, without a happens-before filter, and if the running
-//! thread is always explored first. Deviations from the print: the conservative point is the start of the
-//! block that the step belongs to (`j ≤ i`), and lines 11 to 14 mean that point.
+//! Complete within the bound only without sleep sets, without a happens-before filter, and if the
+//! running thread is always explored first. Deviations from the print: the conservative point is
+//! the start of the block that the step belongs to (`j ≤ i`), and lines 11 to 14 mean that point.
 
 use super::Algorithm;
 use super::act::{Act, Target};

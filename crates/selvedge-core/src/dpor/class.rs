@@ -4,8 +4,8 @@ use super::trace::Trace;
 use crate::graph::{INIT, Slot};
 use crate::random::mix;
 
-/// A class: a number that depends on program order, reads-from and coherence of a sequence only. Two classes
-/// have the same one with a probability of 2⁻¹²⁸.
+/// A class: a number that depends on program order, reads-from and coherence of a sequence only.
+/// Two classes have the same one with a probability of 2⁻¹²⁸.
 pub(super) type Class = u128;
 
 /// The classes of the present sequence and of its prefixes.

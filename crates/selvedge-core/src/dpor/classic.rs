@@ -1,5 +1,5 @@
-//! Classic-DPOR (Algorithm 4; Flanagan and Godefroid, POPL 2005): at every node, for every thread, the last
-//! dependent step of another thread. No sleep sets.
+//! Classic-DPOR (Algorithm 4; Flanagan and Godefroid, POPL 2005): at every node, for every thread,
+//! the last dependent step of another thread. No sleep sets.
 
 use super::Algorithm;
 use super::act::{Act, Next};

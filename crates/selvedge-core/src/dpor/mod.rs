@@ -25,9 +25,9 @@
 //! [`Specimen`]s, so that tests can show what goes wrong.
 //!
 //! Deviations common to all of them:
-//! * The races of a thread that waits count too, where everything is stuck and where everything that could
-//!   go on is asleep; otherwise half of the executions of two threads that take two locks in opposite
-//!   order are lost, or those after a lock that is never given back.
+//! * The races of a thread that waits count too, where everything is stuck and where everything
+//!   that could go on is asleep; otherwise half of the executions of two threads that take two
+//!   locks in opposite order are lost, or those after a lock that is never given back.
 //! * Whether a compare-exchange (or a step on an object) writes is decided anew where a
 //!   reversal puts it.
 //! * A step that may wait is exchanged with the latest earlier step before which it need not wait:
@@ -338,7 +338,8 @@ pub fn search_specimen<M: Machine>(
     (report, statistics)
 }
 
-/// Explores every execution of `machine` that can be had with at most `bound` delays or switches, each once.
+/// Explores every execution of `machine` that can be had with at most `bound` delays or switches,
+/// each once.
 pub fn search_within<M: Machine>(
     machine: &mut M,
     measure: Measure,
@@ -407,8 +408,8 @@ trait Algorithm {
         true
     }
 
-    /// Whether the search was cut too short, now that the program turned out to have so many threads. It is
-    /// run once more then.
+    /// Whether the search was cut too short, now that the program turned out to have so many
+    /// threads. It is run once more then.
     fn starts_over(&mut self, threads: usize) -> bool {
         let _ = threads;
         false

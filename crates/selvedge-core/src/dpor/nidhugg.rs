@@ -1,6 +1,6 @@
 //! Nidhugg-DPOR (Algorithm 5): Source-DPOR, but a reversal must be started by a thread that the
-//! racing step depends on, which gives persistent sets. That set is never empty, so the document's second
-//! case does not arise. The recursion takes `Sleep'`; the print says `Sleep`.
+//! racing step depends on, which gives persistent sets. That set is never empty, so the document's
+//! second case does not arise. The recursion takes `Sleep'`; the print says `Sleep`.
 
 use super::Algorithm;
 use super::explore::State;

@@ -1,7 +1,7 @@
-//! Nidhugg-BPOR (Algorithm 8, as printed but for `Sleep'` in line 24): Nidhugg-DPOR within the bound, with a
-//! conservative branch at the start of the block for each race. What was added conservatively does not go
-//! to sleep, but what was explored there first does, and then the conservative branch finds it asleep: so
-//! executions are lost. Repaired, the algorithm is BPOR.
+//! Nidhugg-BPOR (Algorithm 8, as printed but for `Sleep'` in line 24): Nidhugg-DPOR within the
+//! bound, with a conservative branch at the start of the block for each race. What was added
+//! conservatively does not go to sleep, but what was explored there first does, and then the
+//! conservative branch finds it asleep: so executions are lost. Repaired, the algorithm is BPOR.
 
 use super::Algorithm;
 use super::act::{Act, Next};
@@ -90,8 +90,8 @@ impl State {
         }
     }
 
-    /// Adds the racing thread itself, if it is enabled where the block starts (Algorithm 15). Where it is
-    /// wanted for a race too, the conservative branch prevails.
+    /// Adds the racing thread itself, if it is enabled where the block starts (Algorithm 15). Where
+    /// it is wanted for a race too, the conservative branch prevails.
     fn add_conservative_branch(&mut self, start: Place, next: &Next) {
         let thread = next.act.thread;
         let node = self.node_mut(start);

@@ -1,6 +1,6 @@
-//! Optimal-DPOR (Abdulla et al., POPL 2014 and JACM 2017): wakeup trees in place of backtrack sets. Races are
-//! reversed at the end of each execution, with everything that does not depend on the step left behind; so
-//! no exploration ever finds all of its threads asleep.
+//! Optimal-DPOR (Abdulla et al., POPL 2014 and JACM 2017): wakeup trees in place of backtrack sets.
+//! Races are reversed at the end of each execution, with everything that does not depend on the
+//! step left behind; so no exploration ever finds all of its threads asleep.
 //!
 //! An alternative of a data choice is a step of its own here: a tree may ask for one alternative and
 //! not for the others.
@@ -111,8 +111,8 @@ impl OptimalDpor {
         state.places = places;
     }
 
-    /// Sees to it that the reversal is explored from the node `i`, unless that was done before. The moved step
-    /// may have other alternatives there than where it was taken.
+    /// Sees to it that the reversal is explored from the node `i`, unless that was done before. The
+    /// moved step may have other alternatives there than where it was taken.
     fn wake_up(&mut self, state: &State, i: Place, next: &Next, taken: Option<Place>) {
         let v = &mut self.v;
         let sleep = &state.node(i).sleep;

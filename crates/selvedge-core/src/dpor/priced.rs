@@ -1,9 +1,11 @@
-//! Searches bounded by a price that every switch has, whatever it is a switch from: delays (Emmi, Qadeer and
-//! Rakamarić, "Delay-bounded scheduling", POPL 2011) and context switches (Qadeer and Rehof, TACAS 2005).
+//! Searches bounded by a price that every switch has, whatever it is a switch from: delays (Emmi,
+//! Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011) and context switches (Qadeer and
+//! Rehof, TACAS 2005).
 //!
-//! No reduction is sound under such bounds that does not know them, so there is none: every sequence within the bound
-//! is tried, except that two equivalent prefixes with the same thread running have the same future. Of those only
-//! the cheaper one is followed. That keeps one entry in memory for each such pair.
+//! No reduction is sound under such bounds that does not know them, so there is none: every
+//! sequence within the bound is tried, except that two equivalent prefixes with the same thread
+//! running have the same future. Of those only the cheaper one is followed. That keeps one entry in
+//! memory for each such pair.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -16,8 +18,9 @@ use crate::ids::ThreadId;
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Measure {
-    /// The scheduler lets the running thread go on until it ends or has to wait, and then goes round to the next
-    /// one by number that can go on. A delay makes it pass over the thread it was about to run.
+    /// The scheduler lets the running thread go on until it ends or has to wait, and then goes
+    /// round to the next one by number that can go on. A delay makes it pass over the thread it was
+    /// about to run.
     Delays,
     /// Every change of the running thread. Main runs first.
     Switches,

@@ -57,8 +57,8 @@ impl Trace {
     }
 
     /// `u(i, d)` and its initials: whether `thread` can start a sequence from the node `i` in which
-    /// `next` comes before the step there. `related_only` asks for *CI*, those whose first step is `next`
-    /// or happens before it.
+    /// `next` comes before the step there. `related_only` asks for *CI*, those whose first step is
+    /// `next` or happens before it.
     pub(super) fn is_initial(
         &self,
         thread: ThreadId,

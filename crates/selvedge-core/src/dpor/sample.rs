@@ -18,16 +18,16 @@ pub enum Strategy {
     /// Every thread that can go on is as likely as the others, at every step.
     Walk,
     /// Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): threads have random
-    /// priorities, and at `depth` − 1 random steps the running one falls behind all others. A bug that shows
-    /// whenever `depth` steps come in a certain order is met with a probability of at least 1 / (n · k^(depth−1))
-    /// in each run of n threads and k steps.
+    /// priorities, and at `depth` − 1 random steps the running one falls behind all others. A bug
+    /// that shows whenever `depth` steps come in a certain order is met with a probability of at
+    /// least 1 / (n · k^(depth−1)) in each run of n threads and k steps.
     Pct {
         /// The depth of the bugs looked for, at least one.
         depth: u32,
     },
-    /// Partial order sampling (Yuan, Yang and Gu, CAV 2018): each pending step has a random priority, and
-    /// gets a new one when a step that it races with is taken. Spreads the runs more evenly over the
-    /// classes than a walk.
+    /// Partial order sampling (Yuan, Yang and Gu, CAV 2018): each pending step has a random
+    /// priority, and gets a new one when a step that it races with is taken. Spreads the runs more
+    /// evenly over the classes than a walk.
     Pos,
 }
 

@@ -62,9 +62,9 @@ impl State {
 
     /// `addBranch(i, u(i, next))`: unless one of its initials is explored from there anyway, adds one.
     ///
-    /// For persistent sets that is the candidate closest to the end of the trace, as in the document's code
-    /// (Algorithm 13): the racing thread itself wherever it can start. Any other serves too, but more
-    /// executions are given up then (60 in place of 33 in `lastzero`).
+    /// For persistent sets that is the candidate closest to the end of the trace, as in the
+    /// document's code (Algorithm 13): the racing thread itself wherever it can start. Any other
+    /// serves too, but more executions are given up then (60 in place of 33 in `lastzero`).
     pub(super) fn add_branch(&mut self, i: Place, next: &Next, initials: Initials) {
         let related_only = initials == Initials::Persistent;
         let (trace, node) = (&self.trace, self.node(i));

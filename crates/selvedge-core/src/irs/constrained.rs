@@ -1,9 +1,10 @@
 //! A program with waits built in: what enforcement makes of it, as one more machine.
 //!
-//! Each source event of a wait has a flag of its own, a location that the program does not know of. It is set
-//! right after the event, or when the thread ends without it, and awaited right before the event that waits. Explorers see
-//! ordinary stores and blocking reads, so each of them can explore a constrained program. A flag is written once,
-//! and the await can read nothing else, so the flags add no executions.
+//! Each source event of a wait has a flag of its own, a location that the program does not know of.
+//! It is set right after the event, or when the thread ends without it, and awaited right before
+//! the event that waits. Explorers see ordinary stores and blocking reads, so each of them can
+//! explore a constrained program. A flag is written once, and the await can read nothing else, so
+//! the flags add no executions.
 
 use super::doing::Doing;
 use super::log::Log;
@@ -111,8 +112,8 @@ impl<'a, M: Machine> Constrained<'a, M> {
         }
     }
 
-    /// The flags that `thread`, which does nothing any more, leaves unset, and those of the threads that it would have
-    /// to create.
+    /// The flags that `thread`, which does nothing any more, leaves unset, and those of the threads
+    /// that it would have to create.
     fn never(&self, thread: ThreadId, due: &mut Vec<u32>) {
         let (counted, children) = match self.threads.get(thread.index()) {
             Some(local) => (local.counted, local.children),

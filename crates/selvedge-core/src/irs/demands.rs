@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ThreadId;
 
-/// Before `thread` performs its counted event `event`, `source` has performed `count` counted events, or has
-/// ended, or will never exist.
+/// Before `thread` performs its counted event `event`, `source` has performed `count` counted
+/// events, or has ended, or will never exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Demand {
     /// Who waits.

@@ -153,7 +153,8 @@ struct Policy {
     yields: FxHashMap<(ThreadId, u32), u32>,
 }
 
-/// A run that takes more steps has lost its way: a thread goes round in a loop that only others can end.
+/// A run that takes more steps has lost its way: a thread goes round in a loop that only others can
+/// end.
 const LONGEST: usize = 20_000;
 /// How often a run may be tried again because some thread spun.
 const ATTEMPTS: usize = 400;

@@ -1,18 +1,21 @@
-//! Which schedules of a program are safe, as a set of waits that a run time can enforce: the verifier of
-//! iteratively relaxed scheduling (Metzler, Saissi, Bokor and Suri, "Safe Execution of Concurrent Programs by
-//! Enforcement of Scheduling Constraints").
+//! Which schedules of a program are safe, as a set of waits that a run time can enforce: the
+//! verifier of iteratively relaxed scheduling (Metzler, Saissi, Bokor and Suri, "Safe Execution of
+//! Concurrent Programs by Enforcement of Scheduling Constraints").
 //!
-//! [`verify`] finds one execution that ends well, demands what it takes to have no other, and then takes demands back
-//! one at a time, each after everything that it kept away is proven (`relax.rs`). At any moment what is demanded
-//! is proven to suffice. For a program without bugs nothing is demanded in the end. For a program with bugs
-//! what is left keeps them away, and for each demand that stays it is known which bug that is.
+//! [`verify`] finds one execution that ends well, demands what it takes to have no other, and then
+//! takes demands back one at a time, each after everything that it kept away is proven
+//! (`relax.rs`). At any moment what is demanded is proven to suffice. For a program without bugs
+//! nothing is demanded in the end. For a program with bugs what is left keeps them away, and for
+//! each demand that stays it is known which bug that is.
 //!
 //! Deviations from the document:
-//! * What is enforced is a set of waits, not a prefix of a trace; the waits that the document's prefixes stand for
-//!   are among the sets that this verifier passes through. So there is no need for events that are not in the prefix to wait for it
-//!   (the proof of Theorem 1 needs that; Definition 3 does not ask for it).
-//! * Safety and progress are explored, not argued: the program with its waits is checked as a program of its own, and an execution in which
-//!   the waits make threads wait for ever counts as a failure.
+//! * What is enforced is a set of waits, not a prefix of a trace; the waits that the document's
+//!   prefixes stand for are among the sets that this verifier passes through. So there is no need
+//!   for events that are not in the prefix to wait for it (the proof of Theorem 1 needs that;
+//!   Definition 3 does not ask for it).
+//! * Safety and progress are explored, not argued: the program with its waits is checked as a
+//!   program of its own, and an execution in which the waits make threads wait for ever counts as a
+//!   failure.
 //! * The initial trace is checked like everything else.
 
 mod constrained;
@@ -102,8 +105,8 @@ impl Verified {
 }
 
 impl Relaxed {
-    /// The threads that were met, main first, parents before children, and their places. Later ones come behind
-    /// those that were known before.
+    /// The threads that were met, main first, parents before children, and their places. Later ones
+    /// come behind those that were known before.
     pub fn threads(&self) -> Vec<(ThreadId, Option<Place>)> {
         let places = self.trace.places.iter().enumerate();
         let known = places.filter_map(|(thread, place)| Some((ThreadId(thread as u32), (*place)?)));
@@ -155,8 +158,9 @@ impl Relaxed {
 pub struct Settings {
     /// The order of the initial trace; without one, that under which the fewest threads wait.
     pub order: Option<Order>,
-    /// A step that takes more executions than this, and more than were proven before, is taken in smaller ones where that is
-    /// possible: so that what is proven can be put to use, and is not lost if the verifier ends.
+    /// A step that takes more executions than this, and more than were proven before, is taken in
+    /// smaller ones where that is possible: so that what is proven can be put to use, and is not
+    /// lost if the verifier ends.
     pub patience: u64,
 }
 
@@ -218,8 +222,8 @@ fn begin<M: Machine, W: Watcher<M>>(
         if found.is_empty() {
             found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
         }
-        // Under the best of them the fewest threads wait, and seldom; among equals the threads that are created later
-        // wait for earlier ones. It comes last.
+        // Under the best of them the fewest threads wait, and seldom; among equals the threads that
+        // are created later wait for earlier ones. It comes last.
         found.reverse();
         found.sort_by_cached_key(|trace| {
             let mut trace = trace.clone();

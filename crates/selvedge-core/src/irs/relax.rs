@@ -1,11 +1,13 @@
 //! Taking demands back, one at a time, each only after everything that it kept away is proven.
 //!
-//! The document's verifier (Algorithm 1) explores depth-first and shortens the prefix whenever all that follows it is
-//! explored. Here the same is done without a search of its own. Let `C` be proven: every execution that keeps to it ends well. Take a demand
-//! *e before c* that is to become a weaker one, and let `C'` be the demands afterwards. What `C'` admits and `C` does not are the executions
-//! that keep to `C'` and in which *c comes before e*. That is a constrained program like any other ([`Constrained`]), so any explorer can check
-//! it; if nothing fails and nothing gets stuck, `C'` is proven. Each trace belongs to one such step, so nothing is
-//! explored twice, and safety (Theorem 1) and progress (Theorem 2) are what the explorer checks, not what an argument
+//! The document's verifier (Algorithm 1) explores depth-first and shortens the prefix whenever all
+//! that follows it is explored. Here the same is done without a search of its own. Let `C` be
+//! proven: every execution that keeps to it ends well. Take a demand *e before c* that is to become
+//! a weaker one, and let `C'` be the demands afterwards. What `C'` admits and `C` does not are the
+//! executions that keep to `C'` and in which *c comes before e*. That is a constrained program like
+//! any other ([`Constrained`]), so any explorer can check it; if nothing fails and nothing gets
+//! stuck, `C'` is proven. Each trace belongs to one such step, so nothing is explored twice, and
+//! safety (Theorem 1) and progress (Theorem 2) are what the explorer checks, not what an argument
 //! about prefixes promises.
 
 use std::ops::ControlFlow;
@@ -77,7 +79,8 @@ pub(super) enum Step {
 
 /// Who wants to know.
 pub trait Watcher<M> {
-    /// A bug was found; the machine stands where it happens, and `bug` leads there without enforcement too.
+    /// A bug was found; the machine stands where it happens, and `bug` leads there without
+    /// enforcement too.
     fn bug(&mut self, bug: &Bug, machine: &M) {
         let _ = (bug, machine);
     }
@@ -216,8 +219,8 @@ impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
     }
 }
 
-/// Whether some demand mentions an event that comes after an iteration that only waits, or is in one: at run time there
-/// may be many such iterations.
+/// Whether some demand mentions an event that comes after an iteration that only waits, or is in
+/// one: at run time there may be many such iterations.
 fn miscounts(demands: &Demands, old: &Log, new: &Log) -> bool {
     let spin = |thread: ThreadId| {
         let of = |log: &Log| log.spins.get(thread.index()).copied().flatten();
@@ -242,16 +245,17 @@ impl Relaxed {
         }
     }
 
-    /// The demand to weaken next: the one whose event comes last in the trace, so that nothing that comes after
-    /// it is demanded any more; among its demands the one for the latest event.
+    /// The demand to weaken next: the one whose event comes last in the trace, so that nothing that
+    /// comes after it is demanded any more; among its demands the one for the latest event.
     pub(super) fn next(&self) -> Option<Demand> {
         let stays = |demand: &Demand| self.kept.iter().any(|kept| kept.demand == *demand);
         let open = self.demands.iter().filter(|demand| !stays(demand));
         open.max_by_key(|demand| self.trace.ends(demand)).copied()
     }
 
-    /// A guess of how many traces there are: as if each step back from the initial demands multiplied their number by
-    /// the same factor, as it does where pairs of events are independent of each other.
+    /// A guess of how many traces there are: as if each step back from the initial demands
+    /// multiplied their number by the same factor, as it does where pairs of events are independent
+    /// of each other.
     pub fn estimate(&self) -> u64 {
         let steps = |demands: &Demands| -> u32 {
             let chain = |&demand: &Demand| {
@@ -286,7 +290,8 @@ impl Relaxed {
             .then(|| self.traces.max(context.patience));
         let mut step = context.explore(self, &without, reversed, limit);
         let mut accepted = without.clone();
-        // Where a step is too large, or fails, a smaller one may do: only until the next event of the thread.
+        // Where a step is too large, or fails, a smaller one may do: only until the next event of
+        // the thread.
         let smaller = matches!(step, Step::TooMany | Step::Unsafe(Reason::Bug(_)));
         if let Some(postponed) = postponed.filter(|_| smaller) {
             let large = matches!(step, Step::TooMany);

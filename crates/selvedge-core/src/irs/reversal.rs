@@ -1,7 +1,7 @@
 //! Whether an execution in which *c* was made to come before *e* is new.
 //!
-//! If nothing but the reversal itself puts *c* before *e*, the two commute there, and the same trace was proven when *e* still had to
-//! come first.
+//! If nothing but the reversal itself puts *c* before *e*, the two commute there, and the same
+//! trace was proven when *e* still had to come first.
 
 use std::cell::Cell;
 
@@ -27,8 +27,8 @@ impl Pair {
         self.later.set(None);
     }
 
-    /// Whether the complete execution `graph`, in which an event of thread `first` was to come before one of thread
-    /// `later`, was not proven before.
+    /// Whether the complete execution `graph`, in which an event of thread `first` was to come
+    /// before one of thread `later`, was not proven before.
     pub(super) fn is_new(
         &self,
         graph: &Graph,

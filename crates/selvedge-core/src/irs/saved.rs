@@ -47,7 +47,8 @@ impl Verified {
 }
 
 impl Saved {
-    /// Brings `machine`, which has run nothing yet, to where it gives the same numbers to threads, and takes the proof up.
+    /// Brings `machine`, which has run nothing yet, to where it gives the same numbers to threads,
+    /// and takes the proof up.
     pub(super) fn restore<M: Machine>(self, machine: &mut M) -> Result<Verified, Impossible> {
         let mut inputs = Vec::new();
         for saved in &self.inputs {

@@ -7,8 +7,8 @@ use crate::witness::{Origin, Step, Switch, Witness};
 
 use super::constrained::moved;
 
-/// Takes what sets and awaits the `flags` first locations out of `bug`, and puts the `inputs` in that main was
-/// given in place of choices.
+/// Takes what sets and awaits the `flags` first locations out of `bug`, and puts the `inputs` in
+/// that main was given in place of choices.
 pub(super) fn strip(bug: &Bug, flags: u32, inputs: &[u32]) -> Bug {
     let own = |location: Option<Location>| location.is_none_or(|location| location.0 >= flags);
     let waiting = bug.waiting.iter().map(|waiting| Waiting {

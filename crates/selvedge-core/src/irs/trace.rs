@@ -27,8 +27,8 @@ impl Step {
         same && self.thread != other.thread && (self.writes || other.writes)
     }
 
-    /// Whether this step, taken after `earlier`, could as well have been taken instead of it and it would
-    /// have mattered.
+    /// Whether this step, taken after `earlier`, could as well have been taken instead of it and it
+    /// would have mattered.
     fn races_with(&self, earlier: &Step) -> bool {
         self.conflicts_with(earlier)
             && match self.op {
@@ -156,8 +156,8 @@ impl Trace {
         }
     }
 
-    /// What it takes to have this trace and no other: of each step, the latest step of each other thread
-    /// that it races with, unless the other demands imply that.
+    /// What it takes to have this trace and no other: of each step, the latest step of each other
+    /// thread that it races with, unless the other demands imply that.
     pub(super) fn demands(&self) -> Demands {
         let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(self.steps.len());
         let mut all = Vec::new();
@@ -181,8 +181,8 @@ impl Trace {
                     count: self.numbers[earlier] + 1,
                 });
             }
-            // Before these it could only have waited: a lock comes after the unlock by itself once it comes
-            // after the other lock.
+            // Before these it could only have waited: a lock comes after the unlock by itself once
+            // it comes after the other lock.
             for earlier in self.earlier(later) {
                 if self.steps[later].conflicts_with(&self.steps[earlier]) {
                     merge(&mut clock, &clocks[earlier]);

@@ -1,7 +1,7 @@
 //! From formulas to automata.
 //!
-//! `tableau.rs` makes the states and edges. A run is accepting if no `U` is put off for ever. States that lead nowhere are left out here, and
-//! states with equal edges are one.
+//! `tableau.rs` makes the states and edges. A run is accepting if no `U` is put off for ever.
+//! States that lead nowhere are left out here, and states with equal edges are one.
 
 use std::collections::HashMap;
 
@@ -25,8 +25,8 @@ pub struct Edge {
     pub positive: u64,
     /// The atoms that must not hold.
     pub negative: u64,
-    /// The acceptance sets that the edge does *not* belong to. A run is accepting if it passes infinitely often
-    /// through each of them.
+    /// The acceptance sets that the edge does *not* belong to. A run is accepting if it passes
+    /// infinitely often through each of them.
     pub missing: u64,
     /// The state it leads to.
     pub to: u32,
@@ -44,8 +44,8 @@ impl Edge {
 pub struct TooLarge(pub String);
 
 impl Automaton {
-    /// The automaton that accepts the words in which `formula` holds (or, if `positive` is false, those in which it
-    /// does not).
+    /// The automaton that accepts the words in which `formula` holds (or, if `positive` is false,
+    /// those in which it does not).
     pub fn new(formula: &Formula, positive: bool) -> Result<Automaton, TooLarge> {
         let atoms = formula.atoms();
         if atoms.len() > 64 {
@@ -118,7 +118,8 @@ impl Automaton {
         self.sets = used.count_ones();
     }
 
-    /// Leaves out what lies on no way to an accepting cycle. Acceptance matters only where runs can come back.
+    /// Leaves out what lies on no way to an accepting cycle. Acceptance matters only where runs can
+    /// come back.
     fn trim(&mut self) {
         let Components {
             component,

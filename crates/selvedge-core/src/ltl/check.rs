@@ -20,8 +20,9 @@ pub enum Property {
     Formula(Formula),
     /// They pass progress marks again and again, unless the program ends.
     Progress,
-    /// Every thread gets on again and again, unless it has ended or waits for others to end. A thread gets on when it
-    /// passes a progress mark; in a program without such marks, when it takes a step.
+    /// Every thread gets on again and again, unless it has ended or waits for others to end. A
+    /// thread gets on when it passes a progress mark; in a program without such marks, when it
+    /// takes a step.
     NoStarvation {
         /// Whether the program has progress marks.
         marks: bool,
@@ -57,7 +58,8 @@ impl Property {
         super::parse(&text).expect("it is a formula")
     }
 
-    /// Whether it is a matter of the states alone: what holds in a state is known as soon as it is reached.
+    /// Whether it is a matter of the states alone: what holds in a state is known as soon as it is
+    /// reached.
     fn is_of_states(&self) -> bool {
         match self {
             Property::Formula(formula) => formula.atoms().iter().all(Atom::is_of_state),
@@ -128,8 +130,8 @@ struct Found {
     unrolled: bool,
 }
 
-/// Looks at every state of `machine`, sequentially consistent, until one is found with which something is wrong, or an
-/// execution that violates the property.
+/// Looks at every state of `machine`, sequentially consistent, until one is found with which
+/// something is wrong, or an execution that violates the property.
 pub fn search<M: StateMachine, O: Observer<M>>(
     machine: &mut M,
     settings: &Settings,
@@ -191,7 +193,8 @@ fn explore<M: StateMachine>(mut program: Program<'_, M>, settings: &Settings) ->
     }
 }
 
-/// A lasso that violates the property, and whom it is about. If there is none, every state has been looked at.
+/// A lasso that violates the property, and whom it is about. If there is none, every state has been
+/// looked at.
 fn violated<M: StateMachine>(
     program: &mut Program<'_, M>,
     settings: &Settings,

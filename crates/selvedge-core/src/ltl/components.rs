@@ -46,8 +46,9 @@ struct Root {
     cyclic: bool,
 }
 
-/// Tarjan's depth-first search, with the components on the way kept as a stack of roots (Couvreur). Every component is
-/// found, not just the first accepting one, so that the best counterexample can be picked.
+/// Tarjan's depth-first search, with the components on the way kept as a stack of roots (Couvreur).
+/// Every component is found, not just the first accepting one, so that the best counterexample can
+/// be picked.
 pub(super) fn components<G: Digraph>(graph: &mut G, first: u32) -> Result<Components, G::Stop> {
     let mut found = Components {
         component: Vec::new(),

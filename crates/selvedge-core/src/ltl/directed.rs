@@ -1,12 +1,13 @@
 //! The first pass: an accepting cycle with few context switches, if one shows itself.
 //!
-//! The product is explored in layers of context switches (Štill, Ročkai and Barnat, Algorithm 1, with one incoming thread per node).
-//! Each node knows its last accepting predecessor on the way it was found (MAP without repropagation, §3.3). The
-//! paper reports a cycle when an arc leads to that very predecessor. With acceptance on arcs nearly every
-//! node of a typical automaton is such a predecessor, and only cycles of one step would be seen. So this pass asks
-//! whether the arc leads back to *any* node on the way, if an accepting arc lies in between, and walks back to be sure;
-//! the walks together are limited to a multiple of the arcs seen, which keeps the pass linear. Missing a cycle is no
-//! harm: a complete search follows.
+//! The product is explored in layers of context switches (Štill, Ročkai and Barnat, Algorithm 1,
+//! with one incoming thread per node). Each node knows its last accepting predecessor on the way it
+//! was found (MAP without repropagation, §3.3). The paper reports a cycle when an arc leads to that
+//! very predecessor. With acceptance on arcs nearly every node of a typical automaton is such a
+//! predecessor, and only cycles of one step would be seen. So this pass asks whether the arc leads
+//! back to *any* node on the way, if an accepting arc lies in between, and walks back to be sure;
+//! the walks together are limited to a multiple of the arcs seen, which keeps the pass linear.
+//! Missing a cycle is no harm: a complete search follows.
 
 use super::components::Arc;
 use super::graph::{Graph, Lasso, Move};
@@ -23,8 +24,8 @@ const NONE: u32 = u32::MAX;
 struct Found {
     /// When it was queued; `NONE` if it still waits for the next layer or was not met.
     turn: u32,
-    /// The turn of the last node on the way here, this one included, that an accepting arc leads to; zero if there
-    /// is none.
+    /// The turn of the last node on the way here, this one included, that an accepting arc leads
+    /// to; zero if there is none.
     accepted: u32,
     parent: u32,
     by: Move,
@@ -189,7 +190,8 @@ fn switches(before: Option<ThreadId>, now: Option<ThreadId>) -> bool {
     before.is_some() && now.is_some() && before != now
 }
 
-/// Whether the arc belongs to every acceptance set of the automaton. Fairness is looked at when walking back.
+/// Whether the arc belongs to every acceptance set of the automaton. Fairness is looked at when
+/// walking back.
 fn accepts(missing: u128) -> bool {
     missing as u64 == 0
 }

@@ -20,7 +20,8 @@ pub trait Graph {
     /// Why it cannot tell any more.
     type Stop;
 
-    /// Replaces the contents of `into` by the moves that leave `state`. Two moves of the same thread differ in their choice.
+    /// Replaces the contents of `into` by the moves that leave `state`. Two moves of the same
+    /// thread differ in their choice.
     fn moves(&mut self, state: u32, into: &mut Vec<Move>) -> Result<(), Self::Stop>;
 
     /// What holds in `state`, one bit for each thing that was asked about.

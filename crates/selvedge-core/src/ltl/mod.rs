@@ -1,14 +1,16 @@
 //! Properties of executions that never end, in linear temporal logic.
 //!
-//! A formula speaks of the *moments* of an execution: at each of them the program is in a state and takes a step. An execution
-//! that ends stays in its last state for ever, and no thread takes those steps. So every execution is an infinite
-//! sequence of moments, and a formula holds or does not hold at the first of them. A program satisfies a formula
-//! if all of its executions do; those that a failed assumption ends do not count. With weak fairness only those
-//! executions count in which every thread that can move from some moment on moves again and again.
+//! A formula speaks of the *moments* of an execution: at each of them the program is in a state and
+//! takes a step. An execution that ends stays in its last state for ever, and no thread takes those
+//! steps. So every execution is an infinite sequence of moments, and a formula holds or does not
+//! hold at the first of them. A program satisfies a formula if all of its executions do; those that
+//! a failed assumption ends do not count. With weak fairness only those executions count in which
+//! every thread that can move from some moment on moves again and again.
 //!
-//! [`parse`] reads a formula, [`Automaton`] is an automaton for its negation, and [`find`] looks for an execution that
-//! the automaton accepts: a lasso. `components.rs` holds the complete search, `directed.rs` the heuristic one
-//! before it (Štill, Ročkai and Barnat, "Context-Switch-Directed Verification in DIVINE", §3.3).
+//! [`parse`] reads a formula, [`Automaton`] is an automaton for its negation, and [`find`] looks
+//! for an execution that the automaton accepts: a lasso. `components.rs` holds the complete search,
+//! `directed.rs` the heuristic one before it (Štill, Ročkai and Barnat, "Context-Switch-Directed
+//! Verification in DIVINE", §3.3).
 
 mod automaton;
 mod check;
@@ -44,7 +46,8 @@ pub struct Find {
     pub switches: Option<u32>,
 }
 
-/// An execution of `graph` that `automaton` accepts, if there is one. `labels` says what the bits of the graph's labels stand for.
+/// An execution of `graph` that `automaton` accepts, if there is one. `labels` says what the bits
+/// of the graph's labels stand for.
 pub fn find<G: Graph>(
     graph: &mut G,
     automaton: &Automaton,

@@ -1,7 +1,7 @@
 //! Formulas in negation normal form, each kept once.
 //!
-//! Only literals are negated; what is left of the operators is `&& || X U R`. Equal formulas have equal numbers,
-//! and the obvious ones are simplified when they are made.
+//! Only literals are negated; what is left of the operators is `&& || X U R`. Equal formulas have
+//! equal numbers, and the obvious ones are simplified when they are made.
 
 use std::collections::HashMap;
 

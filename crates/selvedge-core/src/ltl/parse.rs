@@ -1,12 +1,13 @@
 //! From text to formulas.
 //!
-//! From the tightest: `! X F G` (also `[]` for `G` and `<>` for `F`), then `U R W M`, then `&&`, `||`, `->` and
-//! `<->`. Operators with two operands group to the right. The same in words: `not next eventually always`,
-//! `until release weak_until strong_release`, `and or implies iff`.
+//! From the tightest: `! X F G` (also `[]` for `G` and `<>` for `F`), then `U R W M`, then `&&`,
+//! `||`, `->` and `<->`. Operators with two operands group to the right. The same in words:
+//! `not next eventually always`, `until release weak_until strong_release`, `and or implies iff`.
 //!
-//! An atom is a name that the program gave to a proposition (`granted`, or `"G"` in quotes where the name means
-//! something else), an expression over the program's globals in braces (`{x == 1}`), or one of the words about
-//! threads: `T1.moves`, `T1.progress`, `T1.enabled`, `T1.ended`, `T1.joins`, `any.moves`, `any.progress`.
+//! An atom is a name that the program gave to a proposition (`granted`, or `"G"` in quotes where
+//! the name means something else), an expression over the program's globals in braces (`{x == 1}`),
+//! or one of the words about threads: `T1.moves`, `T1.progress`, `T1.enabled`, `T1.ended`,
+//! `T1.joins`, `any.moves`, `any.progress`.
 
 use std::fmt;
 

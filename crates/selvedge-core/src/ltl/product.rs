@@ -109,8 +109,9 @@ impl Hasher for Mixer {
 }
 
 impl<'p, G: Graph> Product<'p, G> {
-    /// Nothing but the initial node. `labels` says which atoms the bits of the graph's labels stand for; with `fair`,
-    /// each thread is an acceptance set of its own: a cycle passes through it where the thread moves or cannot move.
+    /// Nothing but the initial node. `labels` says which atoms the bits of the graph's labels stand
+    /// for; with `fair`, each thread is an acceptance set of its own: a cycle passes through it
+    /// where the thread moves or cannot move.
     pub(super) fn new(
         graph: &'p mut G,
         automaton: &'p Automaton,

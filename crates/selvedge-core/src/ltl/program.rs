@@ -1,7 +1,8 @@
 //! The states of a program as a graph, each of them run once.
 //!
-//! What is kept of a state is its label and its moves, so the searches over the product never touch the machine
-//! again: the second pass, the counterexample and every further formula work on what is here.
+//! What is kept of a state is its label and its moves, so the searches over the product never touch
+//! the machine again: the second pass, the counterexample and every further formula work on what is
+//! here.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -174,8 +175,8 @@ impl<'m, M: StateMachine> Program<'m, M> {
         Ok(program)
     }
 
-    /// Runs what no search has asked about. An automaton may lose interest in an execution long before something goes
-    /// wrong in it.
+    /// Runs what no search has asked about. An automaton may lose interest in an execution long
+    /// before something goes wrong in it.
     pub fn explore(&mut self) -> Result<(), Halt> {
         let mut state = 0;
         while state < self.rows.len() {

@@ -15,8 +15,8 @@ type Place = (u32, Option<ThreadId>);
 
 const CONNECTED: &str = "the component is strongly connected";
 
-/// A lasso whose prefix has the fewest context switches, and among those the fewest steps; its cycle is put together
-/// from shortest ways between the acceptance sets.
+/// A lasso whose prefix has the fewest context switches, and among those the fewest steps; its
+/// cycle is put together from shortest ways between the acceptance sets.
 pub(super) fn lasso<G: Graph>(
     product: &mut Product<'_, G>,
     found: &Components,
@@ -29,7 +29,8 @@ pub(super) fn lasso<G: Graph>(
     let mut prefix = Vec::new();
     if !accepting(0) {
         let cycles = |arc: &Successor| accepting(arc.arc.to);
-        // The sooner nothing can be mended any more, the better; some execution must go on from there, though.
+        // The sooner nothing can be mended any more, the better; some execution must go on from
+        // there, though.
         let decided = decided(product, place)?;
         let onward = match &decided {
             Some(way) => {
@@ -97,7 +98,8 @@ fn decided<G: Graph>(
     way(product, from, |_| true, |arc| settled[arc.arc.to as usize])
 }
 
-/// The way to `state` with the fewest context switches, and among those the fewest steps. It must have been met.
+/// The way to `state` with the fewest context switches, and among those the fewest steps. It must
+/// have been met.
 pub(super) fn to_state<G: Graph>(graph: &mut G, state: u32) -> Result<Vec<Move>, G::Stop> {
     let mut moves = Vec::new();
     if state != 0 {
@@ -124,7 +126,8 @@ fn follow(mut place: Place, way: &[Successor], into: &mut Vec<Move>) -> Place {
     place
 }
 
-/// The cheapest way from `from` over arcs that are `allowed`; its last arc is the first one that is a `goal`.
+/// The cheapest way from `from` over arcs that are `allowed`; its last arc is the first one that is
+/// a `goal`.
 fn way<G: Graph>(
     product: &mut Product<'_, G>,
     from: Place,

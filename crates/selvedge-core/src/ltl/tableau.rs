@@ -1,8 +1,9 @@
 //! The tableau: from a formula to the states and edges of its automaton.
 //!
-//! A state is the set of formulas that have to hold from now on. What a moment must be like, what is left for the
-//! next moment, and which `U` are put off once more make an edge (the tableau of Gerth, Peled, Vardi and Wolper in
-//! the form of Couvreur, with acceptance on edges). Edges that ask for more than another one are left out.
+//! A state is the set of formulas that have to hold from now on. What a moment must be like, what
+//! is left for the next moment, and which `U` are put off once more make an edge (the tableau of
+//! Gerth, Peled, Vardi and Wolper in the form of Couvreur, with acceptance on edges). Edges that
+//! ask for more than another one are left out.
 
 use std::collections::BTreeMap;
 
@@ -98,7 +99,8 @@ impl<'n> Tableau<'n> {
         Ok(ways)
     }
 
-    /// All ways to satisfy what is in `todo` besides what `way` says already. `done` holds what was dealt with.
+    /// All ways to satisfy what is in `todo` besides what `way` says already. `done` holds what was
+    /// dealt with.
     fn expand(
         &mut self,
         mut todo: Vec<Id>,

@@ -50,7 +50,8 @@ impl Psc {
         self.fences.clear();
     }
 
-    /// Whether `event` is SC decides whether it is kept. It may have been there before, with another order.
+    /// Whether `event` is SC decides whether it is kept. It may have been there before, with
+    /// another order.
     pub(super) fn added(&mut self, event: &Event, slot: Slot) {
         if order(&event.op, event.kind) != MemoryOrder::SeqCst {
             return;

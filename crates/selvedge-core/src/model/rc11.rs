@@ -11,9 +11,10 @@
 //! ```
 //!
 //! An event is added when nothing comes after it in `po ∪ rf`, so its clock over `hb` is final:
-//! adding and undoing touch nothing else. A new event can break coherence in one way only: something that
-//! was written over what it reads, or than it writes, was written or read by an event that
-//! happens before it. Plain accesses are like relaxed ones here; that they race is found elsewhere.
+//! adding and undoing touch nothing else. A new event can break coherence in one way only:
+//! something that was written over what it reads, or than it writes, was written or read by an
+//! event that happens before it. Plain accesses are like relaxed ones here; that they race is found
+//! elsewhere.
 
 use super::psc::Psc;
 use super::{Access, Model, in_causal_order, order};

@@ -102,8 +102,8 @@ impl Model for SequentialConsistency {
 }
 
 impl SequentialConsistency {
-    /// For a graph of a weaker model: like [`added`](Model::added), unless the event in `slot` closes a cycle. Then nothing is
-    /// added and the answer is false.
+    /// For a graph of a weaker model: like [`added`](Model::added), unless the event in `slot`
+    /// closes a cycle. Then nothing is added and the answer is false.
     pub(crate) fn added_unless_cyclic(&mut self, graph: &Graph, slot: Slot) -> bool {
         self.order.widen(graph.threads());
         self.order.push_zero();
@@ -124,8 +124,8 @@ impl SequentialConsistency {
         self.follow(graph, None) == 0
     }
 
-    /// Makes the clocks anew, of each event after those that come before it. Returns how many events are left that
-    /// have none: `unbound`, what follows it, and what is on cycles.
+    /// Makes the clocks anew, of each event after those that come before it. Returns how many
+    /// events are left that have none: `unbound`, what follows it, and what is on cycles.
     fn follow(&mut self, graph: &Graph, unbound: Option<Slot>) -> usize {
         self.clear();
         self.order.widen(graph.threads());

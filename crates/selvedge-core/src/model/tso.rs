@@ -1,18 +1,18 @@
-//! Total store order, the model of x86 (Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS 2014,
-//! §4.5). Accesses are what compilers make of them: those with order `seq_cst` that write are `xchg` and
-//! with that full fences, like updates (those that fail as well, like a `lock cmpxchg`), SC fences,
-//! creations and joins; all others are plain instructions.
+//! Total store order, the model of x86 (Alglave, Maranget and Tautschnig, "Herding cats", TOPLAS
+//! 2014, §4.5). Accesses are what compilers make of them: those with order `seq_cst` that write are
+//! `xchg` and with that full fences, like updates (those that fail as well, like a `lock cmpxchg`),
+//! SC fences, creations and joins; all others are plain instructions.
 //!
 //! ```text
 //! acyclic(po|loc ∪ rf ∪ co ∪ fr)                                   per location
 //! acyclic(ppo ∪ fences ∪ rfe ∪ co ∪ fr)   where ppo = po \ (W × R)
 //! ```
 //!
-//! In the second relation a thread is two lines that go on side by side: its writes, each after all that
-//! the thread did before, and its reads, each after the earlier reads and, where a fence
-//! is in between, after the earlier writes. For each event two vector clocks with two entries per
-//! thread are kept: what the thread's next read and what its next write would come after. The
-//! first is also the clock of a read, the second that of a write.
+//! In the second relation a thread is two lines that go on side by side: its writes, each after all
+//! that the thread did before, and its reads, each after the earlier reads and, where a fence is in
+//! between, after the earlier writes. For each event two vector clocks with two entries per thread
+//! are kept: what the thread's next read and what its next write would come after. The first is
+//! also the clock of a read, the second that of a write.
 //!
 //! As under SC, a new event has one outgoing edge at most that others do not imply, to the next newer
 //! write, so the positions it may take are a suffix of the coherence order.
@@ -150,9 +150,9 @@ impl Model for TotalStoreOrder {
             self.reads.push_zero();
             self.writes.push_zero();
         }
-        // Together with program order the edges may form cycles, so there need not be an order in which
-        // each event comes after all that it needs. The order of addition is one except for a few events: it is
-        // repeated until nothing changes for these.
+        // Together with program order the edges may form cycles, so there need not be an order in
+        // which each event comes after all that it needs. The order of addition is one except for a
+        // few events: it is repeated until nothing changes for these.
         let mut late = std::mem::take(&mut self.late);
         late.clear();
         for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {

@@ -4,8 +4,9 @@ use super::hash;
 use super::index::Index;
 use super::parts::{Contents, EMPTY};
 
-/// Numbers for tuples: a tuple is its first element and the number of the rest, and equal rests are kept once. The
-/// empty tuple is 0, and so is one of empty parts only, so that tuples of any length can be told apart.
+/// Numbers for tuples: a tuple is its first element and the number of the rest, and equal rests are
+/// kept once. The empty tuple is 0, and so is one of empty parts only, so that tuples of any length
+/// can be told apart.
 #[derive(Default)]
 pub(super) struct Chain {
     /// Entry *n* is the tuple with number *n* + 1.

@@ -1,8 +1,8 @@
 //! Who reaches a state first, in whatever order claims arrive.
 //!
-//! Of the claims that are made in a round to a state, with as many switches, the least (node before, step) wins, as if one
-//! peer had made all of them in that order. Where the thread that ran last makes a difference, the least of each further
-//! thread wins too, with that thread only.
+//! Of the claims that are made in a round to a state, with as many switches, the least (node
+//! before, step) wins, as if one peer had made all of them in that order. Where the thread that ran
+//! last makes a difference, the least of each further thread wins too, with that thread only.
 
 use rustc_hash::FxHashMap;
 
@@ -110,8 +110,9 @@ impl Contest {
         self.mixed = false;
     }
 
-    /// A peer claims that `step` leads from node `parent` to a state, with `layer` switches, the last of which is new if
-    /// `switches` is set. Returns what that comes to so far, and keeps account of it if it is something or `keep` is set.
+    /// A peer claims that `step` leads from node `parent` to a state, with `layer` switches, the
+    /// last of which is new if `switches` is set. Returns what that comes to so far, and keeps
+    /// account of it if it is something or `keep` is set.
     pub(super) fn claim(
         &mut self,
         visited: &mut Visited,
@@ -154,7 +155,8 @@ impl Contest {
         won
     }
 
-    /// The state was reached with as many switches before, by the same thread if that makes a difference.
+    /// The state was reached with as many switches before, by the same thread if that makes a
+    /// difference.
     fn compare(&mut self, visited: &mut Visited, state: (Number, u32), claim: Claim) -> Won {
         let first = self.first_of(state.0);
         let key = (state.0, claim.thread());
@@ -195,7 +197,8 @@ impl Contest {
         }
     }
 
-    /// A claim by another thread turns out to be before the first one, which becomes one of a further thread.
+    /// A claim by another thread turns out to be before the first one, which becomes one of a
+    /// further thread.
     fn take_over(
         &mut self,
         visited: &mut Visited,

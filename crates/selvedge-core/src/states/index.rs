@@ -1,11 +1,11 @@
 //! A hash table that holds numbers only; what they stand for lies elsewhere.
 
-/// Finds numbers by the hash of what they stand for: one flat array, half of the hash beside each number, so that
-/// hardly ever anything else is looked at in vain and growing needs nothing else.
+/// Finds numbers by the hash of what they stand for: one flat array, half of the hash beside each
+/// number, so that hardly ever anything else is looked at in vain and growing needs nothing else.
 #[derive(Default)]
 pub(super) struct Index {
-    /// The hash in the upper half, one more than the number in the lower; zero if free. Sorted by the upper bits of
-    /// the hash as far as collisions allow.
+    /// The hash in the upper half, one more than the number in the lower; zero if free. Sorted by
+    /// the upper bits of the hash as far as collisions allow.
     slots: Vec<u64>,
     used: usize,
 }

@@ -34,9 +34,10 @@ pub struct Reached {
 
 /// The states of a machine as far as they have been met, without loss.
 ///
-/// The machine always stands in one of them, [`here`](States::here): at first in [`StateId::FIRST`], after
-/// [`go`](States::go) in the one asked for, after [`take`](States::take) in the successor. Whatever the machine can
-/// tell of a state ([`StateMachine::holds`], [`Machine::pending`](crate::Machine::pending)) is asked while it stands there.
+/// The machine always stands in one of them, [`here`](States::here): at first in
+/// [`StateId::FIRST`], after [`go`](States::go) in the one asked for, after [`take`](States::take)
+/// in the successor. Whatever the machine can tell of a state ([`StateMachine::holds`],
+/// [`Machine::pending`](crate::Machine::pending)) is asked while it stands there.
 ///
 /// Each state takes about 40 bytes, and what is in its parts once for all states that share it.
 pub struct States<'m, M> {
@@ -78,7 +79,8 @@ impl<'m, M: StateMachine> States<'m, M> {
         self.space.machine()
     }
 
-    /// The same for questions that need more than a look, such as [`StateMachine::holds`]. It must stay in its state.
+    /// The same for questions that need more than a look, such as [`StateMachine::holds`]. It must
+    /// stay in its state.
     pub fn machine_mut(&mut self) -> &mut M {
         self.space.machine_mut()
     }

@@ -1,17 +1,19 @@
 //! Layer by layer: breadth-first, or in the order of context switches.
 //!
-//! Context-switch-directed reachability is Algorithm 1 of Štill, Ročkai and Barnat, "Context-Switch-Directed
-//! Verification in DIVINE": all that can be reached without a further switch comes first, breadth-first; what needs one
-//! more waits in `V_next`, here [`Layers::later`]. The thread that ran last is kept with a state, not in it.
+//! Context-switch-directed reachability is Algorithm 1 of Štill, Ročkai and Barnat,
+//! "Context-Switch-Directed Verification in DIVINE": all that can be reached without a further
+//! switch comes first, breadth-first; what needs one more waits in `V_next`, here
+//! [`Layers::later`]. The thread that ran last is kept with a state, not in it.
 //!
 //! Deviations:
-//! * A state that waits in `V_next` and turns out to be reachable without the switch is looked at at once, as the text
-//!   (section 3.1) has it and the pseudocode does not.
-//! * `csdr-exact` remembers every thread that a state was reached by with the fewest switches. Threads that reach it with
-//!   one switch more add nothing: switching to one of them costs just that. Each further thread makes a further node of
-//!   the same state, from which only that thread goes on.
-//! * Nodes are numbered in the order in which they are looked at, and steps are ordered by thread and choice, so that
-//!   the counterexample is the same every time.
+//! * A state that waits in `V_next` and turns out to be reachable without the switch is looked at
+//!   at once, as the text (section 3.1) has it and the pseudocode does not.
+//! * `csdr-exact` remembers every thread that a state was reached by with the fewest switches.
+//!   Threads that reach it with one switch more add nothing: switching to one of them costs just
+//!   that. Each further thread makes a further node of the same state, from which only that thread
+//!   goes on.
+//! * Nodes are numbered in the order in which they are looked at, and steps are ordered by thread
+//!   and choice, so that the counterexample is the same every time.
 
 use std::ops::ControlFlow;
 
@@ -28,11 +30,12 @@ use crate::saved::StateMachine;
 
 /// A search by layers.
 ///
-/// Several peers do the same at first, each for itself, until there are enough states in a round to share them out.
+/// Several peers do the same at first, each for itself, until there are enough states in a round to
+/// share them out.
 pub(super) struct Layers<'a, M, O, P> {
     search: Search<'a, M, O>,
-    /// `Q`, one round of it: what is looked at now, and what that leads to within the layer. While peers work apart, the
-    /// nodes of `next` are those of the states before.
+    /// `Q`, one round of it: what is looked at now, and what that leads to within the layer. While
+    /// peers work apart, the nodes of `next` are those of the states before.
     now: Queue,
     next: Queue,
     /// `V_next`: reached with one switch more.
@@ -234,7 +237,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         self.search.settings.algorithm == Algorithm::CsdrExact
     }
 
-    /// The machine is in a state that `step` led to from that of node `parent`, with a switch or without.
+    /// The machine is in a state that `step` led to from that of node `parent`, with a switch or
+    /// without.
     fn claim(&mut self, parent: Node, step: Step, switches: bool) {
         let layer = self.layer() + u32::from(switches);
         let search = &mut self.search;
@@ -259,7 +263,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         }
     }
 
-    /// What was reached with one switch more becomes what is looked at, unless it was reached without meanwhile.
+    /// What was reached with one switch more becomes what is looked at, unless it was reached
+    /// without meanwhile.
     fn next_layer(&mut self) -> Flow<usize> {
         self.now.clear();
         let later = std::mem::take(&mut self.later);
@@ -316,7 +321,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         if self.now.len() < self.peers.enough() * count {
             return;
         }
-        // Neighbours have most of their parts in common, and going from one to the next restores little.
+        // Neighbours have most of their parts in common, and going from one to the next restores
+        // little.
         let (first, end) = (
             rank * self.now.len() / count,
             (rank + 1) * self.now.len() / count,

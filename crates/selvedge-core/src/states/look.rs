@@ -25,8 +25,8 @@ pub(crate) enum Look {
     Refused(String),
 }
 
-/// Looks at the state that `machine` is in. The steps that lead out of it are put into `steps`; `unrolled` is set if a
-/// loop was cut here.
+/// Looks at the state that `machine` is in. The steps that lead out of it are put into `steps`;
+/// `unrolled` is set if a loop was cut here.
 pub(crate) fn look<M: StateMachine>(
     machine: &M,
     races: bool,
@@ -76,7 +76,8 @@ pub(crate) fn look<M: StateMachine>(
     Look::Open
 }
 
-/// What is wrong with the state that `machine` is in, if something is. Data races count if `races` is set.
+/// What is wrong with the state that `machine` is in, if something is. Data races count if `races`
+/// is set.
 pub fn wrong<M: StateMachine>(machine: &M, races: bool) -> Option<(Failure, Vec<Waiting>)> {
     match look(machine, races, &mut Vec::new(), &mut false) {
         Look::Wrong(wrong) => Some(*wrong),
@@ -101,8 +102,8 @@ fn end<M: StateMachine>(machine: &M) -> Look {
     }
 }
 
-/// Threads that wait for each other: one for a mutex that the next one holds, or for its end. They will do so for ever,
-/// whatever others do.
+/// Threads that wait for each other: one for a mutex that the next one holds, or for its end. They
+/// will do so for ever, whatever others do.
 fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
     let threads = machine.threads() as u32;
     let first = (0..threads).map(ThreadId).find(|&first| {
@@ -165,9 +166,9 @@ fn owner<M: StateMachine>(machine: &M, op: Op) -> Option<ThreadId> {
     }
 }
 
-/// Two threads that are about to access the same memory at the same time, one of them at least not atomically and one
-/// at least writing. As every access to what is shared is a step, a program has a data race if and only if it can come
-/// to such a state.
+/// Two threads that are about to access the same memory at the same time, one of them at least not
+/// atomically and one at least writing. As every access to what is shared is a step, a program has
+/// a data race if and only if it can come to such a state.
 fn race<M: StateMachine>(machine: &M) -> Option<Failure> {
     // Most programs have so few threads that asking again is cheaper than writing the answers down.
     let accesses = |from: u32| {

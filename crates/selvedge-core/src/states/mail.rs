@@ -6,10 +6,11 @@ use super::queue::{Entry, Node, Queue};
 use super::space::Space;
 use crate::saved::StateMachine;
 
-/// What peers know of each other's numbers for contents of parts. What a state has that the other does not know goes along
-/// with it, once.
+/// What peers know of each other's numbers for contents of parts. What a state has that the other
+/// does not know goes along with it, once.
 pub(super) struct Mail {
-    /// Contents with lower numbers had them before peers worked apart, so that they mean the same to all.
+    /// Contents with lower numbers had them before peers worked apart, so that they mean the same
+    /// to all.
     common: Contents,
     /// By peer: bit *n* says that it knows our contents *n* beyond those.
     sent: Vec<Vec<u64>>,

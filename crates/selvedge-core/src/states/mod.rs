@@ -1,8 +1,9 @@
 //! Searches over states that are kept: programs that never end are as good as others here.
 //!
-//! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know executions, only
-//! states and the [`Step`]s between them. [`search`] looks whether something wrong can be reached; [`States`] gives each
-//! state a number and goes back to any of them, for searches that need more.
+//! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know
+//! executions, only states and the [`Step`]s between them. [`search`] looks whether something wrong
+//! can be reached; [`States`] gives each state a number and goes back to any of them, for searches
+//! that need more.
 //!
 //! | algorithm | order | counterexample |
 //! |---|---|---|
@@ -117,7 +118,8 @@ pub struct Settings {
     pub switches: Option<u32>,
     /// Whether two threads that are about to access the same memory, not both atomically, are a bug.
     pub races: bool,
-    /// Whether every step compares the whole state with what the machine says has changed: a test of the machine.
+    /// Whether every step compares the whole state with what the machine says has changed: a test
+    /// of the machine.
     pub audit: bool,
     /// Whether the search goes on after a bug. What comes after a state with a bug is not looked at.
     pub keep_going: bool,
@@ -139,7 +141,8 @@ pub fn identity<M: StateMachine>(machine: &mut M) -> Vec<Vec<u8>> {
     parts
 }
 
-/// Looks at every state of `machine`, sequentially consistent, until one is found with which something is wrong.
+/// Looks at every state of `machine`, sequentially consistent, until one is found with which
+/// something is wrong.
 pub fn search<M: StateMachine>(
     machine: &mut M,
     settings: Settings,
@@ -148,9 +151,10 @@ pub fn search<M: StateMachine>(
     search_with(machine, settings, Alone, observer)
 }
 
-/// The same together with others, each of whom calls this with a machine of its own. What is found is told by the one
-/// with rank 0; what it reports counts for all, the reports of the others do not. Nodes are numbered as if one searched
-/// alone, so the counterexample is the same. Depth-first search and exact comparison of states are not for several.
+/// The same together with others, each of whom calls this with a machine of its own. What is found
+/// is told by the one with rank 0; what it reports counts for all, the reports of the others do
+/// not. Nodes are numbered as if one searched alone, so the counterexample is the same. Depth-first
+/// search and exact comparison of states are not for several.
 pub fn search_with<M: StateMachine>(
     machine: &mut M,
     settings: Settings,

@@ -11,8 +11,8 @@ pub(super) const EMPTY: Contents = 0;
 
 /// Numbers for contents of parts (collapse compression).
 pub(super) struct Parts {
-    /// Of each contents, what identifies them, if that is compared in full, and what restores them, if that is
-    /// something else.
+    /// Of each contents, what identifies them, if that is compared in full, and what restores them,
+    /// if that is something else.
     bytes: Vec<u8>,
     known: Vec<Known>,
     index: Index,
@@ -48,8 +48,8 @@ impl Parts {
         }
     }
 
-    /// The number of the contents of `part` that `identity` tells from others. What restores them is asked
-    /// for with `save` if they are new.
+    /// The number of the contents of `part` that `identity` tells from others. What restores them
+    /// is asked for with `save` if they are new.
     pub(super) fn intern(
         &mut self,
         part: u32,
@@ -64,7 +64,8 @@ impl Parts {
         self.admit(part, fingerprint, identity, save)
     }
 
-    /// The same for contents of which the fingerprint is known, and what identifies them if that is compared.
+    /// The same for contents of which the fingerprint is known, and what identifies them if that is
+    /// compared.
     pub(super) fn admit(
         &mut self,
         part: u32,

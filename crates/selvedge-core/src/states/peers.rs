@@ -2,8 +2,9 @@
 
 use super::queue::Packed;
 
-/// Those who search together, seen by one of them. Each runs a copy of the same machine: the same numbers stand for the
-/// same threads, and equal states are identified by the same bytes, in all of them.
+/// Those who search together, seen by one of them. Each runs a copy of the same machine: the same
+/// numbers stand for the same threads, and equal states are identified by the same bytes, in all of
+/// them.
 pub trait Peers {
     /// Which of them this one is, from zero.
     fn rank(&self) -> usize;
@@ -11,14 +12,14 @@ pub trait Peers {
     /// How many there are.
     fn count(&self) -> usize;
 
-    /// From how many states per peer in a round on they work apart. Before, each does the same as the others: that is
-    /// quicker as long as there is little to do.
+    /// From how many states per peer in a round on they work apart. Before, each does the same as
+    /// the others: that is quicker as long as there is little to do.
     fn enough(&self) -> usize {
         24
     }
 
-    /// Sends `outgoing[r]` to the one with rank *r*, and returns what each of them sent to this one. All of them call it
-    /// equally often; it returns when everybody's message has arrived.
+    /// Sends `outgoing[r]` to the one with rank *r*, and returns what each of them sent to this
+    /// one. All of them call it equally often; it returns when everybody's message has arrived.
     fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
 }
 

@@ -38,8 +38,8 @@ impl Packed {
     }
 }
 
-/// A way to reach a state, numbered in the order in which they are looked at. Where the thread that ran last makes a
-/// difference, a state has several.
+/// A way to reach a state, numbered in the order in which they are looked at. Where the thread that
+/// ran last makes a difference, a state has several.
 pub(super) type Node = u32;
 
 /// How each node was reached: the node before and the step from there. The first one was not.

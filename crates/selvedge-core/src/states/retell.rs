@@ -8,7 +8,8 @@ use crate::op::{MemoryOrder, Op};
 use crate::saved::StateMachine;
 use crate::witness::{self, Origin, Switch, Witness};
 
-/// Runs `schedule` from the beginning and writes down what each step does. The machine is left at its end.
+/// Runs `schedule` from the beginning and writes down what each step does. The machine is left at
+/// its end.
 pub fn retell<M: StateMachine>(machine: &mut M, schedule: &[Step]) -> Result<Witness, String> {
     machine.reset();
     let mut newest = HashMap::new();

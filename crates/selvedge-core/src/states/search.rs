@@ -62,8 +62,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         }
     }
 
-    /// Looks at the state that the machine is in. True if the search goes on from there, with [`Search::steps`]; else
-    /// what is wrong with it, if that is new, has to be told.
+    /// Looks at the state that the machine is in. True if the search goes on from there, with
+    /// [`Search::steps`]; else what is wrong with it, if that is new, has to be told.
     pub(super) fn look(&mut self) -> ControlFlow<Ending, Seen> {
         let (machine, races) = (self.space.machine(), self.settings.races);
         let seen = match look(machine, races, &mut self.steps, &mut self.unrolled) {
@@ -87,8 +87,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         ControlFlow::Continue(seen)
     }
 
-    /// Tells of what is wrong with the state that `schedule` leads to, after running it once more. The machine is in
-    /// its first state then.
+    /// Tells of what is wrong with the state that `schedule` leads to, after running it once more.
+    /// The machine is in its first state then.
     pub(super) fn tell(&mut self, schedule: &[Step]) -> ControlFlow<Ending> {
         match self.bug(schedule) {
             Ok(bug) => {
@@ -113,8 +113,8 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         self.nodes.path(node)
     }
 
-    /// Takes a step from the state of `node`, which the machine is in. A step that is known to end the process is taken
-    /// from the beginning, where it is watched.
+    /// Takes a step from the state of `node`, which the machine is in. A step that is known to end
+    /// the process is taken from the beginning, where it is watched.
     pub(super) fn take(&mut self, node: Node, step: Step) -> ControlFlow<Ending> {
         if self.space.machine().doomed() {
             let mut schedule = self.path(node);

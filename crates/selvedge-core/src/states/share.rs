@@ -1,6 +1,7 @@
 //! Who gives how many states to whom, so that all have as many to look at.
 
-/// By giver and receiver, how many of the states go from one to the other. What is hardly worth the trouble stays.
+/// By giver and receiver, how many of the states go from one to the other. What is hardly worth the
+/// trouble stays.
 pub(super) fn transfers(have: &[usize]) -> Vec<Vec<usize>> {
     let count = have.len();
     let all: usize = have.iter().sum();
@@ -26,8 +27,8 @@ pub(super) fn transfers(have: &[usize]) -> Vec<Vec<usize>> {
     transfers
 }
 
-/// Which of `have` states are given away if so many are, ascending: the last ones. Neighbours have most of their parts in
-/// common, so those that stay and those that go are best left together.
+/// Which of `have` states are given away if so many are, ascending: the last ones. Neighbours have
+/// most of their parts in common, so those that stay and those that go are best left together.
 pub(super) fn given(have: usize, away: usize) -> std::ops::Range<usize> {
     have - away..have
 }

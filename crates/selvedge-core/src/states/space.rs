@@ -29,8 +29,9 @@ pub enum Identity {
 
 /// A machine that stands in one of its states.
 ///
-/// A state is the tuple of the numbers of its parts' contents; equal contents are kept once. Going to another state
-/// touches only the parts that differ, taking a step only those that the machine says may have changed.
+/// A state is the tuple of the numbers of its parts' contents; equal contents are kept once. Going
+/// to another state touches only the parts that differ, taking a step only those that the machine
+/// says may have changed.
 pub(super) struct Space<'m, M> {
     machine: &'m mut M,
     parts: Parts,
@@ -183,7 +184,8 @@ impl<'m, M: StateMachine> Space<'m, M> {
         self.parts.len()
     }
 
-    /// Appends to `packed` what makes contents of a part, which are not empty, elsewhere; returns their fingerprint.
+    /// Appends to `packed` what makes contents of a part, which are not empty, elsewhere; returns
+    /// their fingerprint.
     pub(super) fn export(&mut self, part: usize, number: Contents, packed: &mut Vec<u8>) -> u128 {
         let saved = self.parts.contents(number);
         self.machine.pack(part, saved, packed);

@@ -1,10 +1,11 @@
 //! A round of several peers.
 //!
-//! Who a state belongs to is a matter of its fingerprint; that peer knows whether it was met. A round has three
-//! exchanges: everybody claims the states of others that its own lead to; their owners answer which are new, among equal
-//! claims in favour of the least (node before, step); everybody numbers what it has won, in the order of (node before, step) over
-//! all peers, and gives away what it has more of than others. So nodes have the same numbers, and the counterexample is the
-//! same, however many peers there are and whoever is faster.
+//! Who a state belongs to is a matter of its fingerprint; that peer knows whether it was met. A
+//! round has three exchanges: everybody claims the states of others that its own lead to; their
+//! owners answer which are new, among equal claims in favour of the least (node before, step);
+//! everybody numbers what it has won, in the order of (node before, step) over all peers, and gives
+//! away what it has more of than others. So nodes have the same numbers, and the counterexample is
+//! the same, however many peers there are and whoever is faster.
 
 use std::ops::ControlFlow;
 
@@ -28,7 +29,8 @@ pub(super) type Flow<T> = ControlFlow<Ending, T>;
 pub(super) struct Apart {
     rank: usize,
     count: usize,
-    /// The states claimed in this round, but for own ones that were known; their nodes are those before.
+    /// The states claimed in this round, but for own ones that were known; their nodes are those
+    /// before.
     states: Queue,
     identities: Vec<u128>,
     switches: Vec<bool>,
@@ -118,7 +120,8 @@ impl Apart {
         }
     }
 
-    /// Claims a state that `step` leads to from `parent`, with `layer` switches, one of which is new if `switches` is set.
+    /// Claims a state that `step` leads to from `parent`, with `layer` switches, one of which is
+    /// new if `switches` is set.
     pub(super) fn claim(
         &mut self,
         visited: &mut Visited,
@@ -193,8 +196,8 @@ impl Apart {
         ControlFlow::Continue(all)
     }
 
-    /// Tells everybody what their claims came to. What this peer has won with a switch goes to `later`, with the nodes
-    /// before; the rest is returned.
+    /// Tells everybody what their claims came to. What this peer has won with a switch goes to
+    /// `later`, with the nodes before; the rest is returned.
     pub(super) fn settle<P: Peers>(
         &mut self,
         peers: &mut P,
@@ -263,8 +266,8 @@ impl Apart {
         ControlFlow::Continue(round)
     }
 
-    /// Numbers states over all peers, and puts those into `now` that this one is to look at. Everybody hears what the
-    /// others have to say.
+    /// Numbers states over all peers, and puts those into `now` that this one is to look at.
+    /// Everybody hears what the others have to say.
     pub(super) fn number<P: Peers, M: StateMachine>(
         &mut self,
         peers: &mut P,
@@ -412,8 +415,8 @@ impl Apart {
     }
 }
 
-/// Numbers for the states of peer `of`, where each has a list of the nodes before its own. No two peers have the same node before,
-/// since each is looked at by one of them only.
+/// Numbers for the states of peer `of`, where each has a list of the nodes before its own. No two
+/// peers have the same node before, since each is looked at by one of them only.
 fn numbers(lists: &[Vec<Node>], of: usize, first: Node) -> Vec<Node> {
     let mut before = vec![0; lists.len()];
     let own = lists[of].iter().enumerate();

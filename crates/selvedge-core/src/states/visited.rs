@@ -38,8 +38,8 @@ pub(super) struct Visited {
     records: Chunks<Record>,
     /// Whether the thread that ran last makes a difference. Then it is known too.
     every_thread: bool,
-    /// Further threads that ran last, with an even and with an odd number of switches. Only the present one and the next
-    /// matter.
+    /// Further threads that ran last, with an even and with an odd number of switches. Only the
+    /// present one and the next matter.
     others: [FxHashSet<(Number, u32)>; 2],
 }
 
@@ -51,7 +51,8 @@ struct Record {
 }
 
 const THREAD_BITS: u32 = 8;
-/// Where the thread that ran last makes a difference, so many threads and so many switches are possible.
+/// Where the thread that ran last makes a difference, so many threads and so many switches are
+/// possible.
 pub(super) const MOST_THREADS: u32 = 1 << THREAD_BITS;
 pub(super) const MOST_SWITCHES: u32 = 1 << (32 - THREAD_BITS);
 
@@ -109,8 +110,8 @@ impl Visited {
         (number, verdict)
     }
 
-    /// Which thread a state, reached with `layer` switches, counts as reached by: `thread` instead of `before`, which
-    /// becomes a further one.
+    /// Which thread a state, reached with `layer` switches, counts as reached by: `thread` instead
+    /// of `before`, which becomes a further one.
     pub(super) fn put_first(&mut self, state: Number, layer: u32, thread: u32, before: u32) {
         self.records[state].reached = self.reached(layer, ThreadId(thread));
         let others = &mut self.others[layer as usize % 2];

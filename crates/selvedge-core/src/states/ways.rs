@@ -3,7 +3,8 @@
 use super::chunks::Chunks;
 use super::queue::{Node, Packed};
 
-/// The nodes that this peer has won since they work apart, by number: the node before and the step from there.
+/// The nodes that this peer has won since they work apart, by number: the node before and the step
+/// from there.
 pub(super) struct Ways {
     nodes: Chunks<(Node, Node, Packed)>,
     /// The number of the next node, whoever wins it.

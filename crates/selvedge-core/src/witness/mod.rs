@@ -90,8 +90,8 @@ pub struct Witness {
     pub preemptions: u32,
     /// How often another thread goes on, the start of main not counted.
     pub switches: u32,
-    /// For an execution that never ends: the steps from this one on repeat for ever. If there are none, everything
-    /// stays as it is.
+    /// For an execution that never ends: the steps from this one on repeat for ever. If there are
+    /// none, everything stays as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycle: Option<u32>,
 }

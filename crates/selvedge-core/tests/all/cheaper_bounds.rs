@@ -166,11 +166,12 @@ fn enough_random_runs_find_everything_small() {
     assert!(whole > 10);
 }
 
-/// A bug of depth two among many harmless orders, for which the guarantee is sharp: the reader has to have the
-/// lowest priority of three, and the writer to fall behind at one certain step.
+/// A bug of depth two among many harmless orders, for which the guarantee is sharp: the reader has
+/// to have the lowest priority of three, and the writer to fall behind at one certain step.
 ///
-/// If each seed failed with the probability that is promised, fewer failures than are accepted here would come up with one
-/// set of seeds in a thousand. If it failed with three quarters of that, 98 sets in a hundred would show it.
+/// If each seed failed with the probability that is promised, fewer failures than are accepted here
+/// would come up with one set of seeds in a thousand. If it failed with three quarters of that, 98
+/// sets in a hundred would show it.
 #[test]
 fn pct_keeps_its_guarantee() {
     let busy = vec![I::Load(0, 7); 5];
@@ -202,8 +203,8 @@ fn pct_keeps_its_guarantee() {
     );
 }
 
-/// The chance of at most `hits` in so many independent trials, each with this probability: the lower tail of the binomial
-/// distribution, summed term by term.
+/// The chance of at most `hits` in so many independent trials, each with this probability: the
+/// lower tail of the binomial distribution, summed term by term.
 fn at_most(hits: u32, trials: u64, probability: f64) -> f64 {
     let odds = (probability / (1.0 - probability)).ln();
     let mut term = trials as f64 * (1.0 - probability).ln();

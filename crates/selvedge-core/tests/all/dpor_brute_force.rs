@@ -57,8 +57,8 @@ fn check(program: &Program, engine: Engine, bound: Option<u32>, expected: &Preem
         false => Ending::Lossy,
     };
     assert_eq!(report.ending, ending, "{}", what());
-    // Where a failed assertion ends a thread early, others may wait for it for good in an execution that is
-    // complete nevertheless; where they stopped to wait does not count then.
+    // Where a failed assertion ends a thread early, others may wait for it for good in an execution
+    // that is complete nevertheless; where they stopped to wait does not count then.
     let mut instructions = program.threads.iter().flatten();
     let early = instructions.any(|i| matches!(i, Instruction::AssertNot(..)));
     let wanted = |preemptions: u32| bound.is_none_or(|bound| preemptions <= bound);

@@ -1,7 +1,7 @@
 //! Numbers of executions of the thesis's programs (Tables 6.1, 6.2 and 7.1).
 //!
-//! The thesis counts executions blocked by sleep sets among its traces, and its compiled threads begin with
-//! a local step. Its numbers stand in the comments where they differ.
+//! The thesis counts executions blocked by sleep sets among its traces, and its compiled threads
+//! begin with a local step. Its numbers stand in the comments where they differ.
 
 use selvedge_core::dpor::{self, Engine, Specimen};
 use selvedge_core::report::{Ending, Silent};
@@ -160,8 +160,8 @@ fn classic_dpor_repeats_itself() {
 
 #[test]
 fn table_6_2_bpor() {
-    // Thesis, for Nidhugg-BPOR and Source-BPOR alike: 6 27 42, 6 93 886, 252 2444 10614, 120 1320 7920. It
-    // keeps some sleep sets, which may lose executions.
+    // Thesis, for Nidhugg-BPOR and Source-BPOR alike: 6 27 42, 6 93 886, 252 2444 10614, 120 1320 7920.
+    // It keeps some sleep sets, which may lose executions.
     let bpor = Engine::Bpor;
     assert_eq!(bounded(&lazy(), bpor), [6, 6, 6]);
     assert_eq!(bounded(&micro(), bpor), [6, 78, 660]);
@@ -191,8 +191,8 @@ fn a_figure_of_table_6_2_comes_of_putting_threads_to_sleep_that_end() {
 
 #[test]
 fn conservative_branches_that_find_their_thread_asleep_come_to_little() {
-    // As Algorithm 8 prints it. The thesis's own numbers for the bound 0, 252 and 120, need the branches
-    // that are lost here: its implementation does something else than its print.
+    // As Algorithm 8 prints it. The thesis's own numbers for the bound 0, 252 and 120, need the
+    // branches that are lost here: its implementation does something else than its print.
     let nidhugg = Engine::NidhuggBpor;
     assert_eq!(bounded(&last_zero(), nidhugg), [2, 13, 32]);
     assert_eq!(bounded(&indexer_mod(), nidhugg), [5, 20, 45]);
@@ -200,8 +200,8 @@ fn conservative_branches_that_find_their_thread_asleep_come_to_little() {
 
 #[test]
 fn table_7_1_lazy_bpor() {
-    // Thesis, with its first approximation: 6 6 6, 60 805 4362, 97 97 97, 120 120 120. Its count for micro
-    // is too low: there are no more than 6, 78 and 582 executions within those bounds.
+    // Thesis, with its first approximation: 6 6 6, 60 805 4362, 97 97 97, 120 120 120. Its count
+    // for micro is too low: there are no more than 6, 78 and 582 executions within those bounds.
     let lazy_bpor = Engine::LazyBpor;
     assert_eq!(bounded(&lazy(), lazy_bpor), [6, 6, 6]);
     assert_eq!(bounded(&micro(), lazy_bpor), [6, 78, 582]);

@@ -1,5 +1,5 @@
-//! The smallest programs on which printed forms of the bounded algorithms lose classes, and the repaired
-//! ones do not. `docs/interleaving.md` tells the story.
+//! The smallest programs on which printed forms of the bounded algorithms lose classes, and the
+//! repaired ones do not. `docs/interleaving.md` tells the story.
 
 use std::collections::HashSet;
 
@@ -141,8 +141,8 @@ fn bpor_needs_its_conservative_branches() {
     show(&late_write(), 0, form, 2, 1);
 }
 
-/// To be within two preemptions, main has to write x before the first thread ends: only then does it have to
-/// wait, and is left for free.
+/// To be within two preemptions, main has to write x before the first thread ends: only then does
+/// it have to wait, and is left for free.
 #[test]
 fn bpor_must_heed_what_ends_a_wait() {
     let program = Program {

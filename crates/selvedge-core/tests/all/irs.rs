@@ -370,7 +370,8 @@ fn lost_update() -> Program {
     program
 }
 
-/// What main does before it creates a thread needs no wait, and so none is left behind when a wait is taken back.
+/// What main does before it creates a thread needs no wait, and so none is left behind when a wait
+/// is taken back.
 #[test]
 fn what_comes_before_by_nature_is_no_weaker_wait() {
     use Instruction::{AssertNot, Create, Join, Load, Store};

@@ -56,8 +56,8 @@ fn check(machine: &StateScript, formula: &Formula, how: Find) -> Answer {
     }
 }
 
-/// A counterexample is one: it can be run, comes back to where its cycle begins, violates the formula, and is fair
-/// if it has to be.
+/// A counterexample is one: it can be run, comes back to where its cycle begins, violates the
+/// formula, and is fair if it has to be.
 fn confirm(program: &Explicit, formula: &Formula, lasso: &Lasso, fair: bool) {
     let all: Vec<Move> = lasso.prefix.iter().chain(&lasso.cycle).copied().collect();
     let back = lasso.prefix.len();
@@ -171,8 +171,8 @@ fn random_programs_and_formulas_agree_with_the_tableau() {
     assert!(held > 200 && violated > 200 && bugs > 20 && only_fair > 5);
 }
 
-/// Peterson's lock for two threads that take it for ever: variables 0 and 1 are the flags, 2 the turn, 3 and 4 tell
-/// who is inside.
+/// Peterson's lock for two threads that take it for ever: variables 0 and 1 are the flags, 2 the
+/// turn, 3 and 4 tell who is inside.
 fn peterson() -> StateScript {
     let side = |own: u32| {
         let other = 1 - own;

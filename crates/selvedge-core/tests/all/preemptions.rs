@@ -131,7 +131,8 @@ fn four_workers_that_need_a_slack_of_two() {
 fn two_workers_need_no_slack() {
     let worker = [read(X), write(X)].repeat(3);
     let program = Program::of_workers(vec![worker; 2]);
-    // Nothing is cut off before something has ended beyond the bound, and the left-most thread comes first only from then on.
+    // Nothing is cut off before something has ended beyond the bound, and the left-most thread
+    // comes first only from then on.
     let beyond = [0, 1].map(|bound| bounded(&program, bound).beyond.len());
     assert!(beyond.into_iter().all(|beyond| beyond < 20), "{beyond:?}");
     compare(&program).expect("six operations each");
@@ -200,8 +201,8 @@ fn the_left_most_thread_goes_first() {
     }
 }
 
-/// Main goes on when the second worker has ended, in between the steps of the first: those come in two runs, and a slack that counts threads loses 2 of 12
-/// executions at bound 0.
+/// Main goes on when the second worker has ended, in between the steps of the first: those come in
+/// two runs, and a slack that counts threads loses 2 of 12 executions at bound 0.
 #[test]
 fn a_thread_that_joins_comes_in_between() {
     let mut program = Program::of_workers(vec![
@@ -213,8 +214,9 @@ fn a_thread_that_joins_comes_in_between() {
     compare(&program).expect("small");
 }
 
-/// Main waits for the mutex, and the first worker goes on before it gets it: main comes in two runs. A slack of all threads minus two, which is enough where nobody
-/// waits, loses one of 3 executions at bound 1.
+/// Main waits for the mutex, and the first worker goes on before it gets it: main comes in two
+/// runs. A slack of all threads minus two, which is enough where nobody waits, loses one of 3
+/// executions at bound 1.
 #[test]
 fn a_thread_that_waits_for_a_mutex_is_left_twice() {
     let main = vec![I::Create(1), read(X), write(X), I::lock(9, 0), write(X)];
@@ -229,7 +231,8 @@ fn a_thread_that_waits_for_a_mutex_is_left_twice() {
     compare(&program).expect("small");
 }
 
-/// A lock that is parked is the first thing that changes, but no step of its thread: what is deleted with it costs a preemption all the same.
+/// A lock that is parked is the first thing that changes, but no step of its thread: what is
+/// deleted with it costs a preemption all the same.
 #[test]
 fn a_parked_lock_is_not_the_first_run() {
     let section = |owner, code: Vec<I>| {

@@ -171,8 +171,8 @@ fn places(program: &Program) -> Vec<Site> {
     places
 }
 
-/// Under random programs with one assertion: a single raised order is found iff there is one, sets that are
-/// said to remove the bug do, and sets of raised orders are not larger than need be.
+/// Under random programs with one assertion: a single raised order is found iff there is one, sets
+/// that are said to remove the bug do, and sets of raised orders are not larger than need be.
 #[test]
 fn the_smallest_change_agrees_with_trying_them_all() {
     let (mut single, mut larger, mut sequential) = (0, 0, 0);

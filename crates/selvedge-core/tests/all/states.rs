@@ -150,7 +150,8 @@ fn verdicts_final_states_and_counterexamples_are_those_of_brute_force() {
     );
 }
 
-/// With a bound, exact search finds a bug if and only if there is one within it, and knows whether it left anything out.
+/// With a bound, exact search finds a bug if and only if there is one within it, and knows whether
+/// it left anything out.
 #[test]
 fn a_bound_on_switches_is_kept_to() {
     for seed in 0..600 {

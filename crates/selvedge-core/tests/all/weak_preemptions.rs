@@ -1,5 +1,5 @@
-//! The preemption bound under weak memory models: what lies within it is found, each class once, and nothing else is
-//! counted.
+//! The preemption bound under weak memory models: what lies within it is found, each class once,
+//! and nothing else is counted.
 
 use selvedge_core::MemoryOrder::Relaxed;
 use selvedge_testkit::{
@@ -80,9 +80,10 @@ fn relaxed(code: &[I]) -> Vec<I> {
     code.iter().flat_map(with).collect()
 }
 
-/// A slack of all threads minus two, which is enough under sequential consistency, loses one of its executions at bound 0: there the second
-/// addition of main sees the second one of the worker, which did not see what main had written, and on the way
-/// there it sees the first one, which takes a preemption.
+/// A slack of all threads minus two, which is enough under sequential consistency, loses one of its
+/// executions at bound 0: there the second addition of main sees the second one of the worker,
+/// which did not see what main had written, and on the way there it sees the first one, which takes
+/// a preemption.
 #[test]
 fn under_weak_models_main_counts_for_the_slack() {
     let add = || I::fetch_add(0, 1, 1);
@@ -93,7 +94,8 @@ fn under_weak_models_main_counts_for_the_slack() {
     assert_eq!(compare(&program, Axioms::Rc11), Some(3));
 }
 
-/// `x = 1; a = y; b = y | y = 1; c = x` with `a = 0`, `b = 1`, `c = 0` has no order, and the part without `c` needs a preemption.
+/// `x = 1; a = y; b = y | y = 1; c = x` with `a = 0`, `b = 1`, `c = 0` has no order, and the part
+/// without `c` needs a preemption.
 #[test]
 fn an_execution_without_an_order_has_the_number_of_its_dearest_part() {
     let program = Program::of_workers(vec![

@@ -1,5 +1,5 @@
-//! Atomic operations: the callback performs them, and all of them sequentially consistent, because that is what was
-//! verified.
+//! Atomic operations: the callback performs them, and all of them sequentially consistent, because
+//! that is what was verified.
 
 use core::arch::asm;
 use core::ffi::c_int;
@@ -19,8 +19,8 @@ fn before_load() {
     }
 }
 
-/// An access to the value that a compare-exchange expects; gcc passes its address. It is an event of its own where others
-/// can reach it.
+/// An access to the value that a compare-exchange expects; gcc passes its address. It is an event
+/// of its own where others can reach it.
 pub(super) fn at_plain<R>(address: usize, access: impl FnOnce() -> R) -> R {
     let private = !plan::present().plain_events || thread::current().owns(address);
     if private { access() } else { hidden(access) }
@@ -169,8 +169,8 @@ impl Atomic128 {
         _: Ordering,
     ) -> Result<u128, u128> {
         let (low, high): (u64, u64);
-        // SAFETY: every processor that has atomic operations of this width has the instruction; the address
-        // is the program's claim. `rbx` cannot be named as an operand.
+        // SAFETY: every processor that has atomic operations of this width has the instruction; the
+        // address is the program's claim. `rbx` cannot be named as an operand.
         unsafe {
             asm!(
                 "xchg {desired_low}, rbx",

@@ -1,7 +1,8 @@
 //! A prefix as the threads of one executable follow it, as a list of words that holds no address.
 //!
-//! `selvedge irs build` makes it ahead of time, so that a program need not read its prefix file as long as that is the
-//! one that it was built with; a program that finds another one makes it itself. Both use what is here.
+//! `selvedge irs build` makes it ahead of time, so that a program need not read its prefix file as
+//! long as that is the one that it was built with; a program that finds another one makes it
+//! itself. Both use what is here.
 
 use selvedge_irs_format::{Class, Flags, Input, NONE, View};
 
@@ -29,8 +30,8 @@ pub(crate) fn hash(name: &[u8], occurrence: u32) -> u64 {
 pub(crate) struct Executable<'a> {
     /// Its functions, sorted.
     pub(crate) functions: &'a [Code],
-    /// The places whose callbacks were taken out, sorted; with [`UNCOUNTED`], those where a fence is left; with [`TOGETHER`], those of accesses
-    /// that cannot be held apart.
+    /// The places whose callbacks were taken out, sorted; with [`UNCOUNTED`], those where a fence
+    /// is left; with [`TOGETHER`], those of accesses that cannot be held apart.
     pub(crate) removed: &'a [u32],
 }
 
@@ -43,22 +44,24 @@ pub(crate) const TOGETHER: u32 = 1 << 30;
 /// Why a prefix cannot be used.
 pub(crate) type Why = &'static str;
 
-/// Words before the tables: how long each of them is, how many threads there are with any input, and the flags.
+/// Words before the tables: how long each of them is, how many threads there are with any input,
+/// and the flags.
 pub(crate) const HEAD: usize = 6;
 /// Whether plain accesses to shared memory are visible.
 pub(crate) const PLAIN_EVENTS: u32 = 1;
 /// Whether the program's input is not known yet.
 pub(crate) const UNDECIDED: u32 = 2;
 
-/// Of each thread: who creates it, as which of its children, its first event, and how many it has. One more follows in the table that is expected
-/// after them, and neither waits nor counts.
+/// Of each thread: who creates it, as which of its children, its first event, and how many it has.
+/// One more follows in the table that is expected after them, and neither waits nor counts.
 pub(crate) type PartWords = [u32; 4];
-/// Of each event: its place ([`ANY`] if that varies), its first wait, and twice the number of its waits, plus one if another event waits
-/// for it.
+/// Of each event: its place ([`ANY`] if that varies), its first wait, and twice the number of its
+/// waits, plus one if another event waits for it.
 pub(crate) type EventWords = [u32; 3];
 /// Of each wait: which thread must have performed how many events.
 pub(crate) type WaitWords = [u32; 2];
-/// Of each place: twice the address that the call returns to, plus one if it is counted. They are sorted.
+/// Of each place: twice the address that the call returns to, plus one if it is counted. They are
+/// sorted.
 pub(crate) type PlaceWord = u32;
 
 /// Stands for every counted place.
@@ -221,8 +224,8 @@ pub(crate) fn whole(
     Ok(())
 }
 
-/// Whether the thread has accesses that cannot be held apart, one of which somebody waits for while a later one waits itself: the thread could
-/// make neither.
+/// Whether the thread has accesses that cannot be held apart, one of which somebody waits for while
+/// a later one waits itself: the thread could make neither.
 fn is_torn(
     &[_, _, first, count]: &PartWords,
     events: &[EventWords],

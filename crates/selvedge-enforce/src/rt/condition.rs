@@ -1,5 +1,5 @@
-//! Condition variables: our own, so that a thread can be held between the steps of a wait, and so that these steps are
-//! those that were verified.
+//! Condition variables: our own, so that a thread can be held between the steps of a wait, and so
+//! that these steps are those that were verified.
 
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -24,8 +24,8 @@ pub(super) const TIMED_OUT: c_int = 110;
 const FOR_EVER: i64 = 1_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// What is in the program's `pthread_cond_t`; all zero is what its static initialiser makes. A waiter has a slot,
-/// which is free, waiting, or woken.
+/// What is in the program's `pthread_cond_t`; all zero is what its static initialiser makes. A
+/// waiter has a slot, which is free, waiting, or woken.
 #[repr(C)]
 struct Condition {
     /// Held for a few instructions by whoever changes the slots.
@@ -38,7 +38,8 @@ struct Condition {
 }
 
 fn at(address: usize) -> &'static Condition {
-    // SAFETY: the program says that a condition variable is there, which is larger than ours and aligned.
+    // SAFETY: the program says that a condition variable is there, which is larger than ours and
+    // aligned.
     unsafe { &*core::ptr::with_exposed_provenance(address) }
 }
 
@@ -65,7 +66,8 @@ impl Condition {
         result
     }
 
-    /// Joins the waiters; the bit of its slot. More of them than there are slots were refused by the verifier.
+    /// Joins the waiters; the bit of its slot. More of them than there are slots were refused by
+    /// the verifier.
     fn enter(&self) -> u64 {
         loop {
             let slot = self.change(|slots| {

@@ -19,8 +19,8 @@ pub(crate) enum Policy {
 
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
-/// The running thread came to `site` where it should have come to `expected`. What it does there is no event any more,
-/// if the program goes on at all: that is the answer.
+/// The running thread came to `site` where it should have come to `expected`. What it does there is
+/// no event any more, if the program goes on at all: that is the answer.
 #[cold]
 pub(crate) fn report(me: &Thread, site: usize, expected: usize) -> bool {
     let mut text = Text::new();

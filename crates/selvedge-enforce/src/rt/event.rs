@@ -10,9 +10,11 @@ use super::thread::{self, Thread};
 
 /// How often a thread looks before it does something slower.
 const SPINS: u32 = 300;
-/// On a busy machine giving way may take as long as a time slice, while whoever sleeps is woken at once.
+/// On a busy machine giving way may take as long as a time slice, while whoever sleeps is woken at
+/// once.
 const YIELDS: u32 = 1;
-/// A sleeper looks for a weaker prefix when it was not woken for so long, and then for longer each time.
+/// A sleeper looks for a weaker prefix when it was not woken for so long, and then for longer each
+/// time.
 const FIRST_SLEEP: i64 = 2_000_000;
 const LONGEST_SLEEP: i64 = 64_000_000;
 /// A thread that never sleeps looks for one after so many events.
@@ -22,13 +24,15 @@ const LOOK_EVERY: u32 = 4096;
 pub(crate) const WRITES: u32 = 0x100;
 pub(crate) const VOLATILE: u32 = 0x200;
 
-/// Runs `operation`, which the program called from the thread's [`Thread::site`] and which others can see.
+/// Runs `operation`, which the program called from the thread's [`Thread::site`] and which others
+/// can see.
 #[inline(always)]
 pub(crate) fn event<R>(operation: impl FnOnce() -> R) -> R {
     step(true, operation)
 }
 
-/// The same for an operation that others may not be able to see: it is an event if the place is counted.
+/// The same for an operation that others may not be able to see: it is an event if the place is
+/// counted.
 #[inline(always)]
 pub(crate) fn hidden<R>(operation: impl FnOnce() -> R) -> R {
     step(false, operation)
@@ -132,8 +136,8 @@ pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
     me.early = 0;
 }
 
-/// A load that the program is about to make, and after that a store that it has announced already: what is pending, if
-/// anything is, is that store.
+/// A load that the program is about to make, and after that a store that it has announced already:
+/// what is pending, if anything is, is that store.
 pub(crate) extern "C" fn announced_between(address: usize, site: usize) {
     let me = thread::current();
     let plan = plan::present();
@@ -167,7 +171,8 @@ pub(crate) fn announced_too(site: usize) {
     }
 }
 
-/// An access at a place that was not verified when the program was built, whatever the thread does there.
+/// An access at a place that was not verified when the program was built, whatever the thread does
+/// there.
 pub(crate) extern "C" fn unreached(address: usize, site: usize, how: u32) {
     let me = thread::current();
     // Most of them: variables of main on its stack.

@@ -69,8 +69,8 @@ pub(super) fn present() -> Option<Identity> {
     found.then(|| identity(&status))
 }
 
-/// Finds the file, and reads it if it is not the one that the program was built with; before there are other threads. Also, which file
-/// it is.
+/// Finds the file, and reads it if it is not the one that the program was built with; before there
+/// are other threads. Also, which file it is.
 pub(super) fn find() -> (First, Option<Identity>) {
     // SAFETY: the name ends with a zero, and so does what it is given.
     let named = unsafe { sys::getenv(VARIABLE.as_ptr().cast()) };
@@ -107,7 +107,8 @@ fn beside_program() -> Option<Identity> {
     beside_executable()
 }
 
-/// The same by the name that the kernel has for the executable; apart, because of the room that it takes.
+/// The same by the name that the kernel has for the executable; apart, because of the room that it
+/// takes.
 #[cold]
 #[inline(never)]
 fn beside_executable() -> Option<Identity> {
@@ -177,7 +178,8 @@ pub(super) fn map() -> Option<(Contents, Identity)> {
     const READ: c_int = 1;
     const PRIVATE_POPULATED: c_int = 0x2 | 0x8000;
     let mut status = Status::EMPTY;
-    // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but never changed.
+    // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but
+    // never changed.
     unsafe {
         let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
         if file < 0 {

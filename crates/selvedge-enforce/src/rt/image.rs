@@ -13,8 +13,8 @@ pub(crate) struct Head {
     pub(crate) fingerprint: [u8; 16],
     functions: u32,
     removed: u32,
-    /// How many words the prefix has that the program was built with, as it was composed then, and how many bytes the
-    /// file; zero if there is none.
+    /// How many words the prefix has that the program was built with, as it was composed then, and
+    /// how many bytes the file; zero if there is none.
     composed: u32,
     file: u32,
     /// Which file that was.

@@ -1,11 +1,14 @@
-//! The enforcement library: lets the threads of a program perform their events only in an order that was verified.
+//! The enforcement library: lets the threads of a program perform their events only in an order
+//! that was verified.
 //!
-//! It implements Algorithm 1 of "Safe Execution of Concurrent Programs by Enforcement of Scheduling Constraints" (Metzler,
-//! Saissi, Bokor, Suri), the execution environment: the program's threads are real ones, and each checks for itself, before
-//! each of its events, whether the events that have to come first have come. `docs/irs-format.md` says what an event is.
+//! It implements Algorithm 1 of "Safe Execution of Concurrent Programs by Enforcement of Scheduling
+//! Constraints" (Metzler, Saissi, Bokor, Suri), the execution environment: the program's threads
+//! are real ones, and each checks for itself, before each of its events, whether the events that
+//! have to come first have come. `docs/irs-format.md` says what an event is.
 //!
-//! The compiler announces plain accesses before it makes them ([`tsan`]), so such an event is over when the thread calls the
-//! library for the next time; whatever the library does itself (atomic operations, locks) is over at once ([`event`]).
+//! The compiler announces plain accesses before it makes them ([`tsan`]), so such an event is over
+//! when the thread calls the library for the next time; whatever the library does itself (atomic
+//! operations, locks) is over at once ([`event`]).
 
 mod atomic;
 mod barrier;

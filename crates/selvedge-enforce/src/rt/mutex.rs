@@ -33,7 +33,8 @@ fn field(mutex: usize, at: usize) -> u32 {
     unsafe { field.read_volatile() }
 }
 
-/// How often the running thread holds a mutex that knows its owner; a normal mutex does not have to know.
+/// How often the running thread holds a mutex that knows its owner; a normal mutex does not have to
+/// know.
 fn depth(mutex: usize) -> u32 {
     match field(mutex, KIND) & 3 {
         0 | 3 => 0,

@@ -1,7 +1,8 @@
-//! A prefix as the threads follow it: for each thread the places of its events, and what each event waits for.
+//! A prefix as the threads follow it: for each thread the places of its events, and what each event
+//! waits for.
 //!
-//! Plans are built once, are never changed, and are never given back, because a thread may be looking at
-//! an old one at any time.
+//! Plans are built once, are never changed, and are never given back, because a thread may be
+//! looking at an old one at any time.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -13,8 +14,8 @@ use super::sys;
 /// An event of the prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The place in the program that it comes from, as an address that a call returns to; [`ANY`] if that
-    /// varies.
+    /// The place in the program that it comes from, as an address that a call returns to; [`ANY`]
+    /// if that varies.
     pub(crate) site: usize,
     /// What it waits for: the first of the plan's waits, and how many.
     waits: (u32, u32),
@@ -175,8 +176,8 @@ impl Plan {
         found.map(|position| position as u32 + 1)
     }
 
-    /// A thread has ended, so nobody needs to wait for it any more, nor for those that it might have created after its
-    /// first `children`.
+    /// A thread has ended, so nobody needs to wait for it any more, nor for those that it might
+    /// have created after its first `children`.
     pub(crate) fn ends(&self, thread: u32, children: u32) {
         if let Some(counter) = counter(thread) {
             counter.reach(u32::MAX);
@@ -205,7 +206,8 @@ impl Counter {
         self.done.load(Ordering::Acquire)
     }
 
-    /// Tells that `count` events have been performed, the last of which nobody waits for by the present plan.
+    /// Tells that `count` events have been performed, the last of which nobody waits for by the
+    /// present plan.
     #[inline(always)]
     pub(crate) fn pass(&self, count: u32) {
         self.done.store(count, Ordering::Release);
@@ -274,11 +276,12 @@ fn wake_everybody() {
     }
 }
 
-/// The first few things that need memory find it here: asking the system takes longer than everything else that a
-/// small program does for its prefix.
+/// The first few things that need memory find it here: asking the system takes longer than
+/// everything else that a small program does for its prefix.
 ///
-/// It is defined by the assembly that every executable gets, behind everything else that is written to: so its beginning lies in the page that the
-/// program's own variables are in, and so do the library's.
+/// It is defined by the assembly that every executable gets, behind everything else that is written
+/// to: so its beginning lies in the page that the program's own variables are in, and so do the
+/// library's.
 #[repr(align(128))]
 struct Arena(UnsafeCell<[u8; ARENA]>);
 
@@ -310,8 +313,8 @@ fn memory(size: usize, alignment: usize) -> *mut u8 {
     ARENA_BYTES.0.get().cast::<u8>().wrapping_add(aligned)
 }
 
-/// Up to `size` bytes that nobody uses, aligned to words; before there are other threads. They are used once
-/// [`use_room`] says so.
+/// Up to `size` bytes that nobody uses, aligned to words; before there are other threads. They are
+/// used once [`use_room`] says so.
 pub(crate) fn room(size: usize) -> &'static mut [u8] {
     let start = ARENA_USED.load(Ordering::Relaxed).next_multiple_of(8);
     ARENA_USED.store(start, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! Takes up the prefix, chooses the part for the program's input, and notices when the file is replaced by a weaker one.
+//! Takes up the prefix, chooses the part for the program's input, and notices when the file is
+//! replaced by a weaker one.
 
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -19,7 +20,8 @@ const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
 /// How many choices can be inputs.
 const INPUTS: usize = 64;
 
-/// The file that the present plan is from, and which file was looked at last; only touched by whoever holds [`LOOKING`].
+/// The file that the present plan is from, and which file was looked at last; only touched by
+/// whoever holds [`LOOKING`].
 static mut PRESENT: Contents = Contents::NONE;
 static mut SEEN: Option<Identity> = None;
 /// Whether a thread is busy reading the file: others do not wait for it.
@@ -128,8 +130,8 @@ fn chosen(view: View<'static>) -> Option<Input<'static>> {
     view.inputs().find(|input| input.values().eq(picks.clone()))
 }
 
-/// The pick of the program's next choice: as the environment says, or else the first alternative. A pick that is none of the
-/// alternatives is an input that was not declared.
+/// The pick of the program's next choice: as the environment says, or else the first alternative. A
+/// pick that is none of the alternatives is an input that was not declared.
 pub(crate) fn pick(alternatives: u32) -> u32 {
     let number = PICKED.load(Ordering::Relaxed);
     let input = !DECIDED.load(Ordering::Relaxed);
@@ -162,7 +164,8 @@ fn refuse_input(number: u32, alternatives: u32, wrong: Option<u32>) {
     }
 }
 
-/// The number at a place of the list in the environment, zero if the list is not that long; nothing if something else is there.
+/// The number at a place of the list in the environment, zero if the list is not that long; nothing
+/// if something else is there.
 fn value(place: u32) -> Option<u32> {
     let text = ENVIRONMENT.load(Ordering::Relaxed);
     if text.is_null() {

@@ -11,8 +11,8 @@ const THREAD_LOCALS: u32 = 7;
 const RELOCATED: u32 = 0x6474_e552;
 const WRITABLE: u32 = 2;
 
-/// Whether an address is none that threads share: constants of the program, variables of the C library. Asked only
-/// about accesses that nobody expected, so it may take its time.
+/// Whether an address is none that threads share: constants of the program, variables of the C
+/// library. Asked only about accesses that nobody expected, so it may take its time.
 pub(crate) fn is_private(address: usize) -> bool {
     struct Asked {
         address: usize,

@@ -78,8 +78,9 @@ const ASLEEP: u32 = 2;
 /// The thread may begin.
 const BORN: u32 = 3;
 
-/// Records for threads that are about to begin. They are not allocated, because a thread that has to give back another one's memory
-/// gets an arena of its own for that, which takes as long as starting it.
+/// Records for threads that are about to begin. They are not allocated, because a thread that has
+/// to give back another one's memory gets an arena of its own for that, which takes as long as
+/// starting it.
 static BIRTHS: [Birth; 64] = [const {
     Birth {
         start: AtomicUsize::new(0),

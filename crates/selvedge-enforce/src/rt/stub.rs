@@ -1,7 +1,7 @@
 //! How the program enters the library.
 
-/// Defines functions for the program to call. Each notes the place it was called from and goes on in a Rust
-/// function of the same signature.
+/// Defines functions for the program to call. Each notes the place it was called from and goes on
+/// in a Rust function of the same signature.
 macro_rules! stubs {
     ($($($name:literal)+ => $function:path),* $(,)?) => {
         $(

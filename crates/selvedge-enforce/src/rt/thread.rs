@@ -10,8 +10,8 @@ pub(crate) struct Thread {
     /// Whether a store may still be on its way to the other threads: to keep the order of a store and a
     /// later load, as sequential consistency has it, the load needs a fence.
     pub(crate) dirty: u8,
-    /// How many events of the plan were announced to the library but have to be made by the program, after the
-    /// callback has returned.
+    /// How many events of the plan were announced to the library but have to be made by the
+    /// program, after the callback has returned.
     pub(crate) pending: u8,
     /// Whether the program announced a store before the load of the same statement.
     pub(crate) early: u8,
@@ -78,7 +78,8 @@ pub(crate) fn pointer() -> usize {
 }
 
 impl Thread {
-    /// Whether an address belongs to the thread: its stack below its first frame, its thread-local variables.
+    /// Whether an address belongs to the thread: its stack below its first frame, its thread-local
+    /// variables.
     pub(crate) fn owns(&self, address: usize) -> bool {
         let frame = &raw const address;
         (frame.addr()..self.stack_top).contains(&address)

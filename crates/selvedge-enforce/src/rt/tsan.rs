@@ -1,7 +1,8 @@
 //! Announced accesses: the callbacks of gcc and clang for plain and volatile memory.
 //!
-//! A thread that is past the prefix pays for a test of its own flags. The verifier's memory is sequentially
-//! consistent and the processor's is not: where a load follows a store, a fence keeps them in order.
+//! A thread that is past the prefix pays for a test of its own flags. The verifier's memory is
+//! sequentially consistent and the processor's is not: where a load follows a store, a fence keeps
+//! them in order.
 
 use core::arch::global_asm;
 
@@ -25,7 +26,8 @@ global_asm!(
     "selvedge_slow_access:",
     "mov rsi, qword ptr [rsp]",
     "jmp {announced}",
-    // The same for places whose accesses nobody has to wait for or to count. The thread may still have something to tell.
+    // The same for places whose accesses nobody has to wait for or to count. The thread may still
+    // have something to tell.
     ".globl selvedge_free_read",
     ".hidden selvedge_free_read",
     ".p2align 4",
@@ -134,8 +136,8 @@ callbacks![
     "volatile_write16" write 16 | VOLATILE,
 ];
 
-/// A load and a store of the same variable: the compiler makes both after one callback, so both have to be
-/// allowed at once.
+/// A load and a store of the same variable: the compiler makes both after one callback, so both
+/// have to be allowed at once.
 macro_rules! compound {
     ($($name:literal),*) => {
         $(

@@ -59,8 +59,9 @@ impl Bits {
     }
 }
 
-/// For each call in the function whose machine code is `code`, loaded at `address`: where it returns to, and
-/// what is live in the function's frame meanwhile. Empty if the function is not understood.
+/// For each call in the function whose machine code is `code`, loaded at `address`: where it
+/// returns to, and what is live in the function's frame meanwhile. Empty if the function is not
+/// understood.
 pub(super) fn live_at_calls(
     code: &[u8],
     address: u64,
@@ -112,7 +113,8 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
         },
         true,
     );
-    // A register that the function leaves alone is its caller's, also if an exception takes the thread there.
+    // A register that the function leaves alone is its caller's, also if an exception takes the
+    // thread there.
     for (place, register) in REGISTERS.iter().enumerate() {
         let start = FRAME_LIMIT as usize + place;
         let end = start + 1;

@@ -1,9 +1,9 @@
 //! Which parts of a stopped thread's stack its future can depend on.
 //!
-//! Unoptimised code keeps every variable and every temporary in its stack frame. When a loop comes back to
-//! where it was, most of those hold leftovers of the last iteration that will be overwritten before
-//! anything reads them. Two states that differ only in such leftovers are the same state, so they
-//! must not count when iterations are compared.
+//! Unoptimised code keeps every variable and every temporary in its stack frame. When a loop comes
+//! back to where it was, most of those hold leftovers of the last iteration that will be
+//! overwritten before anything reads them. Two states that differ only in such leftovers are the
+//! same state, so they must not count when iterations are compared.
 //!
 //! For functions with an ordinary frame pointer the classical backward analysis over the machine
 //! code tells, for each call, which bytes of the frame and which callee-saved registers may be read
@@ -26,8 +26,8 @@ pub(crate) struct LiveFrame {
     words: Box<[LiveWord]>,
     /// Bit n: the n-th of [`dataflow::REGISTERS`] is live.
     registers: u8,
-    /// If the call tells that the function was entered: the words that have been written before, lowest first. The rest of
-    /// the frame is leftovers of others.
+    /// If the call tells that the function was entered: the words that have been written before,
+    /// lowest first. The rest of the frame is leftovers of others.
     written: Option<Box<[LiveWord]>>,
 }
 
@@ -196,8 +196,9 @@ impl Liveness {
         }
     }
 
-    /// Makes everything zero in the frame, from `stack_pointer` on, of a function that has just been entered and tells of it
-    /// at `site`, that it has not written yet: variables without a value have the same one however the thread came here.
+    /// Makes everything zero in the frame, from `stack_pointer` on, of a function that has just
+    /// been entered and tells of it at `site`, that it has not written yet: variables without a
+    /// value have the same one however the thread came here.
     pub(crate) fn begin_frame(&mut self, site: usize, stack_pointer: usize, frame_pointer: usize) {
         let Some(written) = self.at(site).and_then(|frame| frame.written.as_ref()) else {
             return;
@@ -218,8 +219,9 @@ impl Liveness {
         clear(next, frame_pointer);
     }
 
-    /// Makes everything zero on the stack of a stopped thread, from `stack_pointer` up to `stack_top`, that its future
-    /// does not depend on: where it counts for something later, it is the same however the thread came here.
+    /// Makes everything zero on the stack of a stopped thread, from `stack_pointer` up to
+    /// `stack_top`, that its future does not depend on: where it counts for something later, it is
+    /// the same however the thread came here.
     pub(crate) fn clear_dead(
         &mut self,
         site: usize,
@@ -239,8 +241,8 @@ impl Liveness {
         });
     }
 
-    /// Calls `found` for the frames that are understood, innermost first, each with where it begins and its frame
-    /// pointer. Returns where the rest of the stack begins.
+    /// Calls `found` for the frames that are understood, innermost first, each with where it begins
+    /// and its frame pointer. Returns where the rest of the stack begins.
     fn walk(
         &mut self,
         site: usize,

@@ -58,7 +58,8 @@ pub(crate) fn destroy(condition: Object) {
     condition.destroy(waiting, "that threads wait on");
 }
 
-/// Waits; 0 or an error number. Leaving releases, for the thread that destroys the condition variable once all have left.
+/// Waits; 0 or an error number. Leaving releases, for the thread that destroys the condition
+/// variable once all have left.
 pub(crate) fn wait(condition: Object, mutex: Object) -> c_int {
     let slot = enter(condition, mutex);
     if wakes_spuriously(condition.site) {

@@ -1,10 +1,11 @@
-//! The futex system call, and waiting for C++20's atomics, semaphores, latches and barriers, which are built on the
-//! same queues (`include/cxx`).
+//! The futex system call, and waiting for C++20's atomics, semaphores, latches and barriers, which
+//! are built on the same queues (`include/cxx`).
 //!
-//! The kernel compares the word and joins the queue in one step. Here a thread joins first and looks
-//! then; if the word has another value it leaves again, and hands on a wake-up that it got in the
-//! meantime. No schedule can tell the difference. Both sides have a full fence between what they write and what
-//! they look at, as in the kernel: else a waiter could miss the new word and its waker the waiter.
+//! The kernel compares the word and joins the queue in one step. Here a thread joins first and
+//! looks then; if the word has another value it leaves again, and hands on a wake-up that it got in
+//! the meantime. No schedule can tell the difference. Both sides have a full fence between what
+//! they write and what they look at, as in the kernel: else a waiter could miss the new word and
+//! its waker the waiter.
 
 use std::ffi::{c_int, c_long};
 

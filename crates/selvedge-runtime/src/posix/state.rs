@@ -273,8 +273,8 @@ pub(crate) fn begin() {
     });
 }
 
-/// Makes room for so many threads, so that what is known about each lies at the same place in processes that are made of
-/// this one.
+/// Makes room for so many threads, so that what is known about each lies at the same place in
+/// processes that are made of this one.
 pub(crate) fn reserve(threads: usize) {
     process(|process| {
         if let Some(last) = threads.checked_sub(1) {

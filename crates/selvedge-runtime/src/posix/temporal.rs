@@ -1,7 +1,7 @@
 //! What a program tells for formulas of temporal logic: propositions and progress marks.
 //!
-//! Each of them is a store to a byte of its own inside of the program, so that the values are part of its state and no
-//! change of them is lost. Whatever nobody asks about is no operation at all.
+//! Each of them is a store to a byte of its own inside of the program, so that the values are part
+//! of its state and no change of them is lost. Whatever nobody asks about is no operation at all.
 
 use std::ffi::c_int;
 
@@ -17,7 +17,8 @@ use crate::runtime::{Runtime, with};
 
 entry_points![selvedge_prop(2), selvedge_progress(0)];
 
-/// The byte of the progress marks; those of propositions follow in the order in which they are asked about.
+/// The byte of the progress marks; those of propositions follow in the order in which they are
+/// asked about.
 const MARK: usize = 0;
 
 extern "C" fn selvedge_prop(name: usize, holds: c_int) {
@@ -91,8 +92,8 @@ pub(crate) fn holds(place: usize) -> bool {
     match answer {
         Answer::Byte(address) => memory::read(address, 1) != 0,
         Answer::Function(address) => {
-            // SAFETY: the command line compiled this function into the program; it takes nothing, returns an `int`
-            // and only reads. No thread of the program runs.
+            // SAFETY: the command line compiled this function into the program; it takes nothing,
+            // returns an `int` and only reads. No thread of the program runs.
             let function: extern "C" fn() -> c_int =
                 unsafe { std::mem::transmute(pointer::<()>(address)) };
             function() != 0

@@ -75,8 +75,8 @@ pub(crate) struct Cell {
     pub(crate) visible: u8,
     /// The bytes that a visible operation wrote in this execution.
     pub(crate) written: u8,
-    /// What is known of the halves of the word for the whole search: those that plain accesses touched, and from
-    /// [`RELIED_ON`] on those that were taken for never touched by one.
+    /// What is known of the halves of the word for the whole search: those that plain accesses
+    /// touched, and from [`RELIED_ON`] on those that were taken for never touched by one.
     pub(crate) always: u8,
     /// One more than the number of the last location found in this word, for the whole search.
     pub(crate) location: u32,
@@ -90,7 +90,8 @@ const _: () = assert!(size_of::<Cell>() == 64);
 /// The place of the second pair of bits.
 pub(crate) const RELIED_ON: u32 = 2;
 
-/// The halves of a word that have some of these bytes. A counter and the flag beside it often share a word.
+/// The halves of a word that have some of these bytes. A counter and the flag beside it often share
+/// a word.
 #[inline(always)]
 pub(crate) fn halves(mask: u8) -> u8 {
     u8::from(mask & 0x0f != 0) | u8::from(mask & 0xf0 != 0) << 1

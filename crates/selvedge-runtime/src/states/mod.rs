@@ -1,16 +1,16 @@
 //! Whole states of a program that can be saved and restored.
 //!
-//! A state consists of parts: what all threads share (globals, synchronisation objects, what the C library knows
-//! about the process), and for each thread its stack with what belongs to it, and its heap. All of it lies at
-//! fixed addresses, so that saving and restoring is copying.
+//! A state consists of parts: what all threads share (globals, synchronisation objects, what the C
+//! library knows about the process), and for each thread its stack with what belongs to it, and its
+//! heap. All of it lies at fixed addresses, so that saving and restoring is copying.
 //!
-//! What identifies a part leaves out what the future cannot depend on: bytes of the stack that are dead where the
-//! thread stands, freed memory, and everything of the runtime's own frames. A thread is stopped inside of a
-//! call of the runtime; what that call is going to do is told by the function, its arguments, and what came of
-//! the operations that it has performed so far.
+//! What identifies a part leaves out what the future cannot depend on: bytes of the stack that are
+//! dead where the thread stands, freed memory, and everything of the runtime's own frames. A thread
+//! is stopped inside of a call of the runtime; what that call is going to do is told by the
+//! function, its arguments, and what came of the operations that it has performed so far.
 //!
-//! In this mode memory always holds the present values. A plain store stops before it is made, and the program makes it
-//! when it goes on.
+//! In this mode memory always holds the present values. A plain store stops before it is made, and
+//! the program makes it when it goes on.
 
 mod heap;
 mod machine;
@@ -166,7 +166,8 @@ pub(crate) struct Call {
     log: (u64, u64),
     /// The bytes that the pending operation is about, if they are more than its location.
     extent: usize,
-    /// What the thread writes after the call, address and size, until it comes back: never anything while it is stopped.
+    /// What the thread writes after the call, address and size, until it comes back: never anything
+    /// while it is stopped.
     given: (usize, usize),
 }
 
@@ -213,7 +214,8 @@ fn push(into: &mut Vec<u8>, word: usize) {
 
 /// The bytes from `start` to `end`.
 fn bytes<'a>(start: usize, end: usize) -> &'a [u8] {
-    // SAFETY: callers pass memory of the program that stays mapped, and no fiber runs while they use it.
+    // SAFETY: callers pass memory of the program that stays mapped, and no fiber runs while they
+    // use it.
     unsafe { std::slice::from_raw_parts(pointer::<u8>(start), end - start) }
 }
 

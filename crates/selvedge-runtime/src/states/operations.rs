@@ -1,4 +1,5 @@
-//! Operations where states are saved: what a thread is stopped in, what it is about to do, and what that changes.
+//! Operations where states are saved: what a thread is stopped in, what it is about to do, and what
+//! that changes.
 
 use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Width};
@@ -46,7 +47,8 @@ pub(crate) fn announce(access: Access) {
         let thread = runtime.current();
         thread.call.extent = 0;
         if access.kind.writes() {
-            // What is written is not known yet: it may be the address of something on the thread's stack.
+            // What is written is not known yet: it may be the address of something on the thread's
+            // stack.
             thread.call.given = (access.address, access.size);
             runtime.writes(access.address, access.size);
         }
@@ -123,7 +125,8 @@ impl Runtime {
         }
     }
 
-    /// Looks whether the thread gave away an address in its slot by the plain store that it has made since its last call.
+    /// Looks whether the thread gave away an address in its slot by the plain store that it has
+    /// made since its last call.
     pub(crate) fn look_at_given(&mut self) {
         let thread = &mut self.threads[self.running];
         let (address, size) = std::mem::take(&mut thread.call.given);

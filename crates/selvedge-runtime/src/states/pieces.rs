@@ -1,10 +1,12 @@
-//! Bytes that were saved, in pieces of which each is kept once: what is saved differs little from one time to the next.
+//! Bytes that were saved, in pieces of which each is kept once: what is saved differs little from
+//! one time to the next.
 
 use std::collections::HashMap;
 
 use super::put;
 
-/// The size of a piece. The first one of what is saved may be smaller: stacks have most in common at their upper ends.
+/// The size of a piece. The first one of what is saved may be smaller: stacks have most in common
+/// at their upper ends.
 const SIZE: usize = 64;
 
 /// All pieces, with zeros behind those that are smaller.

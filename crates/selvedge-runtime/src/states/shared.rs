@@ -1,4 +1,5 @@
-//! What threads share: globals, synchronisation objects, and what the C library knows about the process.
+//! What threads share: globals, synchronisation objects, and what the C library knows about the
+//! process.
 
 use selvedge_core::{Location, Value};
 use serde::{Deserialize, Serialize};

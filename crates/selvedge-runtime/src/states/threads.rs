@@ -144,7 +144,8 @@ impl Runtime {
         let locals = slot.locals_range();
         into.extend_from_slice(bytes(locals.start, locals.end));
         if call.stack_pointer == 0 {
-            // Not called by the program: what the runtime is going to do is told by its own frames only.
+            // Not called by the program: what the runtime is going to do is told by its own frames
+            // only.
             into.extend_from_slice(bytes(thread.context.stack_pointer(), slot.stack_top));
             return;
         }

@@ -1,9 +1,10 @@
 //! Plain and volatile scalars, announced before they are accessed.
 //!
-//! An announced read that is an event stops the thread, and the value that the explorer chose is put
-//! into memory before the program reads it. An announced write that is an event cannot stop the
+//! An announced read that is an event stops the thread, and the value that the explorer chose is
+//! put into memory before the program reads it. An announced write that is an event cannot stop the
 //! thread yet, because its value is not known: the bytes are saved, the program writes, and at the
-//! thread's next entry [`super::settle`] takes the value, puts the old bytes back, and performs the store.
+//! thread's next entry [`super::settle`] takes the value, puts the old bytes back, and performs the
+//! store.
 
 use selvedge_core::{Location, MemoryOrder, Op, Site, Value, Width};
 
@@ -199,8 +200,8 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
     }
 }
 
-/// What the gate knows belongs to the entry that is still to come. Not so where states are kept: nothing is put off
-/// there, and the entry tells which call of the program is going on.
+/// What the gate knows belongs to the entry that is still to come. Not so where states are kept:
+/// nothing is put off there, and the entry tells which call of the program is going on.
 fn forget_foreign_entry() {
     if !states::in_use() {
         current::forget_entry();

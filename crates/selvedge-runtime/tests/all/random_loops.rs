@@ -150,7 +150,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Goes on with loop `number`, for which `x` holds `value(step)` and `y` is 1. Returns how main stands in the end.
+    /// Goes on with loop `number`, for which `x` holds `value(step)` and `y` is 1. Returns how main
+    /// stands in the end.
     fn go(
         &mut self,
         machine: &mut NativeMachine,
@@ -193,7 +194,8 @@ fn run(machine: &mut NativeMachine, number: u64, value: impl Fn(usize) -> u128) 
     (walk, stop)
 }
 
-/// A loop that spins after its last step can be given another value there, as if it had not made that step.
+/// A loop that spins after its last step can be given another value there, as if it had not made
+/// that step.
 fn check_retry(
     machine: &mut NativeMachine,
     number: u64,

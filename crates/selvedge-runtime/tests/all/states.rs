@@ -432,7 +432,8 @@ fn copies_of_the_process_see_the_same() {
     });
 }
 
-/// One that ends before its time, as after a panic, ends the first one in the same way, and that one all others.
+/// One that ends before its time, as after a panic, ends the first one in the same way, and that
+/// one all others.
 #[test]
 fn who_loses_a_member_ends_like_it() {
     isolated("who_loses_a_member_ends_like_it", || {

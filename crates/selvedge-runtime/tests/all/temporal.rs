@@ -36,7 +36,8 @@ fn has_next(formula: &Formula) -> bool {
     }
 }
 
-/// Random programs, scripted and in C, satisfy the same formulas. (Those with `X` count steps, of which C has more.)
+/// Random programs, scripted and in C, satisfy the same formulas. (Those with `X` count steps, of
+/// which C has more.)
 #[test]
 fn random_programs_satisfy_the_same_formulas_as_scripted_ones() {
     isolated(
@@ -193,7 +194,8 @@ fn progress_and_starvation() {
     });
 }
 
-/// Every state of an endless program, come to by restoring, by running on, and by running from the start.
+/// Every state of an endless program, come to by restoring, by running on, and by running from the
+/// start.
 #[test]
 fn states_are_the_same_however_they_are_come_to() {
     isolated("states_are_the_same_however_they_are_come_to", || {
@@ -205,7 +207,8 @@ fn states_are_the_same_however_they_are_come_to() {
                     ..Settings::default()
                 });
                 let (ways, identities) = ways(&mut States::new(&mut machine));
-                // Optimised code leaves more behind in registers than the analysis of frames can tell from what is needed.
+                // Optimised code leaves more behind in registers than the analysis of frames can
+                // tell from what is needed.
                 let exact = build.level == "-O0";
                 assert!(
                     !exact || ways.len() == count,

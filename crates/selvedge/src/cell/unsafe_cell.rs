@@ -7,8 +7,8 @@ use std::panic::Location;
 
 use crate::rt::{AccessKind, CellId, begin_access, end_access, new_cell, site_of};
 
-/// As [`std::cell::UnsafeCell`], with each access told to the checker: two of them, one of which may write, must be
-/// ordered by what the threads do to synchronise.
+/// As [`std::cell::UnsafeCell`], with each access told to the checker: two of them, one of which
+/// may write, must be ordered by what the threads do to synchronise.
 ///
 /// ```
 /// use selvedge::model::{Builder, Verdict};

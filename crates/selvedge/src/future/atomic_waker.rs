@@ -20,8 +20,8 @@ impl AtomicWaker {
         }
     }
 
-    /// Registers the current task to be notified on calls to `wake`. If it is being woken at this moment, it is woken
-    /// right away.
+    /// Registers the current task to be notified on calls to `wake`. If it is being woken at this
+    /// moment, it is woken right away.
     #[track_caller]
     pub fn register(&self, waker: Waker) {
         match self.waker.try_lock() {

@@ -32,7 +32,8 @@ impl Wake for Task {
     }
 }
 
-/// Blocks the current thread, driving `f` to completion. That it is polled once without having been woken is explored.
+/// Blocks the current thread, driving `f` to completion. That it is polled once without having been
+/// woken is explored.
 ///
 /// ```
 /// use std::task::Poll;

@@ -1,7 +1,7 @@
 //! Whether the model does the same when it is run again.
 //!
-//! A search compares each execution with what it has in common with those before. If there is but one, nothing would be compared; so the
-//! first execution is run once more at the end.
+//! A search compares each execution with what it has in common with those before. If there is but
+//! one, nothing would be compared; so the first execution is run once more at the end.
 
 use selvedge_core::{Machine, Outcome, Pending, ThreadId};
 

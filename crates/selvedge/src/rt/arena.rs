@@ -1,8 +1,9 @@
 //! Where the blocks of models live: at addresses that are the same in every execution of a search.
 //!
-//! A program may keep an address in an integer, tagged or not, and a search compares what atomics hold across executions. So each
-//! name of a block has one home for the whole search. The homes of all searches of the process lie in one stretch of its address
-//! space, by which whoever frees a block can tell it from those of the system's allocator.
+//! A program may keep an address in an integer, tagged or not, and a search compares what atomics
+//! hold across executions. So each name of a block has one home for the whole search. The homes of
+//! all searches of the process lie in one stretch of its address space, by which whoever frees a
+//! block can tell it from those of the system's allocator.
 
 use std::alloc::Layout;
 use std::ops::Range;
@@ -96,8 +97,8 @@ pub(super) struct Homes {
 }
 
 impl Homes {
-    /// The home of the block with this name; `None` if it has to live elsewhere, for example because a block of an earlier execution
-    /// still lives there.
+    /// The home of the block with this name; `None` if it has to live elsewhere, for example
+    /// because a block of an earlier execution still lives there.
     pub(super) fn find(&mut self, name: Name, layout: Layout) -> Option<usize> {
         if layout.size() > LARGEST || layout.align() > HEADER {
             return None;
@@ -123,7 +124,8 @@ impl Homes {
             self.rest = chunk..chunk + CHUNK;
         }
         let header = std::ptr::with_exposed_provenance_mut::<usize>(self.rest.start);
-        // SAFETY: within a chunk of this search, and aligned, since all sizes are multiples of the header's.
+        // SAFETY: within a chunk of this search, and aligned, since all sizes are multiples of the
+        // header's.
         unsafe { header.write(size) };
         let home = self.rest.start + HEADER;
         self.rest.start = home + size;

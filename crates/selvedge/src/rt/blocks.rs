@@ -1,8 +1,9 @@
 //! Where the blocks of the heap begin that do not belong to a model.
 //!
-//! A thread of a model may change what was allocated before the model began, if it finds a pointer to it. So each such block
-//! has a bit in a map of the address space, from which the block that a pointer leads to can be told, wherever in the block that is.
-//! The map grows by pages from the system: it is used within the allocator.
+//! A thread of a model may change what was allocated before the model began, if it finds a pointer
+//! to it. So each such block has a bit in a map of the address space, from which the block that a
+//! pointer leads to can be told, wherever in the block that is. The map grows by pages from the
+//! system: it is used within the allocator.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed, Ordering::Release};
@@ -55,7 +56,8 @@ fn at<T>(slot: &AtomicPtr<T>, make: bool) -> Option<&'static T> {
             found = other;
         }
     }
-    // SAFETY: null, or a mapping that is never given back, large enough, and zero at first: no pointers, no bits.
+    // SAFETY: null, or a mapping that is never given back, large enough, and zero at first: no
+    // pointers, no bits.
     unsafe { found.as_ref() }
 }
 

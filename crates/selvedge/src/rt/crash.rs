@@ -1,7 +1,8 @@
-//! A thread of a model that outgrows its stack, or touches memory that is not there, is a failure of the program with a
-//! schedule, not the end of the test process.
+//! A thread of a model that outgrows its stack, or touches memory that is not there, is a failure
+//! of the program with a schedule, not the end of the test process.
 //!
-//! The handler of the signal lets the fiber go on in [`crashed`] on a stack that is kept for that. Its frames are left as they are.
+//! The handler of the signal lets the fiber go on in [`crashed`] on a stack that is kept for that.
+//! Its frames are left as they are.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};

@@ -27,7 +27,8 @@ pub(crate) struct Engine {
     /// What became of the operation of the thread that is resumed.
     outcome: Cell<Outcome>,
     pub(super) on_fiber: Cell<bool>,
-    /// The execution is over, and its threads are leaving their frames: whatever they do concerns nobody else.
+    /// The execution is over, and its threads are leaving their frames: whatever they do concerns
+    /// nobody else.
     pub(super) abandoning: Cell<bool>,
     /// Tells this execution from all others of the process.
     stamp: Cell<u64>,
@@ -102,8 +103,9 @@ impl Engine {
         self.on_fiber.set(true);
         loop {
             memory::allocate_for(Owner::Model);
-            // SAFETY: `host` is this engine's own cell, and `context` a fiber that was prepared or suspended and not
-            // continued since: each context is taken from `fiber` once, right after it was saved there.
+            // SAFETY: `host` is this engine's own cell, and `context` a fiber that was prepared or
+            // suspended and not continued since: each context is taken from `fiber` once, right
+            // after it was saved there.
             unsafe { fiber::switch(self.host.as_ptr(), context) };
             memory::allocate_for(Owner::Checker);
             context = self.fiber.get();
@@ -111,7 +113,8 @@ impl Engine {
                 break;
             };
             self.on_fiber.set(false);
-            // SAFETY: the request lives on the stack of the fiber, which is suspended until it is answered.
+            // SAFETY: the request lives on the stack of the fiber, which is suspended until it is
+            // answered.
             let next = unsafe { request.as_mut() }(&mut self.state.borrow_mut());
             self.on_fiber.set(true);
             if next == Next::Stop {
@@ -158,7 +161,8 @@ pub(super) fn current<'a>() -> &'a Engine {
         !engine.is_null(),
         "this type can be used only inside of selvedge::model (or after the end of the execution it belongs to)"
     );
-    // SAFETY: installed by `RustMachine`, which uninstalls it before it is dropped, and not sent elsewhere.
+    // SAFETY: installed by `RustMachine`, which uninstalls it before it is dropped, and not sent
+    // elsewhere.
     unsafe { &*engine }
 }
 
@@ -220,7 +224,8 @@ pub(crate) fn visible(op: Op, site: Site) -> Outcome {
     }
 }
 
-/// An outcome without a bit that is left uninitialised: the space for it is part of the state that `spin` looks at.
+/// An outcome without a bit that is left uninitialised: the space for it is part of the state that
+/// `spin` looks at.
 #[repr(C)]
 pub(super) struct Answer {
     read: Value,

@@ -6,8 +6,8 @@ use selvedge_core::Op;
 
 use super::engine::{Answer, perform};
 
-/// Calls [`perform`] with the stack pointer below which nothing belongs to the thread: everything that its future
-/// depends on lies above, the registers that calls preserve included.
+/// Calls [`perform`] with the stack pointer below which nothing belongs to the thread: everything
+/// that its future depends on lies above, the registers that calls preserve included.
 ///
 /// # Safety
 ///

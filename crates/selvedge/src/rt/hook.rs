@@ -1,4 +1,5 @@
-//! Panics in a model are told by the report, not as they happen: a search may meet the same one many times.
+//! Panics in a model are told by the report, not as they happen: a search may meet the same one
+//! many times.
 
 use std::any::Any;
 use std::sync::Once;

@@ -18,7 +18,8 @@ pub(super) fn is_leaving(payload: &dyn Any) -> bool {
 }
 
 impl Engine {
-    /// Leaves the frames of every thread, the youngest thread first, since it may borrow from the older ones.
+    /// Leaves the frames of every thread, the youngest thread first, since it may borrow from the
+    /// older ones.
     pub(super) fn abandon(&self) {
         self.abandoning.set(true);
         loop {

@@ -1,14 +1,16 @@
 //! The heap of a model execution: names for its blocks that do not depend on the interleaving.
 //!
-//! A pointer that a thread stores in an atomic is a value that explorers compare across executions, but the system's
-//! allocator gives the same object another address each time. So the blocks that the threads of a model allocate
-//! have names: a block is known by the thread that allocated it, what that thread had done by then, and the block's size. A
-//! name has the same [home](super::arena) in every execution, with few exceptions, because of which an atomic pointer is
-//! presented as (block, offset). Freed blocks are kept until
-//! the execution ends: an address is never used twice in one execution, which keeps pointers apart
-//! that the program keeps apart, and a block that is freed twice is noticed.
+//! A pointer that a thread stores in an atomic is a value that explorers compare across executions,
+//! but the system's allocator gives the same object another address each time. So the blocks that
+//! the threads of a model allocate have names: a block is known by the thread that allocated it,
+//! what that thread had done by then, and the block's size. A name has the same
+//! [home](super::arena) in every execution, with few exceptions, because of which an atomic pointer
+//! is presented as (block, offset). Freed blocks are kept until the execution ends: an address is
+//! never used twice in one execution, which keeps pointers apart that the program keeps apart, and
+//! a block that is freed twice is noticed.
 //!
-//! That is what the crate's global allocator is for. Outside of a model it is the system's, and notes where blocks are (see [`blocks`]).
+//! That is what the crate's global allocator is for. Outside of a model it is the system's, and
+//! notes where blocks are (see [`blocks`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -47,8 +49,9 @@ struct Allocator;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-// SAFETY: every block comes from the system's allocator and goes back to it, at most once, or has a home in the arena, where no other block
-// lives at the same time. Blocks that are held back are given back at the end of the execution.
+// SAFETY: every block comes from the system's allocator and goes back to it, at most once, or has a
+// home in the arena, where no other block lives at the same time. Blocks that are held back are
+// given back at the end of the execution.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if OWNER.get() == Owner::Model {
@@ -198,8 +201,8 @@ impl Memory {
                 continue;
             }
             let address = std::ptr::with_exposed_provenance_mut(block.address);
-            // SAFETY: allocated with this layout by the system's allocator, and freed by the program, which
-            // `freed` kept from reaching that allocator.
+            // SAFETY: allocated with this layout by the system's allocator, and freed by the
+            // program, which `freed` kept from reaching that allocator.
             unsafe { System.dealloc(address, block.layout) };
         }
         self.held_back.clear();
@@ -292,8 +295,8 @@ impl Memory {
         let mut hash = Words::new();
         for block in self.blocks.iter().filter(|block| block.freed.is_none()) {
             let from = std::ptr::with_exposed_provenance::<u8>(block.address);
-            // SAFETY: the bytes of a block that is allocated; no fiber runs. They may be uninitialised for
-            // the program, but they came from the system as some bytes.
+            // SAFETY: the bytes of a block that is allocated; no fiber runs. They may be
+            // uninitialised for the program, but they came from the system as some bytes.
             hash.bytes(unsafe { std::slice::from_raw_parts(from, block.layout.size()) });
         }
         hash.finish()

@@ -1,8 +1,9 @@
 //! The checker behind the types: one model execution, its threads as fibers, and what they ask for.
 //!
-//! The threads of a model are fibers on the one OS thread that called [`crate::model`]. Whatever a fiber needs of
-//! the checker runs on the *host* stack (see [`host`]), so that a fiber's own stack holds nothing but what the
-//! program under test put there: that is what lets [`spin`] tell whether a loop makes progress.
+//! The threads of a model are fibers on the one OS thread that called [`crate::model`]. Whatever a
+//! fiber needs of the checker runs on the *host* stack (see [`host`]), so that a fiber's own stack
+//! holds nothing but what the program under test put there: that is what lets [`spin`] tell whether
+//! a loop makes progress.
 //!
 //! All `unsafe` code of the crate that is not part of an interface lives here.
 #![cfg_attr(

@@ -1,9 +1,11 @@
-//! Memory that is no part of a model, but that its threads can change: [statics and thread-locals](super::statics), the stacks of
-//! other threads of the model, what the closure captured, and whatever of the heap can be reached from there.
+//! Memory that is no part of a model, but that its threads can change: [statics and
+//! thread-locals](super::statics), the stacks of other threads of the model, what the closure
+//! captured, and whatever of the heap can be reached from there.
 //!
-//! Nothing tells of such changes, so what is there is copied before a stretch of a thread that may be in a loop, and compared afterwards.
-//! No other thread of the model runs meanwhile, but other OS threads of the process do. Words that go on changing while no thread of the
-//! model runs are theirs. Another change must be seen twice at the same place to count.
+//! Nothing tells of such changes, so what is there is copied before a stretch of a thread that may
+//! be in a loop, and compared afterwards. No other thread of the model runs meanwhile, but other OS
+//! threads of the process do. Words that go on changing while no thread of the model runs are
+//! theirs. Another change must be seen twice at the same place to count.
 
 use std::ops::Range;
 
@@ -30,7 +32,8 @@ pub(super) enum Change {
 /// What there is outside of the models of an OS thread, and a copy of it.
 #[derive(Default)]
 pub(super) struct Outside {
-    /// Statics and thread-locals, once they are known, what the closure consists of, and what can be reached from there.
+    /// Statics and thread-locals, once they are known, what the closure consists of, and what can
+    /// be reached from there.
     lasting: Copied,
     /// How many of those ranges are there without being reached.
     roots: usize,
@@ -73,7 +76,8 @@ impl Copied {
 }
 
 impl Outside {
-    /// A stretch begins: copies the `stacks` of the other threads, and what can be reached from `closure`, thread-locals and statics.
+    /// A stretch begins: copies the `stacks` of the other threads, and what can be reached from
+    /// `closure`, thread-locals and statics.
     pub(super) fn remember(
         &mut self,
         closure: &Range<usize>,
@@ -161,8 +165,9 @@ fn is_restless(word: usize) -> bool {
 }
 
 fn read(word: usize) -> u64 {
-    // SAFETY: an aligned word of memory that is mapped: a segment, a stack, or a block in use. Other OS threads may be writing it,
-    // which is why it is read as volatile, and why nothing is made of it but a comparison.
+    // SAFETY: an aligned word of memory that is mapped: a segment, a stack, or a block in use.
+    // Other OS threads may be writing it, which is why it is read as volatile, and why nothing is
+    // made of it but a comparison.
     unsafe { std::ptr::with_exposed_provenance::<u64>(word).read_volatile() }
 }
 

@@ -16,8 +16,8 @@ pub(super) struct Place {
     /// Whether its values stand for pointers.
     pub(super) pointers: bool,
     pub(super) initial: Value,
-    /// What the last write performed left there. Of writes that nothing orders, that need not be the last one in the
-    /// order of the memory model.
+    /// What the last write performed left there. Of writes that nothing orders, that need not be
+    /// the last one in the order of the memory model.
     pub(super) current: Value,
     /// Whether each write so far happened before the next.
     chained: bool,
@@ -218,7 +218,8 @@ impl Object {
         engine::visible(op, site)
     }
 
-    /// Accesses it as if it were no atomic: nobody else may do so at the same time. Returns what it holds.
+    /// Accesses it as if it were no atomic: nobody else may do so at the same time. Returns what it
+    /// holds.
     pub(crate) fn plain(&self, kind: Kind, site: Site) -> Value {
         let at = self.location();
         let settled = stop::plain(|state| state.plain_access(at, kind, site));

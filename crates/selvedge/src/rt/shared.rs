@@ -1,8 +1,9 @@
 //! Values with a reference count.
 //!
-//! Increments and decrements commute, and all that depends on their order is who drops the value. So as long as nobody
-//! asks for the count, and dropping the value does nothing that others can see, they are no events. As soon as one
-//! of that happens, the search starts over with the counts of values created at that place as atomics.
+//! Increments and decrements commute, and all that depends on their order is who drops the value.
+//! So as long as nobody asks for the count, and dropping the value does nothing that others can
+//! see, they are no events. As soon as one of that happens, the search starts over with the counts
+//! of values created at that place as atomics.
 
 use selvedge_core::objects::FREE;
 use selvedge_core::op::Rmw;
@@ -147,7 +148,8 @@ pub(crate) fn take(address: usize, site: Site) -> bool {
     alone
 }
 
-/// The atomic that holds the count. If there is none, the search starts over with one, unless it is over.
+/// The atomic that holds the count. If there is none, the search starts over with one, unless it is
+/// over.
 fn counter(address: usize) -> Option<Location> {
     if !active() {
         return None;

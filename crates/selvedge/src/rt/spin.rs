@@ -1,13 +1,14 @@
 //! Recognising loop iterations that change nothing.
 //!
-//! A thread that comes back to a visible read with the stack and the registers it had there before, and
-//! that neither wrote nor allocated anything in between, can only be helped by another value: it is parked
-//! (see [`Stop::Spinning`](selvedge_core::Stop)). What it wrote to the heap is told by comparing the blocks
-//! allocated in this execution before and after each of its stretches, and memory that is not the model's the same way
-//! (see [`super::outside`]).
+//! A thread that comes back to a visible read with the stack and the registers it had there before,
+//! and that neither wrote nor allocated anything in between, can only be helped by another value:
+//! it is parked (see [`Stop::Spinning`](selvedge_core::Stop)). What it wrote to the heap is told by
+//! comparing the blocks allocated in this execution before and after each of its stretches, and
+//! memory that is not the model's the same way (see [`super::outside`]).
 //!
-//! Only reads at places that are known to be passed twice are watched. Coming to an unknown
-//! one for the second time makes the search start over with that place watched, so that every replay decides alike.
+//! Only reads at places that are known to be passed twice are watched. Coming to an unknown one for
+//! the second time makes the search start over with that place watched, so that every replay
+//! decides alike.
 
 use selvedge_core::fingerprint::Fingerprint;
 

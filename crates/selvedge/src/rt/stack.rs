@@ -67,8 +67,8 @@ impl Stack {
         (self.low + GUARD..self.top()).contains(&address)
     }
 
-    /// Zeroes what may have been used when the lowest stack pointer seen was `lowest`. No fiber may be suspended
-    /// on it.
+    /// Zeroes what may have been used when the lowest stack pointer seen was `lowest`. No fiber may
+    /// be suspended on it.
     pub(super) fn clear(&mut self, lowest: usize) {
         /// What functions that never came by the checker may have used below.
         const DEEP: usize = 32 << 10;
@@ -82,7 +82,8 @@ impl Stack {
     pub(super) fn words(&self, from: usize) -> impl Iterator<Item = u64> + '_ {
         debug_assert!(self.contains(from) && from.is_multiple_of(8));
         (from..self.top()).step_by(8).map(|word| {
-            // SAFETY: an aligned word of the mapping. The fiber on it is suspended, so nothing changes it.
+            // SAFETY: an aligned word of the mapping. The fiber on it is suspended, so nothing
+            // changes it.
             unsafe { std::ptr::with_exposed_provenance::<u64>(word).read_volatile() }
         })
     }

@@ -317,7 +317,8 @@ impl State {
         false
     }
 
-    /// Notes what the heap and the memory outside of the model are before `thread` goes on, if that matters.
+    /// Notes what the heap and the memory outside of the model are before `thread` goes on, if that
+    /// matters.
     fn watch(&mut self, thread: usize, heap: Option<(u64, u64)>) {
         if self.threads[thread].spin.watching() {
             let heap = heap.unwrap_or_else(|| self.memory.fingerprint());
@@ -337,7 +338,8 @@ impl State {
             .map(|other| other.context.stack_pointer()..other.stack.top())
     }
 
-    /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would have to wait.
+    /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would
+    /// have to wait.
     pub(super) fn perform_alone(&mut self, op: Op) -> Option<Outcome> {
         let running = self.running;
         if !self.threads.is_empty() && !may_leave(&mut self.threads[running].leaving) {

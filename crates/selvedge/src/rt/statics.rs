@@ -1,7 +1,8 @@
 //! Where statics and thread-locals are.
 //!
-//! Those of the standard library and of this crate are left out: no program counts in them, but every OS thread of the process, and
-//! the test harness, use them all the time. They are told by the symbols of the program; if it has none, they are not left out.
+//! Those of the standard library and of this crate are left out: no program counts in them, but
+//! every OS thread of the process, and the test harness, use them all the time. They are told by
+//! the symbols of the program; if it has none, they are not left out.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
@@ -30,7 +31,8 @@ pub(super) fn find(found: &mut Vec<Range<usize>>) {
     found.retain(|range| !range.is_empty());
 }
 
-/// Adds what is writable of one object. The C library's own is left out: every allocation of every OS thread changes it.
+/// Adds what is writable of one object. The C library's own is left out: every allocation of every
+/// OS thread changes it.
 unsafe extern "C" fn add_object(
     info: *mut libc::dl_phdr_info,
     _size: usize,
@@ -140,7 +142,8 @@ fn symbols(base: usize) -> io::Result<Vec<Range<usize>>> {
 fn is_left_out(symbol: &str) -> bool {
     let path = match symbol.strip_prefix("_R") {
         None => symbol.strip_prefix("_ZN"),
-        // Nested paths, each with the kind of its last part, then the crate with what tells it from others.
+        // Nested paths, each with the kind of its last part, then the crate with what tells it from
+        // others.
         Some(mut path) => {
             loop {
                 path = match path.bytes().next() {

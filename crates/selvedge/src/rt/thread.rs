@@ -11,8 +11,8 @@ use super::stack::Stack;
 /// What a thread runs.
 pub(crate) type Start = Box<dyn FnOnce()>;
 
-/// A thread, for the whole search: the same place in the spawn tree has the same number and the same stack in every
-/// execution.
+/// A thread, for the whole search: the same place in the spawn tree has the same number and the
+/// same stack in every execution.
 pub(super) struct Thread {
     /// The execution it was last created in.
     pub(super) run: u32,

@@ -50,8 +50,8 @@ impl State {
         self.current().woke = true;
     }
 
-    /// Whether the weak compare-exchange at `site`, which the running thread is about to perform, may fail without a reason. In
-    /// a loop that changes nothing that would be the same each time.
+    /// Whether the weak compare-exchange at `site`, which the running thread is about to perform,
+    /// may fail without a reason. In a loop that changes nothing that would be the same each time.
     pub(super) fn may_miss(&self, site: Site) -> bool {
         let thread = &self.threads[self.running];
         self.limits.liberties.failures && !thread.missed && !thread.spin.was_at(site.0)
@@ -62,8 +62,8 @@ impl State {
         self.current().missed = true;
     }
 
-    /// The running thread begins a timed wait. Whether that may time out; if not, never going on from it
-    /// is no deadlock.
+    /// The running thread begins a timed wait. Whether that may time out; if not, never going on
+    /// from it is no deadlock.
     pub(crate) fn begin_timed_wait(&mut self) -> bool {
         let most = self.limits.liberties.timeouts;
         let thread = self.current();

@@ -14,8 +14,8 @@ use crate::rt::site_of;
 
 /// A thread-safe reference-counting pointer, as [`std::sync::Arc`].
 ///
-/// Letting go of it synchronises with whoever drops the value. At the end of each execution, an `Arc` that was never
-/// dropped is reported.
+/// Letting go of it synchronises with whoever drops the value. At the end of each execution, an
+/// `Arc` that was never dropped is reported.
 pub struct Arc<T: ?Sized> {
     value: ManuallyDrop<std::sync::Arc<T>>,
 }
@@ -53,8 +53,8 @@ impl<T> Arc<T> {
         }
     }
 
-    /// Returns the inner value, if this is the last `Arc`. Of several that are let go of this way, exactly one
-    /// gets the value.
+    /// Returns the inner value, if this is the last `Arc`. Of several that are let go of this way,
+    /// exactly one gets the value.
     #[track_caller]
     pub fn into_inner(this: Arc<T>) -> Option<T> {
         let site = site_of(Location::caller());
@@ -109,7 +109,8 @@ impl<T: ?Sized> Arc<T> {
     ///
     /// # Safety
     ///
-    /// The pointer must come from [`Arc::into_raw`], and the count must be at least one during the call.
+    /// The pointer must come from [`Arc::into_raw`], and the count must be at least one during the
+    /// call.
     #[track_caller]
     pub unsafe fn increment_strong_count(ptr: *const T) {
         // SAFETY: the caller's promise; neither of the two is dropped.

@@ -54,8 +54,9 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// Waits for a notification or a time-out. Time does not pass in a model: that the wait times out, as soon as it begins or at
-    /// any later point, is explored within [`Builder::max_timeouts`](crate::model::Builder::max_timeouts).
+    /// Waits for a notification or a time-out. Time does not pass in a model: that the wait times
+    /// out, as soon as it begins or at any later point, is explored within
+    /// [`Builder::max_timeouts`](crate::model::Builder::max_timeouts).
     #[track_caller]
     pub fn wait_timeout<'a, T>(
         &self,

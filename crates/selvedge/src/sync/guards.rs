@@ -4,7 +4,8 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt;
 
-/// What `guard` makes of the lock of the standard library, which is free: the object beside it has decided so.
+/// What `guard` makes of the lock of the standard library, which is free: the object beside it has
+/// decided so.
 pub(super) fn guarded<S, G>(data: TryLockResult<S>, guard: impl Fn(S) -> G) -> LockResult<G> {
     match data {
         Ok(data) => Ok(guard(data)),

@@ -12,8 +12,8 @@ use crate::rt::{Object, site_of, visible, wakes_spuriously};
 /// loom's direct way to wait for and give a notification, which synchronises the two.
 ///
 /// A wait does not return without a notification, unless
-/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so. (In loom it does, but only after others
-/// have run.)
+/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so. (In loom it
+/// does, but only after others have run.)
 #[derive(Debug)]
 pub struct Notify {
     object: Object,

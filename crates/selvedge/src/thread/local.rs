@@ -30,7 +30,8 @@ impl fmt::Display for AccessError {
 impl Error for AccessError {}
 
 impl<T: 'static> LocalKey<T> {
-    /// Acquires a reference to the value in this key, which each thread makes when it first asks for it.
+    /// Acquires a reference to the value in this key, which each thread makes when it first asks
+    /// for it.
     ///
     /// # Panics
     ///

@@ -117,8 +117,8 @@ pub fn current() -> Thread {
     }
 }
 
-/// Waits until some thread calls [`Thread::unpark`] for this one. It does not return for no reason, unless
-/// [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so.
+/// Waits until some thread calls [`Thread::unpark`] for this one. It does not return for no reason,
+/// unless [`Builder::spurious_wakeups`](crate::model::Builder::spurious_wakeups) says so.
 #[track_caller]
 pub fn park() {
     let site = site_of(Location::caller());
@@ -146,8 +146,8 @@ pub fn park_timeout(_dur: Duration) {
     host(|state| state.end_timed_wait(taken.wrote.is_none()));
 }
 
-/// Lets others go on. Nothing depends on it: every schedule is explored anyway, and loops that only wait are
-/// recognised without.
+/// Lets others go on. Nothing depends on it: every schedule is explored anyway, and loops that only
+/// wait are recognised without.
 pub fn yield_now() {}
 
 /// Spawns a new thread, returning a [`JoinHandle`] for it.
@@ -181,7 +181,8 @@ fn wait_for(thread: ThreadId, site: Site) {
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits for the thread to finish. A thread that panics fails the model, so there is always a result.
+    /// Waits for the thread to finish. A thread that panics fails the model, so there is always a
+    /// result.
     #[track_caller]
     pub fn join(self) -> std::thread::Result<T> {
         self.packet

@@ -36,8 +36,8 @@ where
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    // Whatever happened: nobody may borrow any more. In an execution that is over, the younger threads were ended
-    // first.
+    // Whatever happened: nobody may borrow any more. In an execution that is over, the younger
+    // threads were ended first.
     for thread in scope.threads.take() {
         wait_for(thread, site);
     }

@@ -56,7 +56,8 @@ fn a_failure_without_a_reason_may_read_an_old_value() {
         thread.join().unwrap();
         (read, x.load(Relaxed))
     });
-    // Exchanged before and after the store in the order of modification, failed because of it, and for no reason.
+    // Exchanged before and after the store in the order of modification, failed because of it, and
+    // for no reason.
     let all = [(Ok(0), 1), (Err(1), 1), (Err(0), 1)];
     assert_eq!(seen, all.into());
 }
@@ -170,7 +171,8 @@ impl Stack {
         if top.is_null() {
             return None;
         }
-        // SAFETY: not sound, which is what the test is about: the node may have been freed, but it is still there.
+        // SAFETY: not sound, which is what the test is about: the node may have been freed, but it
+        // is still there.
         let next = unsafe { (*top).next };
         let popped = self.0.compare_exchange(top, next, AcqRel, Acquire);
         // SAFETY: as above.
@@ -192,7 +194,8 @@ fn the_aba_problem_is_found_where_memory_is_used_again() {
         });
         let mine = stack.pop().map(|node| node.value);
         thread.join().unwrap();
-        // Whoever got 1 or 2 has it, so that 3 alone is left; unless the node of 3 was taken for that of 2.
+        // Whoever got 1 or 2 has it, so that 3 alone is left; unless the node of 3 was taken for
+        // that of 2.
         let left = stack.0.load(Acquire);
         // SAFETY: what is on the stack is not freed, if all went well.
         let left = (!left.is_null()).then(|| unsafe { (*left).value });

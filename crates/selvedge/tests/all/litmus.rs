@@ -37,7 +37,8 @@ fn allowed<const N: usize>(threads: [Code; N], outcome: [(usize, usize); N]) -> 
     MODELS.into_iter().filter(allows).collect()
 }
 
-/// The models under which `test` may return `outcome`. Under each of them it may return what is in `always`.
+/// The models under which `test` may return `outcome`. Under each of them it may return what is in
+/// `always`.
 fn allowing(
     outcome: (usize, usize),
     always: &[(usize, usize)],
@@ -74,7 +75,8 @@ fn store_buffering() {
             (m.x.load(SeqCst), 0)
         },
     ];
-    // Release-acquire knows no stronger order; under TSO a sequentially consistent store is an exchange.
+    // Release-acquire knows no stronger order; under TSO a sequentially consistent store is an
+    // exchange.
     assert_eq!(allowed(sequential, [(0, 0), (0, 0)]), [Ra]);
     let fenced: [Code; 2] = [
         |m| {

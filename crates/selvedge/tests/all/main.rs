@@ -1,5 +1,6 @@
-//! All tests of the library, in one program: what they share is compiled once. Only those that change statics all
-//! the time have a program of their own, `outside`: a spin loop of another test might take that for its own doing.
+//! All tests of the library, in one program: what they share is compiled once. Only those that
+//! change statics all the time have a program of their own, `outside`: a spin loop of another test
+//! might take that for its own doing.
 #![allow(missing_docs)]
 
 mod algorithms;

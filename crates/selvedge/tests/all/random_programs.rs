@@ -147,8 +147,8 @@ fn compare(program: &Program, model: MemoryModel, axioms: Axioms) -> Option<usiz
         return Some(0);
     }
     assert_eq!(report.verdict, Verdict::Verified, "{model:?}\n{program:?}");
-    // What a loop leaves behind in stack slots that are not in use may hide that it came back to where it was: then
-    // it goes round once more, and that makes further executions.
+    // What a loop leaves behind in stack slots that are not in use may hide that it came back to
+    // where it was: then it goes round once more, and that makes further executions.
     let jumps_back = |(at, instruction): (usize, &Instruction)| matches!(*instruction, Instruction::JumpIf(_, _, target) if target <= at);
     let threads = &mut program.threads.iter();
     let loops = threads.any(|code| code.iter().enumerate().any(jumps_back));

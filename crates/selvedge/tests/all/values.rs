@@ -185,8 +185,8 @@ fn atomics_compute_as_their_types_do() {
     });
 }
 
-/// A stack of boxes, popped and pushed by two threads: pointers have the same names in every execution, and a block that
-/// is freed is not used again in the same one.
+/// A stack of boxes, popped and pushed by two threads: pointers have the same names in every
+/// execution, and a block that is freed is not used again in the same one.
 #[test]
 fn pointers_to_the_heap_are_values_that_stay_the_same() {
     struct Node {

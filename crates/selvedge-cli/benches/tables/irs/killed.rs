@@ -1,4 +1,5 @@
-//! The verifier is killed at many moments: the prefix file that it leaves is whole, asks for no more than the one before, and is safe.
+//! The verifier is killed at many moments: the prefix file that it leaves is whole, asks for no
+//! more than the one before, and is safe.
 
 use std::fs;
 use std::path::Path;
@@ -93,7 +94,8 @@ fn kill(kills: u64, runs: u32, scratch: &Path) -> Result<Found, String> {
         let begin = Instant::now();
         let mut child = verify.spawn().map_err(failed)?;
         match first {
-            // Nobody cares which moments these are, as long as they differ, and some come before that file.
+            // Nobody cares which moments these are, as long as they differ, and some come before
+            // that file.
             Some(first) => sleep(Duration::mul_f64(
                 first,
                 0.5 + (round * 7919 % 311) as f64 / 100.0,

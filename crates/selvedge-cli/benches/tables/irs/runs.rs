@@ -28,7 +28,8 @@ pub(super) const HANGS: Duration = Duration::from_secs(30);
 /// A handful of hangs is evidence enough.
 const ENOUGH: u32 = 10;
 
-/// How many programs run at once: most of the time they sleep, and it does no harm if they are in each other's way.
+/// How many programs run at once: most of the time they sleep, and it does no harm if they are in
+/// each other's way.
 pub(super) fn workers() -> usize {
     2 * thread::available_parallelism().map_or(2, usize::from)
 }

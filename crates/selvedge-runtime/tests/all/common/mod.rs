@@ -24,7 +24,8 @@ pub fn full_name(test: &str) -> String {
     format!("{module}::{test}")
 }
 
-/// Runs `case`, which is all of `test`, in a process of its own: only one program can be loaded per process.
+/// Runs `case`, which is all of `test`, in a process of its own: only one program can be loaded per
+/// process.
 #[track_caller]
 pub fn isolated(test: &str, case: impl FnOnce()) {
     const VARIABLE: &str = "SELVEDGE_ISOLATED_TEST";

@@ -94,7 +94,8 @@ impl AtomicBool {
         }
     }
 
-    /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
+    /// The same, and may fail for no reason if
+    /// [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
     #[track_caller]
     pub fn compare_exchange_weak(
         &self,

@@ -106,7 +106,8 @@ macro_rules! atomic_int {
                 }
             }
 
-            /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
+            /// The same, and may fail for no reason if
+            /// [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
             #[track_caller]
             pub fn compare_exchange_weak(
                 &self,

@@ -1,6 +1,7 @@
 //! Atomic types, as in [`std::sync::atomic`].
 //!
-//! Each operation has the order that is written, `SeqCst` included. `compare_exchange_weak` fails without a reason only if
+//! Each operation has the order that is written, `SeqCst` included. `compare_exchange_weak` fails
+//! without a reason only if
 //! [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
 
 mod bool;

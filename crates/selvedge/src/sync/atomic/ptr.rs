@@ -10,7 +10,8 @@ use selvedge_core::{Value, Width};
 use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
 use crate::rt::{AccessKind, Object, host, site_of};
 
-/// A pointer is presented to the explorer as a block and an offset, which takes more than its own eight bytes.
+/// A pointer is presented to the explorer as a block and an offset, which takes more than its own
+/// eight bytes.
 const WIDTH: Width = Width(16);
 
 /// As [`std::sync::atomic::AtomicPtr`].
@@ -123,7 +124,8 @@ impl<T> AtomicPtr<T> {
         }
     }
 
-    /// The same, and may fail for no reason if [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
+    /// The same, and may fail for no reason if
+    /// [`Builder::spurious_failures`](crate::model::Builder::spurious_failures) says so.
     #[track_caller]
     pub fn compare_exchange_weak(
         &self,

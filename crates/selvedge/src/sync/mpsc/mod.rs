@@ -1,7 +1,7 @@
 //! Channels, as in [`std::sync::mpsc`].
 //!
-//! A channel is a semaphore that counts what can be received. The end of the last sender counts as well: whoever takes it
-//! puts it back, so that it can be received again and again.
+//! A channel is a semaphore that counts what can be received. The end of the last sender counts as
+//! well: whoever takes it puts it back, so that it can be received again and again.
 
 mod queue;
 mod receiver;
@@ -27,8 +27,8 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     (sender, Receiver::new(queue))
 }
 
-/// Creates a new synchronous, bounded channel. A sender to a channel without any room waits until its message
-/// is received.
+/// Creates a new synchronous, bounded channel. A sender to a channel without any room waits until
+/// its message is received.
 #[track_caller]
 pub fn sync_channel<T>(bound: usize) -> (SyncSender<T>, Receiver<T>) {
     let queue = Arc::new(Queue::new(Some(bound), site_of(Location::caller())));
