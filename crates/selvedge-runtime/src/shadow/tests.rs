@@ -1,5 +1,7 @@
 //! The race check against complete histories.
 
+use selvedge_core::random::Random;
+
 use super::*;
 
 #[test]
@@ -26,19 +28,6 @@ fn conflicts_are_those_of_the_language() {
     }
 }
 
-/// A small generator of pseudo-random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695);
-        (self.0 >> 33) % bound
-    }
-}
-
 /// Random accesses by threads that sometimes synchronise: a race is reported exactly when a
 /// complete history contains one.
 #[test]
@@ -53,7 +42,7 @@ fn no_race_is_missed_and_none_is_invented() {
     let ends = [Ended::NOT; THREADS];
     let (mut raced, mut spilled) = (0, 0);
     for seed in 0..20_000 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut shadow = Shadow::default();
         // SAFETY: all fields of a cell are numbers, but for `kind`, whose first value is zero.
         let mut cell: Box<Cell> = Box::new(unsafe { std::mem::zeroed() });

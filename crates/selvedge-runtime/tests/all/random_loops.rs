@@ -1,5 +1,6 @@
 //! Random loops: where a thread is parked, it would have gone round for ever.
 
+use selvedge_core::random::Random;
 use selvedge_core::{Effect, Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
 
@@ -11,24 +12,10 @@ const STEPS: usize = 80;
 /// What those that were parked see instead when they are taken back.
 const OTHER: u128 = 5;
 
-/// A small generator of pseudo-random numbers.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695);
-        (self.0 >> 33) % bound
-    }
-
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        from[self.below(from.len() as u64) as usize]
-    }
+fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
+    from[random.below(from.len() as u64) as usize]
 }
 
-/// An expression over the variables of a loop.
 fn expression(random: &mut Random, depth: u32) -> String {
     if depth == 0 || random.below(3) == 0 {
         let leaves = [
@@ -36,7 +23,7 @@ fn expression(random: &mut Random, depth: u32) -> String {
         ];
         return match random.below(4) {
             0 => random.below(4).to_string(),
-            _ => random.pick(&leaves).to_owned(),
+            _ => pick(random, &leaves).to_owned(),
         };
     }
     let left = expression(random, depth - 1);
@@ -45,11 +32,11 @@ fn expression(random: &mut Random, depth: u32) -> String {
         0 => format!("helper({left}, {right})"),
         1 => format!(
             "change({}, {left})",
-            random.pick(&["&a", "&b", "p", "&s.m", "v", "v + 2"])
+            pick(random, &["&a", "&b", "p", "&s.m", "v", "v + 2"])
         ),
         _ => format!(
             "({left} {} {right})",
-            random.pick(&["+", "-", "^", "&", "|", "==", "<"])
+            pick(random, &["+", "-", "^", "&", "|", "==", "<"])
         ),
     }
 }
@@ -61,11 +48,14 @@ fn statement(random: &mut Random, depth: u32) -> String {
             let targets = [
                 "a", "b", "c", "s.m", "s.n", "v[2]", "v[b & 3]", "*p", "q->m",
             ];
-            format!("{} = {value} & 3;", random.pick(&targets))
+            format!("{} = {value} & 3;", pick(random, &targets))
         }
         3 => format!("{value};"),
-        4 => format!("p = {};", random.pick(&["&a", "&b", "&c", "v + 1", "&s.n"])),
-        5 => format!("r += atomic_load(&{});", random.pick(&["x", "y"])),
+        4 => format!(
+            "p = {};",
+            pick(random, &["&a", "&b", "&c", "v + 1", "&s.n"])
+        ),
+        5 => format!("r += atomic_load(&{});", pick(random, &["x", "y"])),
         6 => format!("if ({value}) {{ {} }}", statement(random, depth - 1)),
         7 => format!(
             "for (int i = 0; i < 3; i++) {{ {} }}",
@@ -83,26 +73,32 @@ fn function(random: &mut Random, number: u64) -> String {
     let body: String = (0..1 + random.below(4))
         .map(|_| statement(random, 2))
         .collect();
-    let first = random.pick(&["", "int first = 1;", "int first = 1, n = 0;"]);
+    let first = pick(random, &["", "int first = 1;", "int first = 1, n = 0;"]);
     let last = match first {
         "" => String::new(),
         "int first = 1;" => format!("if (!first) {{ {} }} first = 0;", statement(random, 1)),
         _ => format!("if (++n == {}) break;", random.below(30)),
     };
-    let condition = random.pick(&[
-        "r == 9",
-        "a == 7",
-        "b > c + 3",
-        "s.m == 5",
-        "atomic_load(&y) == 3",
-    ]);
-    let read = random.pick(&[
-        "r = atomic_load(&x);",
-        "while (atomic_load(&x) == 9);",
-        "e = 5; atomic_compare_exchange_strong(&x, &e, 6); r = e;",
-        "atomic_compare_exchange_strong(&x, &e, 6); if (e == 2) e = 4; else e = 5;",
-        "r = look(&x);",
-    ]);
+    let condition = pick(
+        random,
+        &[
+            "r == 9",
+            "a == 7",
+            "b > c + 3",
+            "s.m == 5",
+            "atomic_load(&y) == 3",
+        ],
+    );
+    let read = pick(
+        random,
+        &[
+            "r = atomic_load(&x);",
+            "while (atomic_load(&x) == 9);",
+            "e = 5; atomic_compare_exchange_strong(&x, &e, 6); r = e;",
+            "atomic_compare_exchange_strong(&x, &e, 6); if (e == 2) e = 4; else e = 5;",
+            "r = look(&x);",
+        ],
+    );
     format!(
         "static int loop{number}(int b) {{
              int a = 0, c = 1, r = 0, e = 5, v[4] = {{ 0, 1, 2, 3 }}, *p = &a, g = 3;
@@ -120,7 +116,7 @@ fn function(random: &mut Random, number: u64) -> String {
 }
 
 fn program(seed: u64) -> String {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut source = String::from(
         "#include <stdatomic.h>
          #include \"selvedge.h\"
