@@ -57,14 +57,8 @@ fn names(listing: &str) -> Vec<String> {
         .collect()
 }
 
-/// Runs one test and shows how far it is.
-pub(crate) fn run(
-    executable: &Executable,
-    name: &str,
-    test: &Test,
-) -> std::result::Result<Result, String> {
-    print!("{} {name} ... ", executable.name);
-    let _ = std::io::stdout().flush();
+/// What runs one test.
+fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     let mut command = Command::new(&executable.path);
     command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
     command.current_dir(&executable.directory);
@@ -75,8 +69,19 @@ pub(crate) fn run(
     let seconds = test.max_duration.map(|seconds| seconds.to_string());
     command.envs(seconds.map(|seconds| ("SELVEDGE_MAX_DURATION", seconds)));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs one test and shows how far it is.
+pub(crate) fn run(
+    executable: &Executable,
+    name: &str,
+    test: &Test,
+) -> std::result::Result<Result, String> {
+    print!("{} {name} ... ", executable.name);
+    let _ = std::io::stdout().flush();
     let begin = Instant::now();
-    let mut child = command
+    let mut child = command(executable, name, test)
         .spawn()
         .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
     let (mut said, mut advised) = (Said::default(), false);

@@ -5,6 +5,7 @@ use crate::args;
 use crate::compile;
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status};
+use crate::report::json;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{Reply, Request, Task};
 use crate::worker::supervise::{self, Output};
@@ -26,8 +27,6 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     })?;
     let measured =
         measured.ok_or_else(|| Problem::internal("the worker ended without a result"))?;
-    let text = serde_json::to_string(&measured)
-        .map_err(|error| Problem::internal(format!("cannot write the result: {error}")))?;
-    println!("{text}");
+    json::print_line(&measured)?;
     Ok(Status::Verified)
 }

@@ -12,7 +12,7 @@ use super::picture;
 use crate::args::{Format, IrsStat};
 use crate::output;
 use crate::problem::{Problem, Status};
-use crate::report::SCHEMA;
+use crate::report::{SCHEMA, json};
 
 const BOLD: Style = Style::new().bold();
 
@@ -33,11 +33,7 @@ pub(crate) fn run(stat: &IrsStat) -> Result<Status, Problem> {
     let statistics = Statistics::of(view);
     match stat.format {
         Format::Human => output::print(&statistics.in_words(view)),
-        Format::Json => {
-            let text = serde_json::to_string(&statistics)
-                .map_err(|error| Problem::internal(error.to_string()))?;
-            println!("{text}");
-        }
+        Format::Json => json::print_line(&statistics)?,
     }
     Ok(Status::Verified)
 }

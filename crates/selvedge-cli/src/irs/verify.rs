@@ -14,7 +14,7 @@ use crate::args::{Format, IrsVerify};
 use crate::compile::{self, Build};
 use crate::output;
 use crate::problem::{Problem, Status, warn};
-use crate::report::{Bug, SCHEMA, human, thread_name};
+use crate::report::{Bug, SCHEMA, human, json, thread_name};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
     Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task,
@@ -82,11 +82,7 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
     };
     match verify.format {
         Format::Human => output::print(&result.in_words(verify)),
-        Format::Json => {
-            let text = serde_json::to_string(&result)
-                .map_err(|error| Problem::internal(error.to_string()))?;
-            println!("{text}");
-        }
+        Format::Json => json::print_line(&result)?,
     }
     Ok(result.verdict.status())
 }
@@ -312,6 +308,12 @@ impl Told {
             let more = self.summary.constraints.len() - LISTED;
             let _ = writeln!(text, "  {DIM}and {more} more: selvedge irs stat{DIM:#}");
         }
+        self.next(&mut text, verify);
+        text
+    }
+
+    /// What to do with it.
+    fn next(&self, text: &mut String, verify: &IrsVerify) {
         let program = Path::new(&self.file).with_extension("");
         let program = human::quoted(&program.to_string_lossy());
         let sources = verify.sources.arguments();
@@ -329,7 +331,6 @@ impl Told {
             let again = human::command(again, &[]);
             let _ = writeln!(text, "      {again}  {DIM}(goes on from here){DIM:#}");
         }
-        text
     }
 }
 

@@ -247,6 +247,14 @@ fn explanation(bug: &Bug) -> String {
             other.place
         );
     }
+    who_waits(&mut text, bug);
+    blocks(&mut text, bug);
+    stacks(&mut text, bug);
+    text
+}
+
+/// Each thread that waits, for whom, and where.
+fn who_waits(text: &mut String, bug: &Bug) {
     for wait in &bug.waiting {
         let _ = write!(text, "{} waits {}", thread_name(wait.thread), wait.what);
         let taken = wait.since.and_then(|step| bug.trace.get(step as usize - 1));
@@ -260,12 +268,14 @@ fn explanation(bug: &Bug) -> String {
         }
         text.push('\n');
         match bug.stacks.iter().find(|stack| stack.thread == wait.thread) {
-            Some(stack) if stack.frames.iter().any(Place::is_users) => {
-                frames(&mut text, &stack.frames)
-            }
-            _ => frames(&mut text, std::slice::from_ref(&wait.place)),
+            Some(stack) if stack.frames.iter().any(Place::is_users) => frames(text, &stack.frames),
+            _ => frames(text, std::slice::from_ref(&wait.place)),
         }
     }
+}
+
+/// The heap blocks that it is about.
+fn blocks(text: &mut String, bug: &Bug) {
     for block in &bug.blocks {
         let _ = write!(
             text,
@@ -285,6 +295,10 @@ fn explanation(bug: &Bug) -> String {
         }
         text.push('\n');
     }
+}
+
+/// Where the other threads are.
+fn stacks(text: &mut String, bug: &Bug) {
     let waits = |thread: u32| bug.waiting.iter().any(|wait| wait.thread == thread);
     for stack in bug.stacks.iter().filter(|stack| !waits(stack.thread)) {
         let name = thread_name(stack.thread);
@@ -292,15 +306,14 @@ fn explanation(bug: &Bug) -> String {
             // Where it was then says more than where it is now.
             Some(other) if other.thread == stack.thread && !other.frames.is_empty() => {
                 let _ = writeln!(text, "{name} at its {}", other.what);
-                frames(&mut text, &other.frames);
+                frames(text, &other.frames);
             }
             _ => {
                 let _ = writeln!(text, "{name} {}", stack.state);
-                frames(&mut text, &stack.frames);
+                frames(text, &stack.frames);
             }
         }
     }
-    text
 }
 
 /// A stack, without the insides of libraries: what the program calls of them says enough. A frame

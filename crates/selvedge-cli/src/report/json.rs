@@ -8,8 +8,17 @@ use crate::problem::Problem;
 
 /// Prints `value` as the one object of this run.
 pub(crate) fn print(value: &impl Serialize) -> Result<(), Problem> {
-    let mut text = serde_json::to_string_pretty(value)
-        .map_err(|error| Problem::internal(format!("the result cannot be written: {error}")))?;
+    write(serde_json::to_string_pretty(value))
+}
+
+/// The same on one line.
+pub(crate) fn print_line(value: &impl Serialize) -> Result<(), Problem> {
+    write(serde_json::to_string(value))
+}
+
+fn write(text: serde_json::Result<String>) -> Result<(), Problem> {
+    let mut text =
+        text.map_err(|error| Problem::internal(format!("the result cannot be written: {error}")))?;
     text.push('\n');
     io::stdout()
         .write_all(text.as_bytes())

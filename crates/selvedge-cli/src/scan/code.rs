@@ -88,22 +88,7 @@ impl Inspection<'_> {
         index: &Index<'_>,
     ) {
         let before = self.findings.count();
-        let mut code = Vec::new();
-        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
-        for instruction in decoder.iter().filter(|i| !i.is_invalid()) {
-            if let Some(refusal) = instructions::refusal(&instruction) {
-                let place = self.place(section, instruction.ip());
-                self.findings
-                    .add(place, format!("has {}", refusal.what), refusal.help);
-            }
-            let relocation = relocations.of(&instruction);
-            if let Some(problem) = relocation.and_then(|r| static_thread_local(r.kind)) {
-                let place = self.place(section, instruction.ip());
-                self.findings
-                    .add(place, problem.to_owned(), "leave out the tls_model");
-            }
-            code.push(instruction);
-        }
+        let code = self.decode((section, start), bytes, relocations);
         let range = start..start + bytes.len() as u64;
         let named =
             |&(index, offset): &(SectionIndex, u64)| index == section && range.contains(&offset);
@@ -156,6 +141,32 @@ impl Inspection<'_> {
             accesses: verdict.silent,
             float: verdict.float,
         });
+    }
+
+    /// The instructions of a function; what is refused by itself is a finding.
+    fn decode(
+        &mut self,
+        (section, start): (SectionIndex, u64),
+        bytes: &[u8],
+        relocations: &Relocations,
+    ) -> Vec<Instruction> {
+        let mut code = Vec::new();
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        for instruction in decoder.iter().filter(|i| !i.is_invalid()) {
+            if let Some(refusal) = instructions::refusal(&instruction) {
+                let place = self.place(section, instruction.ip());
+                self.findings
+                    .add(place, format!("has {}", refusal.what), refusal.help);
+            }
+            let relocation = relocations.of(&instruction);
+            if let Some(problem) = relocation.and_then(|r| static_thread_local(r.kind)) {
+                let place = self.place(section, instruction.ip());
+                self.findings
+                    .add(place, problem.to_owned(), "leave out the tls_model");
+            }
+            code.push(instruction);
+        }
+        code
     }
 
     fn in_system_header(&mut self, section: SectionIndex, offset: u64) -> bool {
