@@ -14,9 +14,9 @@ pub trait Consistency: Default {
     /// read as far as can be told quickly: [`added`](Consistency::added) may still say no.
     fn sources(&mut self, graph: &Graph, thread: ThreadId, at: Location, sources: &mut Vec<Slot>);
 
-    /// The event in `slot`, the last one, was added. Answers whether the graph is still consistent; if it
-    /// is not, the event has to be taken back. The answer for an update that writes
-    /// comes with its write half at the latest.
+    /// The event in `slot`, the last one, was added. Answers whether the graph is still consistent;
+    /// if it is not, the event has to be taken back. The answer for an update that writes comes
+    /// with its write half at the latest.
     fn added(&mut self, graph: &Graph, slot: Slot) -> bool;
 
     /// Only the first `events` events remain. Called while the graph still has them all.

@@ -172,8 +172,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         Some(graph)
     }
 
-    /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an execution that
-    /// is cut short by it counts as blocked.
+    /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an
+    /// execution that is cut short by it counts as blocked.
     pub(super) fn failed(&mut self, failure: Failure) -> Flow {
         let undefined = failure.kind.is_undefined_behaviour();
         let recorded = match self.bug(failure, Vec::new(), &[]) {
@@ -202,6 +202,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let search = (&mut *self.machine, &mut *self.observer);
         // Every access releases and acquires, also under sequential consistency.
         let execution = (&graph, &ReleaseAcquire);
+        self.stands = None;
         self.bugs.record(search, execution, failure, waiting)?;
         ControlFlow::Continue(true)
     }

@@ -1,7 +1,7 @@
 //! Points to come back to: reads with the writes they have not been given yet.
 
-use crate::graph::{INIT, Slot};
-use crate::ids::{EventId, Location, ThreadId};
+use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::ids::{EventId, Location, Site, ThreadId};
 use crate::op::{Effect, Op, Value};
 
 /// No event.
@@ -14,6 +14,8 @@ pub(super) struct Frame {
     pub(super) events: usize,
     /// Who performs it.
     pub(super) thread: ThreadId,
+    /// Which event of its thread it is.
+    pub(super) index: u32,
     /// What it is.
     pub(super) op: Op,
     /// What its location holds initially.
@@ -26,8 +28,17 @@ pub(super) struct Frame {
     /// instead leaves it waiting: then it is not part of the schedule, and gets a new frame when it
     /// can go on.
     pub(super) waits: bool,
-    /// For a read of a loop that only waits, how it stands.
+    /// For a read of a loop that only waits, how it stands; for one that is not the first of its
+    /// attempt that is of no interest.
     pub(super) turn: Option<Turn>,
+    /// The attempt that it is part of.
+    pub(super) attempt: Attempt,
+    /// What was found out in the attempts that begin with it.
+    pub(super) paths: Paths,
+    /// The other locations that were read in these attempts.
+    pub(super) watched: Vec<Location>,
+    /// The locations that others wrote who did not know of these attempts.
+    pub(super) written: Vec<Location>,
     /// The writes that were there and have not been tried, the next one last.
     pub(super) sources: Vec<Slot>,
     /// The next of the alternatives that the last of them leaves.
@@ -73,25 +84,145 @@ pub(super) enum Turn {
     Left,
 }
 
-impl Frame {
-    /// Notes that there is a rival, if this is a read of a loop that only waits. It then gets no schedule.
-    pub(super) fn has_rival(&mut self) -> bool {
-        match &mut self.turn {
-            Some(Turn::Taken { rivals }) => {
-                *rivals = true;
-                true
-            }
-            Some(Turn::Left) => true,
-            None => false,
+/// Where the read of a frame stands in an attempt to get out of a loop: some reads of one thread,
+/// one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    /// The frame of the first read.
+    pub(super) first: u32,
+    /// What was read before, among the paths of that frame.
+    pub(super) path: u32,
+    /// The frame in which the thread left this turn to others, if it did.
+    pub(super) left: Option<u32>,
+    /// What was read before, among the paths of that frame, if all of it was there already.
+    pub(super) old: Option<u32>,
+    /// Where the first read stands in the program.
+    pub(super) site: Site,
+}
+
+/// No attempt.
+pub(super) const NO_ATTEMPT: Attempt = Attempt {
+    first: NOWHERE,
+    path: START,
+    left: None,
+    old: None,
+    site: Site(0),
+};
+
+/// What came of the reads of attempts, as a tree.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    reads: Vec<Path>,
+    /// Values that leave the thread in a loop that it came to in this attempt, by what was read
+    /// before, and the event with which that begins.
+    futile: Vec<(u32, Value, u32)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Path {
+    before: u32,
+    at: Location,
+    source: Slot,
+    /// The thread is through: it is about to do something else than to read on.
+    through: bool,
+}
+
+/// Where paths begin.
+pub(super) const START: u32 = u32::MAX;
+
+impl Paths {
+    pub(super) fn clear(&mut self) {
+        self.reads.clear();
+        self.futile.clear();
+    }
+
+    /// Notes that after `before` a read of `at` took `source`.
+    pub(super) fn add(&mut self, before: u32, at: Location, source: Slot, through: bool) -> u32 {
+        let path = Path {
+            before,
+            at,
+            source,
+            through,
+        };
+        self.reads.push(path);
+        self.reads.len() as u32 - 1
+    }
+
+    /// Notes that after `before` reading `value` leaves the thread in a loop since its event
+    /// `since`.
+    pub(super) fn add_futile(&mut self, before: u32, value: Value, since: u32) {
+        if self.futile_since(before, value).is_none() {
+            self.futile.push((before, value, since));
         }
     }
 
-    /// How many events there were when a read of `thread`, the one after `before`, left its turn to others here.
-    pub(super) fn left_by(&self, thread: ThreadId, before: Option<Slot>) -> Option<usize> {
-        let left = self.thread == thread
-            && self.turn == Some(Turn::Left)
-            && before.is_none_or(|before| (before as usize) < self.events);
-        left.then_some(self.events)
+    /// The event since which it is known to do so.
+    pub(super) fn futile_since(&self, before: u32, value: Value) -> Option<u32> {
+        let mut futile = self.futile.iter();
+        let found = futile.find(|futile| (futile.0, futile.1) == (before, value));
+        found.map(|futile| futile.2)
+    }
+
+    /// Where the thread reads on after `before` and then `source`. `None` if it does not.
+    pub(super) fn further(&self, before: u32, source: Slot) -> Option<u32> {
+        let leads =
+            |path: &Path| (path.before, path.source, path.through) == (before, source, false);
+        self.reads.iter().position(leads).map(|path| path as u32)
+    }
+
+    /// Whether the thread got through in some way.
+    pub(super) fn any_through(&self) -> bool {
+        self.reads.iter().any(|path| path.through)
+    }
+
+    /// Whether the thread gets through if it reads the `newest` write each time.
+    pub(super) fn through(&self, newest: impl Fn(Location) -> Option<Slot>) -> bool {
+        let mut before = START;
+        loop {
+            let reads = |path: &Path| path.before == before && newest(path.at) == Some(path.source);
+            let Some(next) = self.reads.iter().position(reads) else {
+                return false;
+            };
+            if self.reads[next].through {
+                return true;
+            }
+            before = next as u32;
+        }
+    }
+}
+
+/// Notes that there is a rival, if frame `index` is a read of a loop that only waits. It then gets
+/// no schedule.
+pub(super) fn has_rival(frames: &mut [Frame], index: usize) -> bool {
+    if frames[index].turn.is_none() {
+        return false;
+    }
+    let first = frames[index].attempt.first as usize;
+    if let Some(Turn::Taken { rivals }) = &mut frames[first].turn {
+        *rivals = true;
+    }
+    true
+}
+
+impl Frame {
+    /// How many events there were when a thread left its turn to others here, if its `event` is
+    /// still part of what it left: all it did since was to read what was there then.
+    pub(super) fn left_by(&self, graph: &Graph, event: EventId) -> Option<usize> {
+        let left = (self.thread, self.turn) == (event.thread, Some(Turn::Left));
+        if !left || event.index < self.index {
+            return None;
+        }
+        let mut since =
+            graph.thread(event.thread)[self.index as usize..event.index as usize].iter();
+        let old = since.all(|&slot| {
+            let event = graph.event(slot);
+            match event.kind {
+                Kind::Silent => true,
+                Kind::Read => is_left(Some(self.events), event.source),
+                _ => false,
+            }
+        });
+        old.then_some(self.events)
     }
 
     pub(super) fn location(&self) -> Option<Location> {
@@ -99,7 +230,8 @@ impl Frame {
     }
 }
 
-/// Whether a read that left its turn to others when there were so many events must not read `source`, which was there.
+/// Whether a read that left its turn to others when there were so many events must not read
+/// `source`, which was there.
 pub(super) fn is_left(left: Option<usize>, source: Slot) -> bool {
     left.is_some_and(|events| source == INIT || (source as usize) < events)
 }

@@ -3,22 +3,23 @@
 //! release-acquire and for sequential consistency.
 //!
 //! A class is program order and reads-from; the coherence order is only kept as far as those two
-//! force it (see [`SaturatedRa`] and [`SaturatedSc`]). A new read tries every write that is there. A write that comes later
-//! is *declared* to the earlier reads which could have read it; each of them gets a *schedule*, the events
-//! that the write needs, the write, and the read of it, which is run from where the read was first
-//! reached. Schedules are compared as sets of observations, so each class is reached once.
+//! force it (see [`SaturatedRa`] and [`SaturatedSc`]). A new read tries every write that is there.
+//! A write that comes later is *declared* to the earlier reads which could have read it; each of
+//! them gets a *schedule*, the events that the write needs, the write, and the read of it, which is
+//! run from where the read was first reached. Schedules are compared as sets of observations, so
+//! each class is reached once.
 //!
 //! Deviations from the document, all tested against brute force:
-//! * A write is declared to every earlier read, not to the closest one only, and also while a schedule
-//!   runs: otherwise classes are lost already with loads and stores.
+//! * A write is declared to every earlier read, not to the closest one only, and also while a
+//!   schedule runs: otherwise classes are lost already with loads and stores.
 //! * The read at the end of a schedule stays open for further writes, because of updates and
 //!   under sequential consistency.
-//! * Two updates cannot read the same write. An update *competes* for what an earlier update took: the
-//!   earlier one gets the schedule in which it comes second.
-//! * An update that can wait (a lock, a semaphore, …) is performed only when some write
-//!   lets it through and nothing else can go on. Where it takes that write, an execution in which it does
-//!   not has exactly one other update that does: the rival runs, and the first one waits
-//!   for another turn. Updates that still wait at the end compete as well, in deadlocks too.
+//! * Two updates cannot read the same write. An update *competes* for what an earlier update took:
+//!   the earlier one gets the schedule in which it comes second.
+//! * An update that can wait (a lock, a semaphore, …) is performed only when some write lets it
+//!   through and nothing else can go on. Where it takes that write, an execution in which it does
+//!   not has exactly one other update that does: the rival runs, and the first one waits for
+//!   another turn. Updates that still wait at the end compete as well, in deadlocks too.
 //! * Reads of loops that only wait are performed as late: see `waiting.rs`.
 //! * Choices, and updates with several possible effects, are part of the observations.
 //!
@@ -30,9 +31,11 @@ mod ending;
 mod events;
 mod frame;
 mod line;
+mod loops;
 mod ra;
 mod replay;
 mod sc;
+mod spinning;
 mod swap;
 mod waiting;
 
@@ -48,10 +51,10 @@ use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
-use frame::{Frame, Latest, NOWHERE, Schedules, Step, alternatives};
+use frame::{Frame, Latest, NO_ATTEMPT, NOWHERE, Paths, Schedules, Step, alternatives};
 
-/// Searches every class of executions of `machine` that is consistent with `C`, each once. After a bug it goes
-/// on only if `keep_going`.
+/// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
+/// bug it goes on only if `keep_going`.
 pub fn search<C: Consistency, M: Machine>(
     machine: &mut M,
     keep_going: bool,
@@ -66,8 +69,9 @@ pub fn search<C: Consistency, M: Machine>(
         depth: 0,
         latest: Latest::default(),
         pending: Vec::new(),
-        loops: waiting::Loops::default(),
-        ahead: false,
+        loops: loops::Loops::default(),
+        watching: Vec::new(),
+        stands: None,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
         counts: Counts::default(),
@@ -97,9 +101,12 @@ struct Search<'a, C, M, O> {
     /// What the machine said each thread is about to do.
     pending: Vec<Pending>,
     /// What is known of loops that only wait.
-    loops: waiting::Loops,
-    /// The machine performed a read that was taken back.
-    ahead: bool,
+    loops: loops::Loops,
+    /// The frames with which attempts of several reads begin, or may do so.
+    watching: Vec<u32>,
+    /// How many events of the graph the machine has performed. `None` if it performed something
+    /// else.
+    stands: Option<usize>,
     /// The schedule that is being run.
     steps: Vec<Step>,
     scratch: swap::Scratch,
@@ -113,8 +120,8 @@ struct Search<'a, C, M, O> {
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// A loop that was not known to wait, or an iteration that turns out to touch what others can reach, makes
-    /// the search start over.
+    /// A loop that was not known to wait, or an iteration that turns out to touch what others can
+    /// reach, makes the search start over.
     fn run(&mut self) -> Ending {
         loop {
             let ending = match self.explore() {
@@ -129,6 +136,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.undo(0);
             self.depth = 0;
             self.latest.clear();
+            self.watching.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -177,8 +185,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Adds an operation that some write lets through. They come last: everything that can let them through
-    /// is there. False if there is none.
+    /// Adds an operation that some write lets through. They come last: everything that can let them
+    /// through is there. False if there is none.
     fn add_waiting(&mut self) -> Flow<bool> {
         for thread in (0..self.pending.len() as u32).map(ThreadId) {
             let Pending::Op(op) = self.pending[thread.index()] else {
@@ -201,8 +209,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(false)
     }
 
-    /// The next operation that cannot be made to wait: preferably one that reads nothing, preferably
-    /// of the thread that ran last.
+    /// The next operation that cannot be made to wait: preferably one that reads nothing,
+    /// preferably of the thread that ran last.
     fn next(&self) -> Option<(ThreadId, Op)> {
         let last = self.graph.events().last().map(|event| event.id.thread);
         let all = (0..self.pending.len() as u32).map(ThreadId);
@@ -243,10 +251,19 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let initial = op.location().map_or(0, |at| self.machine.initial(at));
         let mut schedules = Schedules::default();
         let mut sources = Vec::new();
+        let mut paths = Paths::default();
+        let mut watched = Vec::new();
+        let mut written = Vec::new();
         if let Some(old) = self.frames.get_mut(self.depth) {
             schedules = std::mem::take(&mut old.schedules);
             schedules.clear();
             sources = std::mem::take(&mut old.sources);
+            paths = std::mem::take(&mut old.paths);
+            paths.clear();
+            watched = std::mem::take(&mut old.watched);
+            watched.clear();
+            written = std::mem::take(&mut old.written);
+            written.clear();
         }
         match op.location() {
             Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
@@ -264,12 +281,17 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let frame = Frame {
             events: self.graph.len(),
             thread,
+            index: self.graph.next_id(thread).index,
             op,
             initial,
             previous,
             slot: NOWHERE,
             waits: false,
             turn: None,
+            attempt: NO_ATTEMPT,
+            paths,
+            watched,
+            written,
             sources,
             next_choice: 0,
             schedules,
@@ -289,6 +311,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if let Some(at) = frame.location() {
             self.latest.set(at, frame.previous);
         }
+        let number = self.depth as u32;
+        self.watching.pop_if(|first| *first == number);
     }
 
     /// Whether there is exactly one write that lets a waiting operation through, and it would take
@@ -369,7 +393,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if let Some(slot) = self.advance() {
                 self.announce(slot);
                 self.frames[self.depth - 1].slot = slot;
-                self.replay()?;
+                self.catch_up()?;
                 return ControlFlow::Continue(true);
             }
             self.undo(events);
@@ -385,9 +409,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(false)
     }
 
-    /// Performs `steps`. False if they turn out to be inconsistent, or to leave a thread in its loop.
+    /// Performs `steps`. False if they turn out to be inconsistent, or to leave a thread in its
+    /// loop.
     fn run_schedule(&mut self) -> Flow<bool> {
-        self.replay()?;
+        self.catch_up()?;
         for index in 0..self.steps.len() {
             if self.undefined {
                 break;
@@ -421,6 +446,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 return ControlFlow::Continue(false);
             }
             self.announce(slot);
+        }
+        // Whether it does may show only after a fence.
+        for index in self.steps.len().saturating_sub(2)..self.steps.len() {
+            let thread = self.steps[index].thread;
+            self.pass_fences(thread)?;
+            if self.loops.gave_up(thread) {
+                return ControlFlow::Continue(false);
+            }
         }
         ControlFlow::Continue(true)
     }

@@ -9,9 +9,9 @@
 //!
 //! By the second rule a write and the updates that follow one another from it are one block, a
 //! *chain*, and the order that has to be kept is one between chains. It is kept transitively
-//! closed, so a read may take `c` iff no chain it knows of comes after that of `c`. Writes need no check.
-//! The rules are complete: the chains of a saturated trace can be put into any total order that
-//! extends theirs. Locations do not interact.
+//! closed, so a read may take `c` iff no chain it knows of comes after that of `c`. Writes need no
+//! check. The rules are complete: the chains of a saturated trace can be put into any total order
+//! that extends theirs. Locations do not interact.
 
 use super::consistency::{Consistency, Newest};
 use crate::graph::{Graph, INIT, Kind, Slot};
@@ -72,7 +72,8 @@ impl Consistency for SaturatedRa {
         let clock = graph.last(thread).map(|slot| graph.causality(slot));
         let writes = graph.coherence(at);
         if *used == 1 {
-            // Nothing but updates: one after the other, so the newest that it knows of ends the search.
+            // Nothing but updates: one after the other, so the newest that it knows of ends the
+            // search.
             let newest = clock.and_then(|clock| latest(graph, clock, writes));
             if newest.is_none() {
                 sources.push(INIT);

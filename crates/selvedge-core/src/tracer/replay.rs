@@ -12,9 +12,32 @@ use crate::report::{Ending, Observer};
 use crate::trust::replay::{expect, outcome};
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Lets the machine perform the operation that begins in `slot`.
+    /// Lets the machine perform what it has not performed of the graph.
+    pub(super) fn catch_up(&mut self) -> Flow {
+        let Some(stands) = self.stands else {
+            return self.replay();
+        };
+        let end = self.graph.len();
+        let performs = |slot: &usize| self.graph.event(*slot as Slot).kind != Kind::ReadHalf;
+        let Some(last) = (stands..end).rfind(performs) else {
+            return ControlFlow::Continue(());
+        };
+        for slot in (stands..last).filter(performs) {
+            let event = self.graph.event(slot as Slot);
+            let clock = self.graph.causality(slot as Slot);
+            self.machine.resume(event.id.thread, outcome(event), clock);
+        }
+        let first = match self.graph.event(last as Slot).kind {
+            Kind::WriteHalf => last - 1,
+            _ => last,
+        };
+        self.stands = Some(first);
+        self.resume(first as Slot)
+    }
+
+    /// Lets the machine perform the operation that begins in `slot`, the last one.
     pub(super) fn resume(&mut self, slot: Slot) -> Flow {
-        if self.ahead {
+        if self.stands != Some(slot as usize) {
             return self.replay();
         }
         let last = match self.graph.event(slot).kind {
@@ -25,6 +48,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let (thread, op) = (event.id.thread, event.op);
         self.machine
             .resume(thread, outcome(event), self.graph.causality(last));
+        self.stands = Some(last as usize + 1);
         let threads = self.machine.threads();
         if self.pending.len() < threads {
             self.pending.resize(threads, Pending::Absent);
@@ -40,7 +64,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Resets the machine and performs the whole graph.
     pub(super) fn replay(&mut self) -> Flow {
         self.machine.reset();
-        self.ahead = false;
+        self.stands = Some(self.graph.len());
         let mut mismatch = None;
         for (slot, event) in self.graph.events().iter().enumerate() {
             if event.kind == Kind::ReadHalf {

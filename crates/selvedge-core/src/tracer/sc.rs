@@ -1,16 +1,17 @@
 //! Sequential consistency without a coherence order.
 //!
-//! One relation over all operations is kept transitively closed, as a vector clock for each: program
-//! order, reads-from, creation and join, and what they force. For a read of `c` and another
+//! One relation over all operations is kept transitively closed, as a vector clock for each:
+//! program order, reads-from, creation and join, and what they force. For a read of `c` and another
 //! write `w` of the location:
 //! * `w` before the read forces `w` before `c` (the initial write has nothing before it);
 //! * `c` before `w` forces the read before `w`.
 //!
 //! The two halves of an update are one operation, which makes it atomic: it is read and write in
 //! both rules. A cycle means that the trace is inconsistent. No cycle does not yet mean that it is
-//! consistent (the problem is NP-complete), so a certificate is kept too: a *rank* for each event, an order in
-//! which memory behaves. An event that reads the newest write goes to its end; after any other read a
-//! new one is sought, first greedily, then by trying both orders of writes that are still unordered.
+//! consistent (the problem is NP-complete), so a certificate is kept too: a *rank* for each event,
+//! an order in which memory behaves. An event that reads the newest write goes to its end; after
+//! any other read a new one is sought, first greedily, then by trying both orders of writes that
+//! are still unordered.
 
 use super::consistency::{Consistency, Newest};
 use super::line::Line;

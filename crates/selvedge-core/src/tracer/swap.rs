@@ -6,7 +6,7 @@
 
 use super::Search;
 use super::consistency::Consistency;
-use super::frame::{Frame, NOWHERE, Observation, Step, alternatives, is_left};
+use super::frame::{Frame, NOWHERE, Observation, Step, Turn, alternatives, has_rival, is_left};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
@@ -52,14 +52,28 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let event = graph.event(write);
         let clock = graph.causality(write);
+        for &first in &self.watching {
+            let frame = &mut self.frames[first as usize];
+            let beside = frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
+            if let Some(Turn::Taken { rivals: false }) = frame.turn
+                && beside
+                && !frame.written.contains(&at)
+            {
+                let rivals = frame.watched.contains(&at);
+                frame.turn = Some(Turn::Taken { rivals });
+                frame.written.push(at);
+            }
+        }
         let mut next = self.latest.of(at);
         while next != NOWHERE {
-            let frame = &mut self.frames[next as usize];
+            let index = next as usize;
+            let frame = &self.frames[index];
             next = frame.previous;
             let suits = frame.slot != NOWHERE && !frame.waits && !graph.counted(clock, frame.slot);
-            if !suits || frame.has_rival() {
+            if !suits || has_rival(&mut self.frames, index) {
                 continue;
             }
+            let frame = &mut self.frames[index];
             self.scratch.needed.clear();
             self.scratch.needed.extend_from_slice(clock);
             for choice in 0..alternatives(&frame.op, event.wrote) {
@@ -70,8 +84,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Offers `op`, performed as the event `id` or still waiting to be, to every earlier update that
-    /// took a write which it could have taken itself.
+    /// Offers `op`, performed as the event `id` or still waiting to be, to every earlier update
+    /// that took a write which it could have taken itself.
     pub(super) fn compete(&mut self, id: EventId, op: Op, at: Location) {
         let Op::Update { function, .. } = op else {
             return;
@@ -84,14 +98,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let mut next = number(latest);
         // What it left to others, it does not take in what follows that.
         let mut left = match self.loops.any() {
-            true => last_left(frames, id.thread, before),
+            true => last_left(frames, graph, id),
             false => None,
         };
         while let Some(index) = next {
             while let Some((at, _)) = left.filter(|&(at, _)| at > index) {
-                left = last_left(&frames[..at], id.thread, before);
+                left = last_left(&frames[..at], graph, id);
             }
-            let frame = &mut frames[index];
+            let frame = &frames[index];
             next = number(frame.previous);
             if frame.slot == NOWHERE {
                 continue;
@@ -103,9 +117,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 continue;
             }
             let left = left.map(|(_, events)| events);
-            if is_left(left, taker.source) || frame.has_rival() || taker.kind != Kind::ReadHalf {
+            if is_left(left, taker.source)
+                || has_rival(frames, index)
+                || taker.kind != Kind::ReadHalf
+            {
                 continue;
             }
+            let frame = &mut frames[index];
             let value = taker.read;
             let rivals = match function.apply(value) {
                 Effect::Write(_) => 1,
@@ -140,11 +158,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 }
 
-/// The last frame in which a read of `thread`, the one after `before`, left its turn to others, and how many events there
-/// were then.
-fn last_left(frames: &[Frame], thread: ThreadId, before: Option<Slot>) -> Option<(usize, usize)> {
+/// The last frame in which a turn was left to others that `event` is part of, and how many events
+/// there were then.
+fn last_left(frames: &[Frame], graph: &Graph, event: EventId) -> Option<(usize, usize)> {
     let mut frames = frames.iter().enumerate().rev();
-    frames.find_map(|(at, frame)| Some((at, frame.left_by(thread, before)?)))
+    frames.find_map(|(at, frame)| Some((at, frame.left_by(graph, event)?)))
 }
 
 /// What an update that reads `value` writes.

@@ -1,175 +1,83 @@
 //! Loops that only wait.
 //!
-//! An iteration that changes nothing never makes an execution of its own, so a read of such a loop is an
-//! operation that waits: for a value that gets its thread out of the loop. Which values do not is
-//! learned by reading them. Like other operations that wait it is performed only when nothing else can go on.
-//! It then either reads one of the writes that are there, or it *leaves its turn* to others and
-//! reads none of them ever. The two share no execution, so the read needs no schedules, and no iteration has
-//! to be kept in the graph for the sake of what others do beside it.
+//! An iteration that changes nothing never makes an execution of its own, so the reads of such a
+//! loop are an operation that waits: for values that get its thread out of the loop. Which values
+//! do not is learned by reading them. Like other operations that wait it is performed only when
+//! nothing else can go on.
 //!
-//! Leaving one's turn is worth a try only if there can be something to be read later on, or if waiting can
-//! last for ever. That is ruled out where, with the read in place, nobody else turned up who writes
-//! its location without knowing of it, and where the last write in every coherence order is one that
-//! lets it through: whatever the others do without the read, up to the first write of its location, they then do
-//! beside it as well.
+//! An *attempt* is all that a thread reads there, one read after the other, until it does something
+//! else: that is made at once, of writes that are there, or not at all. So nobody goes on beside
+//! the first reads of an iteration that comes to nothing. A thread either makes one of the attempts
+//! that are possible, or it *leaves its turn* to others and makes none of them ever: later on, some
+//! read has to take a write that was not there yet. The two share no execution, so these reads need
+//! no schedules, and no iteration has to be kept in the graph for the sake of what others do beside
+//! it.
 //!
-//! The reads of such loops are known by where they stand in the program. A loop that is met for the first time
-//! makes the search start over. An iteration that may take part in a data race is an execution like any other.
+//! Leaving one's turn is worth a try only if there can be something to be read later on, or if
+//! waiting can last for ever. That is ruled out where, with an attempt in place, nobody else turned
+//! up who writes what was read in any attempt without knowing of it, and where the thread gets
+//! through with the writes that are last in every coherence order: whatever the others do without
+//! the attempt, up to the first such write, they then do beside it as well.
+//!
+//! The reads of such loops are known by where they stand in the program. A loop that is met for the
+//! first time makes the search start over. An iteration that may take part in a data race is an
+//! execution like any other.
 
 use std::ops::ControlFlow;
 
-use super::consistency::Consistency;
-use super::frame::{NOWHERE, Turn, is_left};
+use super::consistency::{Consistency, Newest};
+use super::frame::{Attempt, Frame, NOWHERE, START, Turn, is_left};
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
-use crate::ids::{EventId, Location, Site, ThreadId};
+use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::op::{Op, Value};
-use crate::report::{Ending, Observer};
-use crate::trust::again::Spins;
-use crate::trust::maximal;
-use crate::trust::replay::outcome;
-
-/// What is known of such loops.
-#[derive(Debug, Default)]
-pub(super) struct Loops {
-    /// Where their reads stand.
-    sites: Vec<Site>,
-    /// Some were found since this was last asked.
-    learned: bool,
-    /// Values that threads were seen to spin on, by where they read them. They may go on with them elsewhere.
-    spins: Spins,
-    threads: Vec<Waiter>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct Waiter {
-    /// What it is about to do is a read of such a loop.
-    repeats: bool,
-    /// It is spinning, and nobody needs to see that.
-    gave_up: bool,
-    /// Values that do not get it out of a loop, by the index of the read, which grows.
-    futile: Vec<(u32, Value)>,
-}
-
-impl Loops {
-    /// Whether loops were found since this was last asked.
-    pub(super) fn learned(&mut self) -> bool {
-        std::mem::take(&mut self.learned)
-    }
-
-    /// Whether there are any.
-    pub(super) fn any(&self) -> bool {
-        !self.sites.is_empty()
-    }
-
-    /// Whether `thread` is about to perform a read of such a loop.
-    pub(super) fn repeats(&self, thread: ThreadId) -> bool {
-        let waiter = self.threads.get(thread.index());
-        waiter.is_some_and(|waiter| waiter.repeats)
-    }
-
-    /// Whether `thread` is spinning, and nobody needs to see that.
-    pub(super) fn gave_up(&self, thread: ThreadId) -> bool {
-        let waiter = self.threads.get(thread.index());
-        waiter.is_some_and(|waiter| waiter.gave_up)
-    }
-
-    /// Looks where `thread` stands now.
-    pub(super) fn check<M: Machine>(&mut self, machine: &M, thread: ThreadId) {
-        let reads = matches!(
-            machine.pending(thread),
-            Pending::Op(Op::Load { .. } | Op::Update { .. })
-        );
-        let known = |site: Site| self.sites.contains(&site);
-        let repeats = reads && !self.sites.is_empty() && known(machine.site(thread));
-        let waiter = self.waiter(thread);
-        waiter.repeats = repeats;
-        waiter.gave_up = false;
-    }
-
-    /// An event was taken back.
-    pub(super) fn popped(&mut self, event: EventId) {
-        if let Some(waiter) = self.threads.get_mut(event.thread.index()) {
-            while waiter
-                .futile
-                .pop_if(|(read, _)| *read > event.index)
-                .is_some()
-            {}
-        }
-    }
-
-    fn waiter(&mut self, thread: ThreadId) -> &mut Waiter {
-        if self.threads.len() <= thread.index() {
-            self.threads.resize(thread.index() + 1, Waiter::default());
-        }
-        &mut self.threads[thread.index()]
-    }
-
-    /// Whether reading `value` with the read `id` leaves its thread in its loop, as far as is known.
-    fn is_futile(&self, id: EventId, value: Value) -> bool {
-        let waiter = self.threads.get(id.thread.index());
-        waiter.is_some_and(|waiter| waiter.futile.contains(&(id.index, value)))
-    }
-}
+use crate::report::Observer;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Whether the iteration of `thread` since its event `since` need not be kept. It must if it may take part in a
-    /// race with something that has not happened yet. Updates that leave the value as it was are not missed: who
-    /// reads such a one can read what was there before.
-    pub(super) fn gives_up(&mut self, thread: ThreadId, since: u32) -> bool {
-        let graph = &self.graph;
-        let machine = &mut *self.machine;
-        let gives_up = machine.quiet(thread)
-            && (maximal::waits_for_one(graph, thread, since)
-                || maximal::locations(graph, thread, since).all(|at| machine.never_races(at)));
-        self.loops.waiter(thread).gave_up = gives_up;
-        gives_up
-    }
-
-    /// Remembers where the reads of the loop stand that `thread` is in since its event `since`. Breaks if they were
-    /// not known; the search has to start over.
-    pub(super) fn learn(&mut self, thread: ThreadId, since: u32) -> Flow {
-        let trying = self.frames[..self.depth].last();
-        if trying.is_some_and(|frame| frame.turn.is_some() && frame.thread == thread) {
-            return ControlFlow::Continue(());
-        }
-        self.machine.reset();
-        for (slot, event) in self.graph.events().iter().enumerate() {
-            if event.kind == Kind::ReadHalf {
-                continue;
-            }
-            let inside = event.id.thread == thread && event.id.index >= since;
-            // An update that writes is looked at once, with its write half.
-            if inside && event.op.location().is_some() {
-                let site = self.machine.site(thread);
-                if !self.loops.sites.contains(&site) {
-                    self.loops.sites.push(site);
-                    self.loops.learned = true;
-                }
-            }
-            let clock = self.graph.causality(slot as Slot);
-            self.machine.resume(event.id.thread, outcome(event), clock);
-        }
-        match self.loops.learned {
-            true => ControlFlow::Break(Ending::Stopped),
-            false => ControlFlow::Continue(()),
-        }
-    }
-
-    /// Lets the read of a loop go on if some write gets its thread out, or at least further. False if there is none.
+    /// Begins an attempt with the pending read of a loop. False if there is none that gets the
+    /// thread through.
     pub(super) fn open_loop(&mut self, thread: ThreadId, op: Op) -> Flow<bool> {
-        self.open(thread, op);
-        let id = self.graph.next_id(thread);
         let left = self.left_at(thread);
-        let initial = self.frames[self.depth - 1].initial;
+        let site = self.loops.waiter(thread).site;
+        let attempt = Attempt {
+            first: self.depth as u32,
+            path: START,
+            left,
+            old: left.map(|_| START),
+            site,
+        };
+        self.open_read(thread, op, attempt);
+        if self.loops.heads.contains(&site) {
+            self.watching.push(attempt.first);
+        }
+        if self.attempt()? {
+            return ControlFlow::Continue(true);
+        }
+        self.close();
+        ControlFlow::Continue(false)
+    }
+
+    /// Begins a frame for a read of an attempt.
+    fn open_read(&mut self, thread: ThreadId, op: Op, attempt: Attempt) {
+        self.open(thread, op);
         let mut sources = std::mem::take(&mut self.frames[self.depth - 1].sources);
+        let initial = self.frames[self.depth - 1].initial;
+        let id = self.graph.next_id(thread);
         sources.retain(|&source| {
             let value = value_of(&self.graph, source, initial);
-            !is_left(left, source) && !self.loops.is_futile(id, value)
+            let futile = self.loops.futile_since(&self.graph, id, value);
+            match futile.or_else(|| self.was_futile(attempt, value)) {
+                Some(since) => {
+                    self.note_sticking(attempt, since, (thread, op), source);
+                    false
+                }
+                None => self.is_open(attempt, source),
+            }
         });
         // What will not help is tried first, while the machine stands here: that takes no replay.
         if !self.loops.spins.is_empty()
+            && self.stands.is_some()
             && op.location().is_some_and(|at| self.machine.can_retry(at))
         {
             let site = self.machine.site(thread);
@@ -178,163 +86,256 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         let frame = &mut self.frames[self.depth - 1];
         frame.turn = Some(Turn::Taken { rivals: false });
+        frame.attempt = attempt;
         frame.sources = sources;
-        while let Some(slot) = self.advance() {
-            self.frames[self.depth - 1].slot = slot;
-            self.resume(slot)?;
-            if !self.take_back() {
-                self.announce(slot);
+    }
+
+    /// Since when a thread that left its turn to others was seen to spin if it reads `value` next,
+    /// having got through one loop before.
+    pub(super) fn was_futile(&self, attempt: Attempt, value: Value) -> Option<u32> {
+        let (left, old) = attempt.left.zip(attempt.old)?;
+        self.frames[left as usize].paths.futile_since(old, value)
+    }
+
+    /// A thread spins with the iteration since its event `since` that ends with `op` reading
+    /// `source`. If it first got through another loop, that has to be remembered with what it read
+    /// there, and it may spin for good whatever it can do with what is newest.
+    fn note_sticking(
+        &mut self,
+        attempt: Attempt,
+        since: u32,
+        (thread, op): (ThreadId, Op),
+        source: Slot,
+    ) {
+        let graph = &self.graph;
+        let first = attempt.first as usize;
+        if self.frames[first].index >= since {
+            return;
+        }
+        let initial = op.location().map_or(0, |at| self.machine.initial(at));
+        let value = value_of(graph, source, initial);
+        let paths = &mut self.frames[first].paths;
+        paths.add_futile(attempt.path, value, since);
+        let rivals = Some(Turn::Taken { rivals: true });
+        if self.frames[first].turn == rivals {
+            return;
+        }
+        let iteration = graph.thread(thread)[since as usize..].iter();
+        let reads = iteration.filter_map(|&slot| {
+            let event = graph.event(slot);
+            let at = event.op.location().filter(|_| event.kind.reads())?;
+            Some((at, graph.last_equal(at, event.source)))
+        });
+        let last = op.location().map(|at| (at, graph.last_equal(at, source)));
+        let newest: Vec<Newest> = reads.chain(last).collect();
+        if self.model.orders(&self.graph, &newest).is_some() {
+            self.frames[first].turn = rivals;
+        }
+    }
+
+    /// Whether `source` may be read next in an attempt: not if the thread left just that to others.
+    pub(super) fn is_open(&self, attempt: Attempt, source: Slot) -> bool {
+        let (Some(left), Some(old)) = (attempt.left, attempt.old) else {
+            return true;
+        };
+        let left = &self.frames[left as usize];
+        !is_left(Some(left.events), source) || left.paths.further(old, source).is_some()
+    }
+
+    /// Goes on with the attempt that the last frame is part of until its thread is through. False
+    /// if there is no other attempt with the same first read; its frame then is the last one.
+    fn attempt(&mut self) -> Flow<bool> {
+        loop {
+            let Some(slot) = self.advance() else {
+                let Frame {
+                    attempt,
+                    thread,
+                    op,
+                    ..
+                } = self.frames[self.depth - 1];
+                if attempt.first as usize + 1 == self.depth {
+                    self.pending[thread.index()] = Pending::Op(op);
+                    self.loops.waits_at_loop(thread, attempt.site);
+                    return ControlFlow::Continue(false);
+                }
+                self.close();
+                let frame = &mut self.frames[self.depth - 1];
+                frame.slot = NOWHERE;
+                let events = frame.events;
+                self.undo(events);
+                continue;
+            };
+            let frame = &mut self.frames[self.depth - 1];
+            frame.slot = slot;
+            let thread = frame.thread;
+            self.catch_up()?;
+            self.pass_fences(thread)?;
+            if self.loops.gave_up(thread) {
+                self.take_back();
+            } else if let Some(op) = self.reads_on(slot) {
+                self.read_on(op);
+            } else {
+                self.note_path(true);
+                self.announce_attempt();
                 return ControlFlow::Continue(true);
             }
         }
-        self.close();
-        ControlFlow::Continue(false)
     }
 
-    /// Goes on with the read of a loop, the last frame, in another way. False if there is none.
-    pub(super) fn backtrack_loop(&mut self) -> Flow<bool> {
-        // Whether the machine stands before the read, or has just performed it.
-        let mut here = false;
-        while let Some(slot) = self.advance() {
-            self.frames[self.depth - 1].slot = slot;
-            match here {
-                true => self.resume(slot)?,
-                false => self.replay()?,
+    /// Fences may be part of an iteration.
+    pub(super) fn pass_fences(&mut self, thread: ThreadId) -> Flow {
+        while let Pending::Op(op @ Op::Fence { .. }) = self.pending[thread.index()]
+            && !self.undefined
+            && let Some(slot) = self.push(thread, op, INIT, 0, 0)
+        {
+            self.resume(slot)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What follows the read in `slot`, the last one, if that is one more read of a loop.
+    pub(super) fn reads_on(&self, slot: Slot) -> Option<Op> {
+        let event = self.graph.event(slot);
+        let thread = event.id.thread;
+        match self.pending[thread.index()] {
+            Pending::Op(op) => {
+                let reads_on = event.kind == Kind::Read && self.loops.repeats(thread);
+                (reads_on && !self.undefined).then_some(op)
             }
-            here = true;
-            if !self.take_back() {
+            _ => None,
+        }
+    }
+
+    /// Goes on with `op` in the attempt that the last frame is part of.
+    fn read_on(&mut self, op: Op) {
+        let path = self.note_path(false);
+        let frame = &self.frames[self.depth - 1];
+        let thread = frame.thread;
+        let attempt = self.after(frame.attempt, self.graph.event(frame.slot).source);
+        self.open_read(thread, op, Attempt { path, ..attempt });
+        let Some(at) = op.location() else {
+            return;
+        };
+        let first = &mut self.frames[attempt.first as usize];
+        let mut missed = first.written.contains(&at);
+        if !first.watched.contains(&at) {
+            first.watched.push(at);
+        }
+        if self.watching.last() != Some(&attempt.first) {
+            // Nobody looked who wrote what while other attempts were in place.
+            missed |= first.paths.any_through();
+            self.watching.push(attempt.first);
+            if !self.loops.heads.contains(&attempt.site) {
+                self.loops.heads.push(attempt.site);
+            }
+        }
+        if missed && let Some(Turn::Taken { rivals }) = &mut first.turn {
+            *rivals = true;
+        }
+        self.compete(self.graph.next_id(thread), op, at);
+    }
+
+    /// How an attempt stands after a read of `source`.
+    pub(super) fn after(&self, attempt: Attempt, source: Slot) -> Attempt {
+        let old = attempt.left.zip(attempt.old).and_then(|(left, old)| {
+            let left = &self.frames[left as usize];
+            let old = left.paths.further(old, source);
+            old.filter(|_| is_left(Some(left.events), source))
+        });
+        Attempt { old, ..attempt }
+    }
+
+    /// Remembers what came of the read of the last frame.
+    fn note_path(&mut self, through: bool) -> u32 {
+        let frame = &self.frames[self.depth - 1];
+        let source = self.graph.event(frame.slot).source;
+        let Some(at) = frame.location() else {
+            return START;
+        };
+        let Attempt { first, path, .. } = frame.attempt;
+        let paths = &mut self.frames[first as usize].paths;
+        paths.add(path, at, source, through)
+    }
+
+    /// Looks what an attempt makes possible.
+    fn announce_attempt(&mut self) {
+        let first = self.frames[self.depth - 1].attempt.first;
+        let events = self.frames[first as usize].events;
+        for slot in events as Slot..self.graph.len() as Slot {
+            // A write half comes with its read half.
+            if self.graph.event(slot).kind != Kind::WriteHalf {
                 self.announce(slot);
-                return ControlFlow::Continue(true);
             }
+        }
+    }
+
+    /// Goes on with the attempts that the last frame is part of in another way. False if there is
+    /// none.
+    pub(super) fn backtrack_loop(&mut self) -> Flow<bool> {
+        if self.attempt()? {
+            return ControlFlow::Continue(true);
         }
         let frame = &self.frames[self.depth - 1];
         let Some(Turn::Taken { rivals }) = frame.turn else {
             return ControlFlow::Continue(false);
         };
-        if !rivals && frame.location().is_some_and(|at| self.goes_on(at)) {
+        let newest = |at| self.model.newest(&self.graph, at);
+        if !rivals && frame.paths.through(newest) {
             return ControlFlow::Continue(false);
         }
         self.frames[self.depth - 1].turn = Some(Turn::Left);
-        if !here || self.ahead {
-            self.replay()?;
-        }
+        self.catch_up()?;
         ControlFlow::Continue(true)
     }
 
-    /// Whether the read of the last frame gets its thread on as soon as nobody writes `at` any more.
-    fn goes_on(&self, at: Location) -> bool {
-        let frame = &self.frames[self.depth - 1];
-        let id = self.graph.next_id(frame.thread);
-        self.model.newest(&self.graph, at).is_some_and(|newest| {
-            let value = value_of(&self.graph, newest, frame.initial);
-            !is_left(self.left_at(frame.thread), newest) && !self.loops.is_futile(id, value)
-        })
+    /// The frame in which `thread` last left the turn to others that it is at.
+    pub(super) fn left_at(&self, thread: ThreadId) -> Option<u32> {
+        let index = self.graph.next_id(thread).index;
+        let left = |frame: &Frame| {
+            (frame.thread, frame.index, frame.turn) == (thread, index, Some(Turn::Left))
+        };
+        let found = self.frames[..self.depth].iter().rposition(left);
+        found.map(|frame| frame as u32)
     }
 
-    /// How many events there were when `thread` last left its turn to others, with the read it is at.
-    fn left_at(&self, thread: ThreadId) -> Option<usize> {
-        let before = self.graph.last(thread);
-        let mut frames = self.frames[..self.depth].iter().rev();
-        frames.find_map(|frame| frame.left_by(thread, before))
-    }
-
-    /// Takes the read of the last frame back if it left its thread spinning. False if it did not.
-    fn take_back(&mut self) -> bool {
+    /// Takes the read of the last frame back, which left its thread spinning.
+    fn take_back(&mut self) {
         let frame = &mut self.frames[self.depth - 1];
         let thread = frame.thread;
-        let waiter = self.loops.waiter(thread);
-        if !waiter.gave_up {
-            return false;
-        }
         let event = self.graph.event(frame.slot);
         let (id, value) = (event.id, event.read);
+        let Pending::Stopped(Stop::Spinning { since }) = self.pending[thread.index()] else {
+            unreachable!("{thread} spins");
+        };
+        let iteration = &self.graph.thread(thread)[since as usize..=id.index as usize];
+        let values = iteration.iter().map(|&slot| self.graph.event(slot).read);
+        self.loops.waiter(thread).note_futile(since, values);
         // An iteration of one read ends where it began: the machine need not be brought back there.
-        let since = id.index;
-        let again = event.kind == Kind::Read
-            && self.machine.pending(thread) == Pending::Stopped(Stop::Spinning { since })
+        let alone = event.kind == Kind::Read && self.graph.len() == frame.slot as usize + 1;
+        let again = alone
+            && since == id.index
             && frame
                 .location()
                 .is_some_and(|at| self.machine.can_retry(at));
-        waiter.futile.push((id.index, value));
-        waiter.gave_up = false;
-        waiter.repeats = true;
-        frame.slot = NOWHERE;
-        let (events, initial) = (frame.events, frame.initial);
-        self.pending[thread.index()] = Pending::Op(frame.op);
         if again {
             self.machine.retry(thread);
+            self.stands = Some(frame.events);
             self.loops.spins.note(self.machine.site(thread), value);
-        } else {
-            self.ahead = true;
         }
+        frame.slot = NOWHERE;
+        let (attempt, op, initial) = (frame.attempt, frame.op, frame.initial);
+        let mut sources = std::mem::take(&mut frame.sources);
+        let events = frame.events;
         self.undo(events);
-        let graph = &self.graph;
-        let frame = &mut self.frames[self.depth - 1];
-        let helps = |&source: &Slot| value_of(graph, source, initial) != value;
-        frame.sources.retain(helps);
-        frame.next_choice = 0;
-        true
-    }
-
-    /// Counts an execution that ends with threads that wait in such loops.
-    pub(super) fn finish_in_loops(&mut self) -> Flow {
-        let threads = (0..self.pending.len() as u32).map(ThreadId);
-        let waiting: Vec<(ThreadId, Op)> = threads
-            .filter_map(|thread| match self.pending[thread.index()] {
-                Pending::Op(op) if self.loops.repeats(thread) => Some((thread, op)),
-                _ => None,
-            })
-            .collect();
-        let begun = self.has_begun();
-        let ended = self.spin(&waiting, self.graph.len())?;
-        self.counts.blocked += u64::from(begun && !ended);
-        ControlFlow::Continue(())
-    }
-
-    /// Whether anything was done in this execution besides trying iterations of one loop in vain.
-    fn has_begun(&self) -> bool {
-        let frames = &self.frames[..self.depth];
-        let Some(last) = frames.last() else {
-            return true;
-        };
-        let tries = frames.iter().rev();
-        let tries = tries.take_while(|frame| frame.turn.is_some() && frame.thread == last.thread);
-        let since = tries.last().map_or(0, |frame| frame.events);
-        let events = &self.graph.events()[since..];
-        last.turn.is_none() || events.iter().any(|event| event.id.thread != last.thread)
-    }
-
-    /// Ends the execution, which had so many events, with each of these threads spinning on what may be newest, in
-    /// every way. False if there is none. Where one of them replaces a value by itself, that is not a write
-    /// of its own to the others, unless they have to come after it.
-    fn spin(&mut self, waiting: &[(ThreadId, Op)], before: usize) -> Flow<bool> {
-        let Some((&(thread, op), rest)) = waiting.split_first() else {
-            self.replay()?;
-            return self.finish_waiting();
-        };
-        let Some(at) = op.location() else {
-            return ControlFlow::Continue(false);
-        };
-        let events = self.graph.len();
-        let initial = self.machine.initial(at);
-        let id = self.graph.next_id(thread);
-        let mut sources = Vec::new();
-        self.model.sources(&self.graph, thread, at, &mut sources);
-        let mut ended = false;
-        for source in sources {
-            let value = value_of(&self.graph, source, initial);
-            let newest = (at, self.graph.last_equal(at, source));
-            if self.loops.is_futile(id, value)
-                && self.model.orders(&self.graph, &[newest]).is_some()
-                && let Some(slot) = self.push(thread, op, source, 0, initial)
-                && (source == INIT
-                    || (source as usize) < before
-                    || self.graph.event(slot).kind == Kind::ReadHalf)
-            {
-                ended |= self.spin(rest, before)?;
+        sources.retain(|&source| {
+            let helps = value_of(&self.graph, source, initial) != value;
+            if !helps {
+                self.note_sticking(attempt, since, (thread, op), source);
             }
-            self.undo(events);
-        }
-        ControlFlow::Continue(ended)
+            helps
+        });
+        let frame = &mut self.frames[self.depth - 1];
+        frame.sources = sources;
+        frame.next_choice = 0;
     }
 }

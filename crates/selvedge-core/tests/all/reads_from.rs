@@ -40,8 +40,8 @@ fn class(mut execution: Execution) -> Execution {
     execution
 }
 
-/// The same without what threads do that go round for ever. Where the last exchange of such a thread finds what it
-/// writes, who reads from it counts as reading what was there before.
+/// The same without what threads do that go round for ever. Where the last exchange of such a
+/// thread finds what it writes, who reads from it counts as reading what was there before.
 fn settled_class(program: &Program, execution: Execution) -> Execution {
     let mut class = class(execution);
     let records = class.threads.iter().flatten();

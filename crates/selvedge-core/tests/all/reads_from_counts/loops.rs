@@ -67,8 +67,9 @@ impl Machine for Counting {
     );
 }
 
-/// Who leaves a turn to others begins a run, which comes to an execution, and nobody leaves a turn to one who left it. The
-/// rest is for the loops that are met for the first time: the scripted machine has one for each thread and section.
+/// Who leaves a turn to others begins a run, which comes to an execution, and nobody leaves a turn
+/// to one who left it. The rest is for the loops that are met for the first time: the scripted
+/// machine has one for each thread and section.
 #[test]
 fn an_execution_of_a_spin_lock_takes_one_run() {
     let compare = [I::compare_exchange(0, X, 0, 1), I::JumpIf(0, 1, 0)];
@@ -151,8 +152,8 @@ fn waiting_for_ever_is_found() {
     }
 }
 
-/// An exchange that finds what it writes takes nothing from the one that comes after it: found by seed 30053, which was
-/// stuck in the same way twice.
+/// An exchange that finds what it writes takes nothing from the one that comes after it: found by
+/// seed 30053, which was stuck in the same way twice.
 #[test]
 fn an_exchange_that_goes_round_is_no_rival() {
     let swap = |value| I::memory(2, X, Rmw::Exchange(value));
@@ -187,7 +188,119 @@ fn an_exchange_that_goes_round_is_no_rival() {
     }
 }
 
-/// Szymanski's mutual exclusion for thread `me` of two, once: its loops look at both flags, one after the other.
+/// Treiber's stack: thread `me` of `threads` pushes the node `me`, whose next one is in variable
+/// `10 + me`, and pops one. What is on top is in x. The scripted machine has constants only, so
+/// there is a case for each node.
+fn treiber(me: u32, threads: u32) -> Vec<I> {
+    let nodes = 0..=u128::from(threads);
+    let cases = nodes.clone().count();
+    let mut code = vec![I::Load(0, X), I::StoreRegister(10 + me, 0)];
+    let attempts = code.len() + cases;
+    let pop = attempts + 3 * cases;
+    let case = |base: usize, size: usize, node: u128| base + size * node as usize;
+    code.extend(
+        nodes
+            .clone()
+            .map(|top| I::JumpIf(0, top, case(attempts, 3, top))),
+    );
+    for top in nodes.clone() {
+        code.push(I::compare_exchange(0, X, top, me.into()));
+        code.extend([I::JumpIf(0, top, pop), I::JumpIf(3, 0, 1)]);
+    }
+    code.push(I::Load(0, X));
+    let again = code.len();
+    let (attempts, size) = (again + cases, 1 + 4 * cases);
+    let end = case(attempts, size, nodes.end() - 1) + size;
+    code.push(I::JumpIf(0, 0, end));
+    let popped = || nodes.clone().skip(1);
+    code.extend(popped().map(|top| I::JumpIf(0, top, case(attempts, size, top - 1))));
+    for top in popped() {
+        code.push(I::Load(1, 10 + top as u32));
+        let here = code.len();
+        let exchange = |next| case(here + cases, 3, next);
+        code.extend(nodes.clone().map(|next| I::JumpIf(1, next, exchange(next))));
+        for next in nodes.clone() {
+            code.push(I::compare_exchange(0, X, top, next));
+            code.extend([I::JumpIf(0, top, end), I::JumpIf(3, 0, again)]);
+        }
+    }
+    code
+}
+
+/// A thread that goes round in several reads takes none of them before it knows that the last one
+/// gets it out.
+#[test]
+fn treibers_stack_blocks_no_execution() {
+    for (threads, executions) in [(2, 36), (3, 18192)] {
+        let workers = (1..=threads).map(|me| treiber(me, threads)).collect();
+        let found = counts::<SaturatedRa>(Program::of_workers(workers));
+        assert_eq!((found.executions, found.blocked), (executions, 0));
+    }
+}
+
+fn lock(variable: u32, here: usize) -> [I; 3] {
+    let exchange = I::memory(2, variable, Rmw::Exchange(7));
+    [exchange, I::JumpIf(2, 7, here), I::Store(variable, 0)]
+}
+
+/// Who looks at two variables has to be told of writes to the second one also while it is happy
+/// with the first: found by seed 101135 of programs that wait.
+#[test]
+fn every_variable_of_an_attempt_is_watched() {
+    let test_and_set = vec![
+        I::Load(2, Y),
+        I::JumpIf(2, 7, 0),
+        I::compare_exchange(2, Y, 0, 7),
+        I::JumpIf(2, 7, 0),
+        I::Store(Y, 0),
+    ];
+    let either = [
+        I::Load(2, X),
+        I::JumpIf(2, 1, 7),
+        I::Load(2, Y),
+        I::JumpIf(2, 0, 3),
+    ];
+    let main = [I::Create(1), I::Create(2), I::Store(X, 1)];
+    let program = Program {
+        threads: vec![
+            [&main[..], &lock(Y, 3), &[I::Join(2)]].concat(),
+            [&lock(Y, 0)[..], &either].concat(),
+            test_and_set,
+        ],
+        initial: Vec::new(),
+    };
+    let found = counts::<SaturatedRa>(program);
+    assert_eq!((found.executions, found.blocked), (23, 0));
+}
+
+/// Who got through one loop with a write that is out of date may wait for ever in the next one:
+/// found by seed 109387 of programs with loops.
+#[test]
+fn a_thread_may_wait_for_ever_after_a_stale_read() {
+    let first = vec![
+        I::compare_exchange(2, X, 0, 7),
+        I::JumpIf(2, 7, 0),
+        I::Load(2, X),
+        I::JumpIf(2, 0, 2),
+    ];
+    let acquire = [I::compare_exchange(2, X, 0, 7), I::JumpIf(2, 7, 0)];
+    let second = [&acquire[..], &[I::Store(X, 0)]].concat();
+    let exchange = I::memory(0, X, Rmw::Exchange(1));
+    let third = [&acquire[..], &[exchange, I::Store(X, 0)]].concat();
+    let program = Program::of_workers(vec![first, second, third]);
+    let mut machine = ScriptMachine::new(program.clone());
+    let all = allowed(&mut machine, Axioms::Ra, 100_000).expect("it is not that large");
+    let classes = |executions: HashSet<Execution>| {
+        let classes: HashSet<_> = executions.into_iter().map(class).collect();
+        classes.len() as u64
+    };
+    let found = counts::<SaturatedRa>(program);
+    let expected = (classes(all.complete), classes(all.stuck));
+    assert_eq!((found.executions, found.blocked), expected);
+}
+
+/// Szymanski's mutual exclusion for thread `me` of two, once: its loops look at both flags, one
+/// after the other.
 fn szymanski(me: u32) -> Vec<I> {
     let mut code = vec![I::Store(me, 1)];
     let waits = |code: &mut Vec<I>, flags: &[u32], values: &[u128]| {
@@ -216,7 +329,8 @@ fn szymanski(me: u32) -> Vec<I> {
     code
 }
 
-/// Nothing is blocked but what waits for ever: under release-acquire a thread may overlook that the door was closed.
+/// Nothing is blocked but what waits for ever: under release-acquire a thread may overlook that the
+/// door was closed.
 #[test]
 fn blocked_executions_of_szymanski_wait_for_ever() {
     let program = Program::of_workers(vec![szymanski(X), szymanski(Y)]);

@@ -111,9 +111,9 @@ fn exponential_bug(n: usize) -> Vec<Vec<I>> {
     vec![section.repeat(2), resets, checks]
 }
 
-/// The document has three fewer for each number of writes (15601, 22841, 32313, 44428). The 1203446 graphs for
-/// 6 writes, as many as the document has for another tool, fall into 15604 classes; that is counted below
-/// for fewer writes.
+/// The document has three fewer for each number of writes (15601, 22841, 32313, 44428). The 1203446
+/// graphs for 6 writes, as many as the document has for another tool, fall into 15604 classes; that
+/// is counted below for fewer writes.
 #[test]
 fn exponential_bug_has_15604_22844_32316_and_44431_classes() {
     for (n, classes) in [(6, 15604), (7, 22844), (8, 32316), (9, 44431)] {
@@ -268,8 +268,8 @@ fn fibonacci_has_525630_classes() {
     assert_eq!(counts::<SaturatedRa>(fibonacci(5)).executions, 525_630);
 }
 
-/// The reader-writer lock of Linux with two writers and loops of 6 rounds, as in the benchmark. The lock holds 2 where
-/// Linux has its bias.
+/// The reader-writer lock of Linux with two writers and loops of 6 rounds, as in the benchmark. The
+/// lock holds 2 where Linux has its bias.
 fn linux_lock_writer(rounds: usize) -> Vec<I> {
     let free = 2;
     let never = 3;
@@ -298,8 +298,9 @@ fn linux_lock_writer(rounds: usize) -> Vec<I> {
     code
 }
 
-/// The paper has 21 for two threads. Two threads with the same code have an even number of classes: whoever updates
-/// the lock first, exchanging the threads gives another class. So its threads differ, which it does not say.
+/// The paper has 21 for two threads. Two threads with the same code have an even number of classes:
+/// whoever updates the lock first, exchanging the threads gives another class. So its threads
+/// differ, which it does not say.
 #[test]
 fn two_writers_at_a_linux_lock_have_18_classes() {
     let mut program = Program::of_workers(vec![linux_lock_writer(6); 2]);
