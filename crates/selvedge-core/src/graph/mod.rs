@@ -71,6 +71,8 @@ pub struct Event {
     /// read until then: seen from a write that does not know the one that woke it, it still counts
     /// as parked.
     pub woken_from: Option<Slot>,
+    /// Whether its thread is known to do nothing more after it.
+    pub ends_thread: bool,
     first_reader: Slot,
     next_reader: Slot,
 }
@@ -87,6 +89,7 @@ impl Event {
             wrote: 0,
             choice: 0,
             woken_from: None,
+            ends_thread: false,
             first_reader: NONE,
             next_reader: NONE,
         }
@@ -226,6 +229,13 @@ impl Graph {
     /// The writes that come after `write` in coherence order.
     pub fn later_writes(&self, location: Location, write: Slot) -> &[Slot] {
         &self.coherence(location)[self.position(location, write)..]
+    }
+
+    /// `thread` does nothing more after its last event.
+    pub fn end_thread(&mut self, thread: ThreadId) {
+        if let Some(&last) = self.thread(thread).last() {
+            self.events[last as usize].ends_thread = true;
+        }
     }
 
     /// Turns the last event of `thread` into a parked one if it is the `index`-th of the thread and a

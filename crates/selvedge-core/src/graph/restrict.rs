@@ -100,6 +100,7 @@ impl Graph {
         debug_assert!(event.kind == Kind::ReadHalf);
         event.kind = Kind::Parked;
         event.woken_from = None;
+        event.ends_thread = false;
         event.read = value;
         event.wrote = 0;
         self.causality_of_read(slot, source);
@@ -117,6 +118,7 @@ impl Graph {
         let event = &mut self.events[slot as usize];
         debug_assert_eq!(event.source, NONE);
         event.source = source;
+        event.ends_thread = false;
         update(event);
         let location = event.op.location().expect("only reads are revisited");
         self.link_reader(location, slot, source);

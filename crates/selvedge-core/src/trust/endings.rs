@@ -32,6 +32,10 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let what = self.machine.refusal().unwrap_or_default();
                 ControlFlow::Break(Ending::Refused(what))
             }
+            Pending::Stopped(Stop::Finished) => {
+                self.level().graph.end_thread(thread);
+                ControlFlow::Continue(())
+            }
             Pending::Stopped(Stop::Unrolled) => {
                 self.unrolled = true;
                 ControlFlow::Continue(())

@@ -48,7 +48,7 @@ impl<C: Model> Level<C> {
         let graph = &self.graph;
         let mut most = 0;
         for reviser in (0..graph.threads() as u32).map(ThreadId) {
-            if is_joined(graph, reviser) {
+            if has_ended(graph, reviser) {
                 continue;
             }
             slack.with_reviser.clone_from(&slack.kept);
@@ -163,11 +163,10 @@ fn last_performed(graph: &Graph, thread: ThreadId) -> Option<Slot> {
     }
 }
 
-/// Whether a thread was joined: it does nothing more.
-fn is_joined(graph: &Graph, thread: ThreadId) -> bool {
-    let events = graph.thread(thread).len() as u32;
-    let mut others = (0..graph.threads() as u32).filter_map(|other| graph.last(ThreadId(other)));
-    others.any(|last| graph.causality(last)[thread.index()] > events)
+/// Whether a thread is known to do nothing more.
+fn has_ended(graph: &Graph, thread: ThreadId) -> bool {
+    let last = graph.thread(thread).last();
+    last.is_some_and(|&last| graph.event(last).ends_thread)
 }
 
 fn join(clock: &mut [u32], other: &[u32]) {
