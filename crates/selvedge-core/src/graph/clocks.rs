@@ -2,6 +2,14 @@
 
 use super::Slot;
 
+/// Counts in `into` what `from` counts as well.
+#[inline]
+pub fn join(into: &mut [u32], from: &[u32]) {
+    for (entry, &counted) in into.iter_mut().zip(from) {
+        *entry = (*entry).max(counted);
+    }
+}
+
 /// One clock for each slot: of each thread, how many of its events are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
@@ -75,16 +83,12 @@ impl Clocks {
             }
             false => return,
         };
-        for (entry, &counted) in into.iter_mut().zip(from) {
-            *entry = (*entry).max(counted);
-        }
+        join(into, from);
     }
 
     /// Counts in `into` what `clock` counts as well.
     pub fn join_with(&mut self, into: Slot, clock: &[u32]) {
-        for (entry, &counted) in self.of_mut(into).iter_mut().zip(clock) {
-            *entry = (*entry).max(counted);
-        }
+        join(self.of_mut(into), clock);
     }
 
     /// Makes `clock` the clock of `into`.

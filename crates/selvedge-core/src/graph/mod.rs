@@ -7,7 +7,7 @@
 mod clocks;
 mod restrict;
 
-pub use clocks::Clocks;
+pub use clocks::{Clocks, join};
 
 use crate::ids::{EventId, Location, ThreadId};
 use crate::op::{Op, Value};

@@ -243,7 +243,5 @@ fn merge(into: &mut Vec<u32>, from: &[u32]) {
     if into.len() < from.len() {
         into.resize(from.len(), 0);
     }
-    for (into, &from) in into.iter_mut().zip(from) {
-        *into = (*into).max(from);
-    }
+    crate::graph::join(into, from);
 }

@@ -10,7 +10,7 @@
 //! a compare-exchange is tried for ever although it would succeed, which otherwise would have to be
 //! explored and would come to nothing.
 
-use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::graph::{Graph, INIT, Kind, Slot, join};
 use crate::ids::{Location, ThreadId};
 use crate::objects::ObjectFunction;
 use crate::op::{Effect, Function, Op, Rmw, Value};
@@ -104,9 +104,7 @@ pub(super) fn stable(graph: &Graph, clock: &mut Vec<u32>) {
     for (slot, event) in graph.events().iter().enumerate() {
         let revisited = event.kind.reads() && event.source != INIT && event.source > slot as Slot;
         if revisited && event.woken_from.is_none() {
-            for (counted, &cause) in clock.iter_mut().zip(graph.causality(event.source)) {
-                *counted = (*counted).max(cause);
-            }
+            join(clock, graph.causality(event.source));
         }
     }
 }

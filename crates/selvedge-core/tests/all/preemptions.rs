@@ -126,9 +126,10 @@ fn four_workers_that_need_a_slack_of_two() {
     assert_eq!(bounded(&program, 0).within.len(), wanted);
 }
 
-/// Main, which only creates and joins, does not count, and the first of the workers costs nothing.
+/// Main, which only creates and joins, does not count, and the first of the workers costs nothing:
+/// two workers need no slack.
 #[test]
-fn two_workers_need_no_slack() {
+fn two_workers_pass_few_executions_beyond_the_bound() {
     let worker = [read(X), write(X)].repeat(3);
     let program = Program::of_workers(vec![worker; 2]);
     // Nothing is cut off before something has ended beyond the bound, and the left-most thread

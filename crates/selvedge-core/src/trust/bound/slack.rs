@@ -4,8 +4,8 @@
 //! *E* the events of *G* that are changed or deleted on the way, and *P* the others, which are a part of *F*. Then:
 //! * Everything added before *r* is in *P*, except updates that fall asleep again because what woke them is deleted.
 //! * What was not added maximally, or was made stable by an earlier revisit, is in *P*, and so is all that causes it.
-//! * The thread of the first write that revisits has more to do than it has done in *G*, and all that it has done is in *P* with its causes: they are
-//!   in the prefix of that write, which is stable from then on.
+//! * The thread of the first write that revisits has more to do than it has done in *G*, so it is none that has ended, and all that it has done is in *P* with its
+//!   causes: they are in the prefix of that write, which is stable from then on.
 //! * *E* was added maximally, also with respect to *P*. So what is left of a linearisation of *F* for *P*, followed by *E* in the order of addition, is a
 //!   linearisation of *G*. Each run of events of one thread in *E* adds one preemption at most: where its thread was left before.
 //! * A run that begins with the join of a thread adds none if the thread's last event is in *E*, since the join would have had to wait. If it is not in *E*, neither
@@ -22,7 +22,7 @@
 //! Under a weak model the last of the points does not hold: *r* may be in none of the parts that count.
 
 use super::Level;
-use crate::graph::{Graph, Kind, Slot};
+use crate::graph::{Graph, Kind, Slot, join};
 use crate::ids::ThreadId;
 use crate::linear::operation_begin;
 use crate::model::Model;
@@ -167,12 +167,6 @@ fn last_performed(graph: &Graph, thread: ThreadId) -> Option<Slot> {
 fn has_ended(graph: &Graph, thread: ThreadId) -> bool {
     let last = graph.thread(thread).last();
     last.is_some_and(|&last| graph.event(last).ends_thread)
-}
-
-fn join(clock: &mut [u32], other: &[u32]) {
-    for (own, &other) in clock.iter_mut().zip(other) {
-        *own = (*own).max(other);
-    }
 }
 
 /// Whether the event read the newest write, or was the newest one, when it was added. Only such
