@@ -30,6 +30,6 @@ pub use peers::ThreadPeers;
 pub use preemptions::{Preemptions, least_cost, least_preemptions};
 pub use random::{Flavour, random_program};
 pub use reach::{Reachable, reachable};
-pub use script::{Instruction, Program, ScriptMachine};
+pub use script::{Instruction, Program, ScriptMachine, object_order};
 pub use state_script::StateScript;
 pub use weak_preemptions::allowed_preemptions;

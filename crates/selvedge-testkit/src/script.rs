@@ -156,7 +156,7 @@ pub struct ScriptMachine {
 }
 
 /// With what order a step on an object is performed: taking acquires, giving back releases.
-fn object_order(function: ObjectFunction) -> MemoryOrder {
+pub fn object_order(function: ObjectFunction) -> MemoryOrder {
     use ObjectFunction as F;
     match function {
         F::MutexLock { .. } | F::MutexTryLock { .. } => MemoryOrder::Acquire,

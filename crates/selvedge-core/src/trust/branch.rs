@@ -1,7 +1,7 @@
-//! The alternatives to an event: which write a read sees, where a write goes, whom it revisits.
+//! The alternatives to an event: which write a read sees; for writes see `writes.rs`.
 
 use super::Level;
-use super::maximal::{hopeless, maximal, stable, wakes, wakes_by};
+use super::writes::WriteBranch;
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::model::{Access, Model};
@@ -33,14 +33,14 @@ impl Branch {
 }
 
 /// What an operation does when it reads a certain value.
-struct Reading {
-    kind: Kind,
-    wrote: Value,
-    alternatives: u32,
+pub(super) struct Reading {
+    pub(super) kind: Kind,
+    pub(super) wrote: Value,
+    pub(super) alternatives: u32,
 }
 
 impl Reading {
-    fn of(op: Op, value: Value, choice: u32) -> Reading {
+    pub(super) fn of(op: Op, value: Value, choice: u32) -> Reading {
         let Op::Update { function, .. } = op else {
             return Reading {
                 kind: Kind::Read,
@@ -67,20 +67,20 @@ impl Reading {
 
 /// Positions of the coherence order, newest first, each with every choice.
 #[derive(Clone, Copy)]
-struct Positions {
-    next: Option<(usize, u32)>,
+pub(super) struct Positions {
+    pub(super) next: Option<(usize, u32)>,
     oldest: usize,
 }
 
 impl Positions {
-    fn new(newest: usize, oldest: usize) -> Positions {
+    pub(super) fn new(newest: usize, oldest: usize) -> Positions {
         Positions {
             next: (newest >= oldest).then_some((newest, 0)),
             oldest,
         }
     }
 
-    fn none() -> Positions {
+    pub(super) fn none() -> Positions {
         Positions {
             next: None,
             oldest: 0,
@@ -275,234 +275,7 @@ impl NewRead {
     }
 }
 
-/// Where a write may go.
-#[derive(Clone, Copy)]
-pub(super) enum Place {
-    /// Wherever the model allows: a store.
-    Anywhere,
-    /// Directly after what its read half read.
-    After(Slot),
-}
-
-/// The places for a new write, and the reads it may revisit.
-pub(super) struct WriteBranch {
-    pub(super) event: Event,
-    pub(super) location: Location,
-    place: Place,
-    positions: Positions,
-    /// Reads from here on downwards are to be looked at, none below `lowest`.
-    scan: Slot,
-    lowest: Slot,
-    revisit: Option<Revisit>,
-    revisiting: bool,
-}
-
-/// A read that is being revisited, and the places for the write that are left.
-struct Revisit {
-    read: Slot,
-    positions: Positions,
-}
-
-impl WriteBranch {
-    pub(super) fn new<C: Model>(
-        level: &mut Level<C>,
-        event: Event,
-        location: Location,
-        place: Place,
-    ) -> WriteBranch {
-        let Level { graph, model, .. } = level;
-        let previous = graph.last(event.id.thread);
-        let positions = match place {
-            Place::Anywhere => {
-                let oldest = model.oldest(graph, &access(&event, location, previous));
-                let wakes = previous
-                    .is_some_and(|p| wakes(graph, location, event.wrote, graph.causality(p)));
-                let newest = graph.coherence(location).len();
-                match newest.checked_sub(wakes.into()) {
-                    Some(newest) => Positions::new(newest, oldest),
-                    None => Positions::none(),
-                }
-            }
-            Place::After(source) => {
-                let position = graph.position(location, source);
-                Positions::new(position, position)
-            }
-        };
-        let outside = |&&read: &&Slot| match previous {
-            Some(previous) => !graph.counted(graph.causality(previous), read),
-            None => true,
-        };
-        let lowest = graph.reads(location).iter().find(outside);
-        let end = graph.len() as Slot;
-        WriteBranch {
-            event,
-            location,
-            place,
-            positions,
-            scan: end,
-            lowest: lowest.copied().unwrap_or(end),
-            revisit: None,
-            revisiting: false,
-        }
-    }
-
-    pub(super) fn has_more(&self) -> bool {
-        self.positions.next.is_some() || self.scan > self.lowest || self.revisit.is_some()
-    }
-
-    /// Whether the alternative taken last was a revisit.
-    pub(super) fn revisiting(&self) -> bool {
-        self.revisiting
-    }
-
-    /// The next place in the coherence order.
-    pub(super) fn next_place(&mut self, graph: &Graph) -> Option<usize> {
-        next_unglued(&mut self.positions, graph, self.location, 1).map(|(position, _)| position)
-    }
-
-    /// Makes `above` the graph after the next revisit. `Some(half)` if there was one, where `half` is the
-    /// thread that now owes a write half.
-    pub(super) fn next_revisit<C: Model>(
-        &mut self,
-        below: &Level<C>,
-        above: &mut Level<C>,
-    ) -> Option<Option<ThreadId>> {
-        let previous = below.graph.last(self.event.id.thread)?;
-        let prefix = below.graph.causality(previous);
-        loop {
-            let mut revisit = match self.revisit.take() {
-                Some(revisit) => {
-                    cut(below, above, revisit.read, prefix);
-                    revisit
-                }
-                None => {
-                    let read = self.next_read(&below.graph, prefix)?;
-                    cut(below, above, read, prefix);
-                    let positions = self.places_after_cut(above, read);
-                    Revisit { read, positions }
-                }
-            };
-            let op = above.graph.event(revisit.read).op;
-            let alternatives = Reading::of(op, self.event.wrote, 0).alternatives;
-            let positions = &mut revisit.positions;
-            let next = next_unglued(positions, &above.graph, self.location, alternatives);
-            let Some((position, choice)) = next else {
-                continue;
-            };
-            let read = revisit.read;
-            if revisit.positions.next.is_some() {
-                self.revisit = Some(revisit);
-            }
-            self.revisiting = true;
-            // If nothing was deleted, slots mean the same in both graphs.
-            let source = below.graph.event(read).source;
-            let whole = above.graph.len() == below.graph.len();
-            let known = source != INIT && below.graph.counted(prefix, source);
-            let half = self.redirect(
-                above,
-                read,
-                position,
-                choice,
-                (whole && known).then_some(source),
-            );
-            if above.bounded {
-                above.restrict_bounds(below, read);
-            }
-            stable(&above.graph, &mut above.stable);
-            if !hopeless(&above.graph, &above.stable) {
-                return Some(half);
-            }
-        }
-    }
-
-    /// The places at which both the write and the read that is to see it are consistent.
-    fn places_after_cut<C: Model>(&self, above: &mut Level<C>, read: Slot) -> Positions {
-        let Level { graph, model, .. } = above;
-        let before_write = graph.last(self.event.id.thread);
-        let mut event = *graph.event(read);
-        event.kind = Reading::of(event.op, self.event.wrote, 0).kind;
-        let reader = access(&event, self.location, graph.predecessor(event.id));
-        let writer = access(&self.event, self.location, before_write);
-        let oldest = model
-            .oldest(graph, &writer)
-            .max(model.oldest(graph, &reader));
-        match (self.place, before_write) {
-            (Place::After(_), Some(half)) => {
-                let position = graph.position(self.location, graph.event(half).source);
-                Positions::new(position, oldest.max(position))
-            }
-            _ => Positions::new(graph.coherence(self.location).len(), oldest),
-        }
-    }
-
-    /// The next read, latest first, that may be revisited: it and everything that its revisit
-    /// would delete was added maximally. One event that was not stands in the way of all
-    /// earlier reads as well.
-    fn next_read(&mut self, graph: &Graph, prefix: &[u32]) -> Option<Slot> {
-        while self.scan > self.lowest {
-            self.scan -= 1;
-            let slot = self.scan;
-            if graph.counted(prefix, slot) {
-                continue;
-            }
-            if !maximal(graph, slot, prefix) {
-                self.scan = self.lowest;
-                return None;
-            }
-            let event = graph.event(slot);
-            if event.kind.reads()
-                && event.op.location() == Some(self.location)
-                && !self.is_taken(graph, slot, prefix)
-            {
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// Whether a revisit of `read` leaves an update in place that directly follows what the update of this write
-    /// has read, so that there is no place for this one.
-    fn is_taken(&self, graph: &Graph, read: Slot, prefix: &[u32]) -> bool {
-        let Place::After(source) = self.place else {
-            return false;
-        };
-        let next = graph.position(self.location, source);
-        graph.glued(self.location, next) && {
-            let taker = graph.coherence(self.location)[next];
-            taker <= read || graph.counted(prefix, taker)
-        }
-    }
-
-    /// Adds the write to the cut graph and lets `read` see it. `parked_at` is what it read before,
-    /// if nothing was cut and the write knows it.
-    fn redirect<C: Model>(
-        &self,
-        above: &mut Level<C>,
-        read: Slot,
-        position: usize,
-        choice: u32,
-        parked_at: Option<Slot>,
-    ) -> Option<ThreadId> {
-        let newest = position == above.graph.coherence(self.location).len();
-        let parked = above.graph.event(read).kind == Kind::Parked;
-        let parked_at = parked_at.filter(|_| parked && newest);
-        above.push_write(self.event, self.location, position);
-        let write = above.graph.len() as Slot - 1;
-        let reading = Reading::of(above.graph.event(read).op, self.event.wrote, choice);
-        above.graph.rebind(read, write, |event| {
-            event.kind = reading.kind;
-            event.read = self.event.wrote;
-            event.wrote = reading.wrote;
-            event.choice = choice;
-            event.woken_from = parked_at.filter(|_| wakes_by(event.op, self.event.wrote));
-        });
-        above.model.bound(&above.graph, read);
-        let owes = reading.kind == Kind::ReadHalf;
-        owes.then_some(above.graph.event(read).id.thread)
-    }
-}
-
-fn access(event: &Event, location: Location, predecessor: Option<Slot>) -> Access {
+pub(super) fn access(event: &Event, location: Location, predecessor: Option<Slot>) -> Access {
     Access {
         thread: event.id.thread,
         predecessor,
@@ -512,15 +285,8 @@ fn access(event: &Event, location: Location, predecessor: Option<Slot>) -> Acces
     }
 }
 
-fn cut<C: Model>(below: &Level<C>, above: &mut Level<C>, read: Slot, prefix: &[u32]) {
-    above.clear();
-    above.bounded = below.bounded;
-    above.graph.restrict(&below.graph, read, prefix);
-    above.model.rebuild(&above.graph, read);
-}
-
 /// The next position at which a write does not come between the halves of an update.
-fn next_unglued(
+pub(super) fn next_unglued(
     positions: &mut Positions,
     graph: &Graph,
     location: Location,

@@ -26,6 +26,7 @@ mod level;
 pub(crate) mod maximal;
 pub(crate) mod replay;
 mod schedule;
+mod writes;
 
 pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
@@ -39,8 +40,9 @@ use crate::model::Model;
 use crate::op::{Op, Value};
 use again::Spins;
 use bound::Checks;
-use branch::{Branch, Place, ReadBranch, WriteBranch};
+use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
+use writes::{Place, WriteBranch};
 
 /// What a search is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

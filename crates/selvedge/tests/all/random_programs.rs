@@ -7,11 +7,10 @@ use selvedge::explore::{assume, choose};
 use selvedge::model::{MemoryModel, Verdict};
 use selvedge::sync::Arc;
 use selvedge::thread::{self, JoinHandle};
-use selvedge_core::objects::ObjectFunction;
 use selvedge_core::{Function, MemoryOrder, Value};
 use selvedge_testkit::{
-    Axioms, Flavour, Instruction, Program, ScriptMachine, allowed, random_cycle, random_litmus,
-    random_program, with_random_orders,
+    Axioms, Flavour, Instruction, Program, ScriptMachine, allowed, object_order, random_cycle,
+    random_litmus, random_program, with_random_orders,
 };
 
 use crate::common::builder;
@@ -47,17 +46,6 @@ impl Shared {
             program: program.clone(),
             variables,
         }
-    }
-}
-
-fn object_order(function: ObjectFunction) -> MemoryOrder {
-    use ObjectFunction as F;
-    match function {
-        F::MutexLock { .. } | F::MutexTryLock { .. } => MemoryOrder::Acquire,
-        F::ReadLock | F::ReadTryLock | F::WriteLock | F::WriteTryLock => MemoryOrder::Acquire,
-        F::SemaphoreWait | F::SemaphoreTryWait => MemoryOrder::Acquire,
-        F::ReadUnlock | F::SemaphorePost => MemoryOrder::Release,
-        _ => MemoryOrder::AcqRel,
     }
 }
 
