@@ -126,8 +126,8 @@ impl Runtime {
             }
         }
         debug_assert_eq!(run, self.run);
-        if access.kind.writes() && !self.on_own_stack(access.address) {
-            self.current().spin.effect();
+        if access.kind.writes() {
+            self.writes_silently(access);
         }
         Step::Go
     }
@@ -163,10 +163,38 @@ impl Runtime {
         if self.is_shared(access.address) {
             return Step::Event;
         }
-        if access.kind.writes() && !self.on_own_stack(access.address) {
-            self.current().spin.effect();
+        if access.kind.writes() {
+            self.writes_silently(access);
         }
         Step::Go
+    }
+
+    /// The running thread writes by an access that is no event.
+    #[inline(always)]
+    fn writes_silently(&mut self, access: Access) {
+        if self.on_own_stack(access.address) {
+            for (word, mask) in words(access.address, access.size) {
+                self.current().spin.rewrites(word, mask);
+            }
+        } else {
+            self.current().spin.effect();
+            self.overwrites(access.address, access.size);
+        }
+    }
+
+    /// These bytes, which may lie on a stack, are about to be written by another thread than that
+    /// stack's or by a visible operation.
+    #[inline(always)]
+    pub(crate) fn overwrites(&mut self, address: usize, size: usize) {
+        if let Some(owner) = self.layout.stack_owner(address)
+            && let Some(thread) = self.threads.get_mut(owner)
+        {
+            for (word, mask) in words(address, size) {
+                if (thread.slot.stack_low..thread.slot.stack_top).contains(&word) {
+                    thread.spin.overwrites(word, mask);
+                }
+            }
+        }
     }
 
     /// Whether other threads can reach what lies at `address`.
@@ -191,9 +219,7 @@ impl Runtime {
         self.touches(access.address)?;
         let own = self.threads[self.running].slot.contains(access.address);
         if access.kind.writes() {
-            if !self.on_own_stack(access.address) {
-                self.current().spin.effect();
-            }
+            self.writes_silently(access);
             if !own {
                 self.current().published = true;
             }

@@ -70,7 +70,8 @@ impl Runtime {
             && let Some(thread) = self.threads.get_mut(owner)
         {
             thread.quiet.entered = true;
-            self.misjudged |= thread.quiet.relied_on;
+            // Told once: the search that starts over knows.
+            self.misjudged |= std::mem::take(&mut thread.quiet.relied_on);
             if self.exists(owner) && self.view().knows_end(owner) {
                 return Err(Problem::Ended);
             }

@@ -3,13 +3,17 @@
 //! A thread that comes back to the same visible read with the registers and the stack it had there
 //! before, as far as they matter (see [`crate::liveness`]), and that has written nothing in between,
 //! has made a *pure iteration*: only another value can end its loop.
+//!
+//! What others write into its stack meanwhile does not count, nor what visible operations write
+//! there: it matters to the thread once it reads it, and when it is written depends on the order
+//! in which threads happen to be run.
 
 use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, Op, Value};
 
 use crate::gate::Registers;
-use crate::liveness::Liveness;
+use crate::liveness::{self, Liveness};
 
 /// Where a thread stands when it enters the runtime.
 #[derive(Clone, Copy, Debug)]
@@ -30,11 +34,31 @@ struct Read {
     event: u32,
 }
 
+/// A word of the thread's stack that does not count as it is.
+#[derive(Clone, Copy)]
+struct Overwritten {
+    word: usize,
+    /// The bits that count as they were.
+    mask: usize,
+    before: usize,
+}
+
+impl Overwritten {
+    /// What the word counts as, while `now` is there.
+    fn counts(&self, now: usize) -> usize {
+        self.before & self.mask | now & !self.mask
+    }
+}
+
 /// The states in which a thread read something since its last side effect.
 pub(crate) struct Spin {
     table: Vec<Read>,
     used: usize,
     stretch: u64,
+    /// What was written to the thread's stack in the stretch `overwritten_in`, but not by the
+    /// thread's own doing.
+    overwritten: Vec<Overwritten>,
+    overwritten_in: u64,
 }
 
 impl Spin {
@@ -44,6 +68,8 @@ impl Spin {
             table: vec![Read::default(); 64],
             used: 0,
             stretch: 1,
+            overwritten: Vec::new(),
+            overwritten_in: 0,
         }
     }
 
@@ -56,6 +82,58 @@ impl Spin {
         }
     }
 
+    /// The thread begins anew.
+    pub(crate) fn begin(&mut self) {
+        self.effect();
+        self.overwritten.clear();
+    }
+
+    /// The bytes in `mask` of the thread's stack at `word` are about to be written by another thread
+    /// or by a visible operation.
+    pub(crate) fn overwrites(&mut self, word: usize, mask: u8) {
+        if self.overwritten_in != self.stretch {
+            self.overwritten.clear();
+            self.overwritten_in = self.stretch;
+        }
+        let (mask, now) = (wide(mask), liveness::read(word));
+        let place = self
+            .overwritten
+            .binary_search_by_key(&word, |known| known.word);
+        match place {
+            Ok(place) => {
+                let known = &mut self.overwritten[place];
+                known.before = known.counts(now);
+                known.mask |= mask;
+            }
+            Err(place) => {
+                let before = now;
+                self.overwritten
+                    .insert(place, Overwritten { word, mask, before });
+            }
+        }
+    }
+
+    /// The thread itself writes these bytes, invisibly: they count as they are.
+    #[inline(always)]
+    pub(crate) fn rewrites(&mut self, word: usize, mask: u8) {
+        if !self.overwritten.is_empty() {
+            let place = self
+                .overwritten
+                .binary_search_by_key(&word, |known| known.word);
+            if let Ok(place) = place {
+                self.overwritten[place].mask &= !wide(mask);
+            }
+        }
+    }
+
+    /// The thread enters a function whose frame ends at `end`: what lies below is new.
+    #[inline(always)]
+    pub(crate) fn enters_function(&mut self, end: usize) {
+        if !self.overwritten.is_empty() {
+            self.overwritten.retain(|known| known.word >= end);
+        }
+    }
+
     /// Notes an arrival at a visible read as the `event`-th event of the thread. If the thread was
     /// there in the same state since its last side effect, returns at which event.
     pub(crate) fn arrive(
@@ -65,7 +143,11 @@ impl Spin {
         event: u32,
         liveness: &mut Liveness,
     ) -> Option<u32> {
-        let state = fingerprint(point, op, liveness);
+        let overwritten = match self.overwritten_in == self.stretch {
+            true => &self.overwritten[..],
+            false => &[],
+        };
+        let state = fingerprint(point, op, liveness, overwritten);
         self.note(state, event)
     }
 
@@ -108,18 +190,36 @@ impl Spin {
 /// A fingerprint of what the thread's future can depend on, wide enough that two different states
 /// never have the same in practice.
 #[inline(always)]
-fn fingerprint(point: &Point, op: &Op, liveness: &mut Liveness) -> (u64, u64) {
+fn fingerprint(
+    point: &Point,
+    op: &Op,
+    liveness: &mut Liveness,
+    overwritten: &[Overwritten],
+) -> (u64, u64) {
     let mut hash = Fingerprint::new();
     hash.pair(point.site, point.stack_pointer);
     operation(&mut hash, op);
+    let counts = |word: usize, now: usize| match overwritten {
+        [] => now,
+        all => {
+            let place = all.binary_search_by_key(&word, |known| known.word);
+            place.map_or(now, |place| all[place].counts(now))
+        }
+    };
     liveness.visit(
         point.site,
         &point.registers,
-        point.stack_pointer + 8,
-        point.stack_top,
+        (point.stack_pointer + 8, point.stack_top),
+        counts,
         |a, b| hash.pair(a, b),
     );
     hash.finish()
+}
+
+/// The bits of the bytes in `mask`.
+fn wide(mask: u8) -> usize {
+    let byte = |n: usize| usize::from(mask >> n & 1) * (0xff << (8 * n));
+    (0..8).map(byte).sum()
 }
 
 /// The operation itself: its arguments come in registers that calls do not preserve.

@@ -94,7 +94,7 @@ impl Thread {
         self.lowest = self.slot.stack_top;
         self.published = false;
         self.frames.clear();
-        self.spin.effect();
+        self.spin.begin();
         self.quiet.begin();
         self.visits.reset(run);
         self.call = Call::default();

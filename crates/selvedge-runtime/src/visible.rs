@@ -132,6 +132,10 @@ impl Runtime {
         if self.settings.check_leaks && self.layout.heap_owner(value as usize).is_some() {
             self.written_addresses.push(value as usize);
         }
+        let memory = entry.kind == LocationKind::Memory;
+        if memory {
+            self.overwrites(entry.address, entry.width.into());
+        }
         let thread = self.current();
         // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
         if !matches!(op, Op::Update { .. }) || outcome.read != value {
@@ -140,7 +144,6 @@ impl Runtime {
         if entry.width == 8 && thread.slot.contains(value as usize) {
             thread.published = true;
         }
-        let memory = entry.kind == LocationKind::Memory;
         Ok(memory.then_some(Write {
             address: entry.address,
             width: entry.width,

@@ -79,6 +79,8 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         Family::Gcc => {
             flags.extend(["--param", "tsan-distinguish-volatile=1"]);
             flags.extend(["-mtls-dialect=gnu", "-Wno-tsan"]);
+            // What others wrote to a variable must not be taken for another one's value.
+            flags.push("-fstack-reuse=none");
             if language == Language::C {
                 flags.extend(["-include", "selvedge-builtins.h"]);
             }
@@ -86,6 +88,7 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         Family::Clang => {
             flags.extend(["-mllvm", "-tsan-distinguish-volatile"]);
             flags.extend(["-mllvm", "-tsan-instrument-read-before-write"]);
+            flags.extend(["-mllvm", "-no-stack-coloring"]);
             flags.push("-Wno-unused-command-line-argument");
             // Its comments tell where assembly outside of functions is.
             flags.push("-fverbose-asm");

@@ -168,13 +168,14 @@ impl Liveness {
     }
 
     /// Feeds everything that the thread's future can depend on to `hash`, as pairs of words: the
-    /// registers, and the stack from `stack_pointer` up to `stack_top`.
+    /// registers, and the stack from `stack_pointer` up to `stack_top`. `counts` says what a word
+    /// of the stack counts as, given its address and what is there.
     pub(crate) fn visit(
         &mut self,
         site: usize,
         registers: &Registers,
-        stack_pointer: usize,
-        stack_top: usize,
+        (stack_pointer, stack_top): (usize, usize),
+        counts: impl Fn(usize, usize) -> usize,
         mut hash: impl FnMut(usize, usize),
     ) {
         let live = self.at(site).map_or(u8::MAX, |frame| frame.registers);
@@ -186,12 +187,12 @@ impl Liveness {
         let mut at = self.walk(site, registers.rbp, stack, |frame, at, frame_pointer| {
             for (word, mask) in frame.words_from(at, frame_pointer) {
                 let offset = word.wrapping_sub(frame_pointer) as i32;
-                hash(read(word) & mask, offset as usize);
+                hash(counts(word, read(word)) & mask, offset as usize);
             }
             hash(read(frame_pointer), read(frame_pointer + 8));
         });
         while at + 8 <= stack_top {
-            hash(read(at), 0);
+            hash(counts(at, read(at)), 0);
             at += 8;
         }
     }
@@ -308,8 +309,8 @@ fn write(address: usize, value: usize) {
     unsafe { pointer::<usize>(address).write(value) };
 }
 
-/// A word of the running thread's stack.
-fn read(address: usize) -> usize {
+/// A word of a thread's stack.
+pub(crate) fn read(address: usize) -> usize {
     // SAFETY: callers pass aligned addresses between the stack pointer and the top of the stack.
     unsafe { pointer::<usize>(address).read() }
 }

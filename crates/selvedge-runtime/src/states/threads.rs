@@ -155,8 +155,8 @@ impl Runtime {
         self.liveness.visit(
             call.site,
             &call.registers,
-            stack_pointer,
-            slot.stack_top,
+            (stack_pointer, slot.stack_top),
+            |_, now| now,
             |a, b| {
                 push(into, a);
                 push(into, b);

@@ -19,6 +19,7 @@ extern "C" fn entered(return_address: usize, frame_pointer: usize) {
         let thread = runtime.current();
         thread.frames.enter(return_address, stack_pointer);
         thread.reached(stack_pointer);
+        thread.spin.enters_function(frame_pointer + 16);
         if runtime.settings.stateful && runtime.phase == Phase::Fiber {
             let liveness = &mut runtime.liveness;
             // The return address lies below the frame.

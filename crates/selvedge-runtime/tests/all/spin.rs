@@ -37,19 +37,53 @@ fn executions(build: Build, source: &str) -> u64 {
     report.counts.executions
 }
 
-/// Runs in processes of their own, since a process can load one program.
 #[track_caller]
 fn expect(test: &str, body: &str, expected: u64) {
+    expect_of(test, &spinner(body), expected);
+}
+
+/// Runs in processes of their own, since a process can load one program.
+#[track_caller]
+fn expect_of(test: &str, source: &str, expected: u64) {
     isolated(test, || {
         let build = std::env::var("SELVEDGE_TEST_BUILD").ok();
         let build: usize = build.and_then(|build| build.parse().ok()).unwrap_or(0);
-        assert_eq!(
-            executions(ALL[build], &spinner(body)),
-            expected,
-            "{:?}",
-            ALL[build]
-        );
+        assert_eq!(executions(ALL[build], source), expected, "{:?}", ALL[build]);
     });
+}
+
+/// Main waits for a thread to which it gave the address of its variable `job`, and then counts in
+/// variables that lie where that was.
+fn on_the_stack(wait: &str) -> String {
+    let variables = (0..20).map(|n| format!("int n{n} = 0; "));
+    let loops = (0..20).map(|n| format!("while (n{n} < 2 && !atomic_load(&stop)) n{n}++; "));
+    let counters: String = variables.chain(loops).collect();
+    format!(
+        "#include <pthread.h>
+         #include <stdatomic.h>
+         atomic_int steps, stop;
+         struct job {{ int result; atomic_int done; long unused[6]; }};
+         static void *work(void *argument) {{
+             struct job *job = argument;
+             atomic_fetch_add(&steps, 1);
+             job->result = 5;
+             atomic_fetch_add(&steps, 1);
+             atomic_store(&job->done, 1);
+             return 0;
+         }}
+         static void go(pthread_t *thread) {{
+             struct job job = {{0}};
+             pthread_create(thread, 0, work, &job);
+             {wait}
+         }}
+         static void count(void) {{ {counters} }}
+         int main(void) {{
+             pthread_t thread;
+             go(&thread);
+             count();
+             return pthread_join(thread, 0);
+         }}"
+    )
 }
 
 #[test]
@@ -110,6 +144,26 @@ fn a_variable_behind_a_pointer_is_state() {
     let body = "int tries = 0; int *volatile where = &tries; \
                 while (!atomic_load(&x) && *where < 2) ++*where;";
     expect("a_variable_behind_a_pointer_is_state", body, 4);
+}
+
+/// What the worker writes next to the flag makes no iteration of its own: as many executions as with
+/// a global variable, one for each value of `steps` when the flag is seen.
+#[test]
+fn what_others_write_to_the_stack_is_no_state() {
+    let wait = "while (!(atomic_load(&steps) & 4) && !atomic_load(&job.done));";
+    let test = "what_others_write_to_the_stack_is_no_state";
+    expect_of(test, &on_the_stack(wait), 3);
+}
+
+/// A flag of its own that a thread sets to what it is.
+#[test]
+fn an_exchange_on_the_stack_is_no_state() {
+    let wait = "while (!atomic_fetch_or(&job.done, 0));";
+    expect_of(
+        "an_exchange_on_the_stack_is_no_state",
+        &on_the_stack(wait),
+        1,
+    );
 }
 
 #[test]
