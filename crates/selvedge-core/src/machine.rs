@@ -18,11 +18,12 @@ pub enum Pending {
 }
 
 impl Pending {
-    /// Whether whoever joins the thread need not wait for it: it ended, or was never there.
+    /// Whether whoever joins the thread need not wait for it: it ended, or was never there. Nobody
+    /// gets past a join of a thread that ends the process.
     pub fn has_ended(self) -> bool {
         match self {
             Pending::Absent => true,
-            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Exited | Stop::Failed),
+            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Failed),
             Pending::Op(_) => false,
         }
     }

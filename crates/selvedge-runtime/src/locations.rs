@@ -208,7 +208,15 @@ impl Locations {
         (entry.run, entry.initial) = (run, value);
     }
 
-    /// Forgets what the objects in `size` bytes at `address` hold: they are as memory says.
+    /// Forgets what objects hold: they are as memory says, and queues are empty.
+    pub(crate) fn forget_all_objects(&mut self) {
+        for &location in &self.objects {
+            self.entries[location.index()].run = 0;
+        }
+    }
+
+    /// The same for the objects in `size` bytes at `address`, which are written to. Those who wait
+    /// for such a word go on waiting.
     pub(crate) fn forget_objects(&mut self, address: usize, size: usize) {
         let before = |location: &Location| self.entries[location.index()].address < address;
         let first = self.objects.partition_point(before);
@@ -217,7 +225,9 @@ impl Locations {
             if entry.address >= address + size {
                 break;
             }
-            entry.run = 0;
+            if entry.kind != Kind::Queue {
+                entry.run = 0;
+            }
         }
     }
 

@@ -353,10 +353,10 @@ fn options_of<M: Machine>(machine: &M, trace: &Trace, thread: ThreadId) -> Optio
         choice: 0,
     };
     let ended = |other: ThreadId| {
-        use Stop::{Exited, Failed, Finished};
+        use Stop::{Failed, Finished};
         match machine.pending(other) {
             Pending::Absent => true,
-            Pending::Stopped(stop) => matches!(stop, Finished | Exited | Failed),
+            Pending::Stopped(stop) => matches!(stop, Finished | Failed),
             Pending::Op(_) => false,
         }
     };

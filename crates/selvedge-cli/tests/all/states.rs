@@ -280,3 +280,42 @@ static void *two(void *unused) {
 }";
     assert_eq!(bug_of(threads, "--algorithm bfs"), "object-misuse");
 }
+
+#[test]
+fn who_waits_for_a_word_goes_on_waiting_when_it_is_written() {
+    let threads = "
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static void *one(void *unused) {
+  while (!atomic_load(&flag)) syscall(SYS_futex, &flag, FUTEX_WAIT, 0, 0);
+  return unused;
+}
+static void *two(void *unused) {
+  atomic_store(&flag, 1);
+  WAKE
+  return unused;
+}";
+    let wake = "syscall(SYS_futex, &flag, FUTEX_WAKE, 1);";
+    for (wake, expected) in [(wake, Value::Null), ("", "deadlock".into())] {
+        let threads = threads.replace("WAKE", wake);
+        assert_eq!(bug_of(&threads, "--algorithm bfs"), expected, "{wake}");
+    }
+}
+
+#[test]
+fn nobody_gets_past_the_end_of_the_process() {
+    let threads = "
+static void *ends(void *unused) { exit(0); }
+static void *one(void *unused) { return unused; }
+static void *two(void *unused) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, ends, NULL);
+  pthread_join(thread, NULL);
+  abort();
+}";
+    for algorithm in ["trust", "tracer", "source-dpor", "bfs"] {
+        let options = format!("--algorithm {algorithm}");
+        assert_eq!(bug_of(threads, &options), Value::Null, "{algorithm}");
+    }
+}

@@ -107,7 +107,7 @@ impl Runtime {
         for (at, bytes) in &image.globals {
             put(*at, bytes);
         }
-        self.locations.forget_objects(0, usize::MAX);
+        self.locations.forget_all_objects();
         for &(location, value) in &image.objects {
             self.locations.set_object(location, value, self.run);
         }
