@@ -141,8 +141,13 @@ impl Names<'_> {
                 )
             }
         };
-        match waiting.on {
-            Some(on) => format!("{thread} {what}, which {on} decides, at {place}"),
+        // Whoever wrote a lock last is the one that has it.
+        let lock = |op: &Op| {
+            let kind = self.kind(op);
+            matches!(kind, Kind::Mutex | Kind::ReadWriteLock | Kind::Once)
+        };
+        match waiting.on.filter(|_| waiting.op.as_ref().is_some_and(lock)) {
+            Some(on) => format!("{thread} {what}, which {} has, at {place}", self.thread(on)),
             None => format!("{thread} {what}, at {place}"),
         }
     }

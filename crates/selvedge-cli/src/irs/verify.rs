@@ -15,9 +15,10 @@ use crate::compile::{self, Build};
 use crate::output;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, SCHEMA, human, json, thread_name};
+use crate::worker;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
-    Constraint, FoundBug, Relax, Relaxed, Replayed, Reply, Request, Summary, Task,
+    Constraint, FoundBug, Relax, Relaxed, Reply, Request, Summary, Task,
 };
 use crate::worker::supervise::{self, End, Output, Watch};
 
@@ -129,7 +130,8 @@ impl Proof<'_> {
                 failure.message
             )));
         }
-        self.retell(&mut bugs)?;
+        // Without any constraint.
+        worker::retell(&mut bugs, |task, listen| self.worker(task, listen))?;
         Ok((bugs, relaxed, watch))
     }
 
@@ -141,26 +143,6 @@ impl Proof<'_> {
             label: None,
         };
         supervise::run(&request, limits, Output::Diverted, listen)
-    }
-
-    /// Runs every bug's schedule once more, without any constraint, in a fresh process.
-    fn retell(&self, bugs: &mut [FoundBug]) -> Result<(), Problem> {
-        if bugs.is_empty() {
-            return Ok(());
-        }
-        let schedules = bugs.iter().map(|bug| bug.raw.clone()).collect();
-        let mut replayed = Vec::new();
-        self.worker(Task::Replay(schedules), |reply| {
-            if let Reply::Replayed(how) = reply {
-                replayed.push(how);
-            }
-        })?;
-        for (bug, again) in bugs.iter_mut().zip(replayed) {
-            if let Replayed::Failed(again) = again {
-                *bug = *again;
-            }
-        }
-        Ok(())
     }
 
     fn unfinished(&self, watch: &Watch) -> Problem {

@@ -4,8 +4,8 @@ use selvedge_core::report::{Ending, Sampled};
 
 use crate::args;
 use crate::explorer::Explorer;
-use crate::report::{self, Report, SCHEMA, Verdict};
-use crate::worker::protocol::{FoundBug, Searched};
+use crate::report::{Report, SCHEMA, Verdict};
+use crate::worker::protocol::{FoundBug, HotLoop, Searched};
 use crate::worker::supervise::{self, Watch};
 
 /// What a search came to.
@@ -13,6 +13,8 @@ pub(crate) struct Found {
     pub(super) bugs: Vec<FoundBug>,
     pub(super) searched: Option<Searched>,
     pub(super) watch: Watch,
+    /// What the user was warned of on the way.
+    pub(super) warned: Option<String>,
 }
 
 impl Found {
@@ -122,19 +124,20 @@ impl Found {
     }
 
     fn warnings(&self, machine: &args::Machine) -> Vec<String> {
-        let hot = self.searched.as_ref().and_then(|end| end.hot_loop.as_ref());
-        let warning = |(place, rounds): &(report::Place, u32)| {
-            format!(
-                "the loop at {place} went round {rounds} times in one execution; --unroll N cuts \
-                 loops that have no bound of their own, and --algorithm csdr checks programs that \
-                 never end"
-            )
-        };
-        hot.filter(|_| machine.unroll.is_none())
-            .map(warning)
-            .into_iter()
-            .collect()
+        let hot = || self.searched.as_ref()?.hot_loop.as_ref();
+        let late = || hot().and_then(|hot| about_loop(hot, machine));
+        self.warned.clone().or_else(late).into_iter().collect()
     }
+}
+
+/// What to say of a loop that goes round so often, unless the user has bounded it.
+pub(super) fn about_loop((place, rounds): &HotLoop, machine: &args::Machine) -> Option<String> {
+    machine.unroll.is_none().then(|| {
+        format!(
+            "the loop at {place} went round {rounds} times in one execution; --unroll N cuts loops \
+             that have no bound of their own, and --algorithm csdr checks programs that never end"
+        )
+    })
 }
 
 /// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT

@@ -12,8 +12,9 @@ use crate::problem::{Problem, Status, warn};
 use crate::report::{self, human, json};
 use crate::temporal;
 use crate::trace::Trace;
+use crate::worker;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{self, Again, Bound, FoundBug, Replayed, Reply, Request, Task};
+use crate::worker::protocol::{self, Again, Bound, Reply, Request, Task};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 use death::before_main;
 pub(crate) use found::Found;
@@ -42,7 +43,9 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         Trace::new(&program, verify, &explorer, bug)?.write(path)?;
     }
     for warning in &report.warnings {
-        warn(warning);
+        if found.warned.as_ref() != Some(warning) {
+            warn(warning);
+        }
     }
     match verify.format {
         Format::Json => json::print(&report)?,
@@ -67,10 +70,16 @@ impl Search<'_> {
     /// Runs it to its end, and every bug's schedule once more.
     pub(crate) fn run(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
+        let mut warned = None;
         let search = self.search(self.explorer, Again::No);
         let watch = self.worker(search, |reply| match reply {
             Reply::Bug(bug) => bugs.push(*bug),
             Reply::Searched(end) => searched = Some(end),
+            Reply::HotLoop(hot) => {
+                // Now, since the execution may have no end.
+                warned = found::about_loop(&hot, &self.verify.machine);
+                warned.iter().for_each(|warning| warn(warning));
+            }
             Reply::Unloadable(why) => unloadable = Some(why),
             _ => {}
         })?;
@@ -86,7 +95,7 @@ impl Search<'_> {
                     .help("run it again; if it happens again, please report it with the program"),
             );
         }
-        let mut bugs = self.retell(bugs)?;
+        worker::retell(&mut bugs, |task, listen| self.worker(task, listen))?;
         if let Some(bug) = bugs.first_mut() {
             bug.described.advice = self.advice(&bug.raw)?;
         }
@@ -94,30 +103,8 @@ impl Search<'_> {
             bugs,
             searched,
             watch,
+            warned,
         })
-    }
-
-    /// Runs every bug's schedule once more, in a fresh process: that confirms it, and shows the
-    /// calls that each step is made in.
-    fn retell(&self, mut bugs: Vec<FoundBug>) -> Result<Vec<FoundBug>, Problem> {
-        if bugs.is_empty() {
-            return Ok(bugs);
-        }
-        let schedules = bugs.iter().map(|bug| bug.raw.clone()).collect();
-        let mut replayed = Vec::new();
-        self.worker(Task::Replay(schedules), |reply| {
-            if let Reply::Replayed(how) = reply {
-                replayed.push(how);
-            }
-        })?;
-        for (bug, again) in bugs.iter_mut().zip(replayed) {
-            if let Replayed::Failed(again) = again
-                && again.raw.failure.kind == bug.raw.failure.kind
-            {
-                *bug = *again;
-            }
-        }
-        Ok(bugs)
     }
 
     /// What would have forbidden `bug`, unless nobody wants to know. The verdict does not depend on it,

@@ -17,7 +17,7 @@ use selvedge_runtime::peers::processor_time;
 
 use super::journal::Watched;
 use super::measure::memory;
-use super::protocol::{Again, Bound, Counters, FoundBug, Reply, Search, Searched};
+use super::protocol::{Again, Bound, Counters, FoundBug, HotLoop, Reply, Search, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;
@@ -44,6 +44,12 @@ impl<'a> Exploration<'a> {
                 machine.fatal = Some(step);
             }
         }
+        let (binary, reply) = (self.binary, self.reply);
+        machine.tell_of_long(Box::new(move |machine| {
+            if let Some(hot) = hot_loop(binary, machine) {
+                reply(Reply::HotLoop(hot));
+            }
+        }));
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let mut bound = match self.search.bound {
@@ -106,11 +112,6 @@ impl<'a> Exploration<'a> {
             // The one that went over the limit only showed that there are more.
             counts.executions = counts.executions.min(limit);
         }
-        let hot = machine
-            .inner()
-            .hottest_loop()
-            .filter(|&(_, rounds)| rounds > HOT_LOOP);
-        let place = |site| describe::place(self.binary, machine.inner(), site);
         Searched {
             ending: report.ending,
             counts,
@@ -118,12 +119,19 @@ impl<'a> Exploration<'a> {
             bound: bound.filter(|_| beyond(&counts)),
             unrolled: report.unrolled,
             limited,
-            hot_loop: hot.map(|(site, rounds)| (place(site), rounds)),
+            hot_loop: hot_loop(self.binary, machine.inner()),
             first_bug: None,
             memory: memory("VmHWM:"),
             processor_seconds: machine.processor_seconds.clone(),
         }
     }
+}
+
+/// The loop that went round most often in one execution, if that is worth a warning.
+fn hot_loop(binary: &Binary, machine: &NativeMachine) -> Option<HotLoop> {
+    let (site, rounds) = machine.hottest_loop()?;
+    let place = || describe::place(binary, machine, site);
+    (rounds > HOT_LOOP).then(|| (place(), rounds))
 }
 
 /// One search.

@@ -16,12 +16,21 @@ use super::protocol::Counters;
 /// Told of every step before it is taken, and of every new start with `None`.
 pub(super) type Listener<'a> = dyn FnMut(&NativeMachine, Option<&witness::Step>) + 'a;
 
+/// Told of an execution that has become long.
+type Long<'a> = dyn FnMut(&NativeMachine) + 'a;
+
+/// An execution with so many steps is long.
+const LONG: u64 = 1 << 14;
+
 /// A program whose steps are counted where another process can see it.
 pub(super) struct Watched<'a> {
     machine: NativeMachine,
     counters: &'a Counters,
     runs: u64,
     steps: u64,
+    /// How many there were when the present run began.
+    steps_before: u64,
+    long: Option<Box<Long<'a>>>,
     /// From which run on the listener is told.
     journal_from: u64,
     listener: Option<Box<Listener<'a>>>,
@@ -41,6 +50,8 @@ impl<'a> Watched<'a> {
             counters,
             runs: 0,
             steps: 0,
+            steps_before: 0,
+            long: None,
             journal_from,
             listener,
             last,
@@ -52,6 +63,18 @@ impl<'a> Watched<'a> {
     /// Tells `listener` of every step from the run with number `from` on.
     pub(super) fn journal(&mut self, from: u64, listener: Box<Listener<'a>>) {
         (self.journal_from, self.listener) = (from, Some(listener));
+    }
+
+    /// Tells `long` of the first execution that becomes long, while it goes on.
+    pub(super) fn tell_of_long(&mut self, long: Box<Long<'a>>) {
+        self.long = Some(long);
+    }
+
+    #[cold]
+    fn is_long(&mut self) {
+        if let Some(mut tell) = self.long.take() {
+            tell(&self.machine);
+        }
     }
 
     /// Makes so many processes of this one, if that is more than one.
@@ -122,6 +145,7 @@ impl<'a> Watched<'a> {
 impl Machine for Watched<'_> {
     fn reset(&mut self) {
         self.runs += 1;
+        self.steps_before = self.steps;
         self.counters.runs().store(self.runs, Ordering::Relaxed);
         let doomed = self.doomed();
         if (self.runs >= self.journal_from || doomed)
@@ -139,6 +163,9 @@ impl Machine for Watched<'_> {
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         self.steps += 1;
         self.counters.steps().store(self.steps, Ordering::Relaxed);
+        if self.steps - self.steps_before == LONG {
+            self.is_long();
+        }
         if self.runs >= self.journal_from {
             self.note(thread, outcome, clock);
         }

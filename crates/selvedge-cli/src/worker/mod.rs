@@ -12,6 +12,8 @@ mod perform;
 pub(crate) mod progress;
 pub(crate) mod protocol;
 mod prove;
+mod retell;
 pub(crate) mod supervise;
 
 pub(crate) use perform::perform;
+pub(crate) use retell::retell;

@@ -146,6 +146,8 @@ pub(crate) enum Reply {
     Begin,
     /// The program is about to take this step (only with a journal).
     Step(Box<(report::Step, witness::Step)>),
+    /// An execution has become long; this loop went round most often.
+    HotLoop(HotLoop),
     /// The search has ended.
     Searched(Searched),
     /// A schedule has been run again.
@@ -159,6 +161,9 @@ pub(crate) enum Reply {
     /// There is nothing more to say.
     Done,
 }
+
+/// A loop, and how often it went round in one execution.
+pub(crate) type HotLoop = (report::Place, u32);
 
 /// Why a program cannot be loaded.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -209,7 +214,7 @@ pub(crate) struct Searched {
     /// Whether the limit on executions ended it.
     pub(crate) limited: bool,
     /// The loop that went round most often, if that was often: where, and how often.
-    pub(crate) hot_loop: Option<(report::Place, u32)>,
+    pub(crate) hot_loop: Option<HotLoop>,
     /// The first bug was found in the execution with this number, of all that ended in any way.
     pub(crate) first_bug: Option<u64>,
     /// The most memory that the worker had, in bytes.

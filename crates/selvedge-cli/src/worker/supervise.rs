@@ -127,6 +127,10 @@ pub(crate) fn run(
         match worker.replies.recv_timeout(TICK) {
             Ok(reply) => {
                 let last = matches!(reply, Reply::Done | Reply::Unloadable(_));
+                if matches!(reply, Reply::HotLoop(_)) {
+                    // The line makes room for what is said about it.
+                    progress.finish();
+                }
                 listen(reply);
                 if last {
                     break true;

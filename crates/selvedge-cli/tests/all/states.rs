@@ -314,8 +314,12 @@ static void *two(void *unused) {
   pthread_join(thread, NULL);
   abort();
 }";
-    for algorithm in ["trust", "tracer", "source-dpor", "bfs"] {
-        let options = format!("--algorithm {algorithm}");
-        assert_eq!(bug_of(threads, &options), Value::Null, "{algorithm}");
+    for options in [
+        "",
+        "--equivalence reads-from",
+        "--algorithm source-dpor",
+        "--algorithm bfs",
+    ] {
+        assert_eq!(bug_of(threads, options), Value::Null, "{options}");
     }
 }

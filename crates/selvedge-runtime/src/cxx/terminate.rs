@@ -22,7 +22,10 @@ extern "C" fn selvedge_uncaught(name: usize, what: usize) -> ! {
 }
 
 extern "C" fn selvedge_terminate() -> ! {
-    let message = String::from("std::terminate() was called without an exception");
+    let message = String::from(
+        "std::terminate() was called without an exception, as when a std::thread is destroyed that \
+         was neither joined nor detached",
+    );
     current::fail(FailureKind::Abort, message, current::site())
 }
 
