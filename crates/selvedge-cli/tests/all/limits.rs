@@ -56,15 +56,37 @@ fn a_timeout_ends_the_search_with_counts() {
 }
 
 #[test]
-fn a_program_that_hangs_is_stopped_by_the_timeout_too() {
-    let sandbox = Sandbox::with(
-        "hang.c",
-        "static int x;\nint main(void) { for (;;) x ^= 1; }\n",
-    );
-    let outcome = sandbox.run(&["verify", "hang.c", "--timeout", "0.5", "--watchdog", "600"]);
-    outcome
-        .ends_with(3)
-        .prints("incomplete: stopped after 0.5 seconds (--timeout)");
+fn an_execution_without_an_end_is_stopped_by_the_timeout_too() {
+    let endless =
+        "#include <stdatomic.h>\nstatic atomic_int x;\nint main(void) { for (;;) x++; }\n";
+    for (source, timeout, says) in [
+        (
+            "static int x;\nint main(void) { for (;;) x ^= 1; }\n",
+            "0.5",
+            "",
+        ),
+        (
+            endless,
+            "1.5",
+            "warning: the loop at hang.c:3:[..]--unroll N cuts loops",
+        ),
+    ] {
+        let sandbox = Sandbox::with("hang.c", source);
+        let arguments = [
+            "verify",
+            "hang.c",
+            "--timeout",
+            timeout,
+            "--watchdog",
+            "600",
+        ];
+        let outcome = sandbox.run(&arguments);
+        let stopped = format!("incomplete: stopped after {timeout} seconds (--timeout)");
+        outcome.ends_with(3).prints(&stopped);
+        for part in says.split("[..]") {
+            outcome.says(part);
+        }
+    }
 }
 
 #[test]
