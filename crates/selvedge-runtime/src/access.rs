@@ -41,6 +41,8 @@ pub(crate) enum Problem {
     Aggregate,
     /// It overlaps a visible location of another extent.
     Mixed,
+    /// It is a read in a loop that nothing can end.
+    Endless,
     /// In a run where plain accesses are events, an access that is none conflicts with this one.
     Unordered(Record),
 }
@@ -128,6 +130,8 @@ impl Runtime {
         debug_assert_eq!(run, self.run);
         if access.kind.writes() {
             self.writes_silently(access);
+        } else if self.current().spin.idles() && self.is_endless(access.address) {
+            return Step::Stop(Problem::Endless);
         }
         Step::Go
     }
@@ -167,6 +171,16 @@ impl Runtime {
             self.writes_silently(access);
         }
         Step::Go
+    }
+
+    /// Whether the running thread, which reads `address`, will do nothing else any more.
+    #[cold]
+    fn is_endless(&mut self, address: usize) -> bool {
+        let Some(point) = self.entry_point() else {
+            return false;
+        };
+        let spin = &mut self.threads[self.running].spin;
+        spin.endless(&point, address, &mut self.liveness)
     }
 
     /// The running thread writes by an access that is no event.

@@ -8,6 +8,7 @@ use crate::current;
 use crate::heap::HeapBlock;
 use crate::runtime::{Runtime, with};
 use crate::shadow::{Kind, Record};
+use crate::signals;
 
 /// Stops the running thread because of `problem` with `access`.
 #[cold]
@@ -70,6 +71,14 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
                 other.what, other.thread
             );
             current::refuse(message, site)
+        }
+        Problem::Endless => {
+            let message = format!(
+                "{}: it only reads, {place} among others, and does not let others run; what they \
+                 are to change has to be atomic",
+                signals::endless()
+            );
+            current::fail(FailureKind::EndlessLoop, message, site)
         }
         Problem::Aggregate => {
             let message = format!(

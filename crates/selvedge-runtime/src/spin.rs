@@ -50,11 +50,28 @@ impl Overwritten {
     }
 }
 
+/// So many plain reads in a row may be a loop without an end. A power of two.
+const IDLE: u64 = 1 << 16;
+/// How often a state is compared with the one that is looked for.
+const LOOKS: u32 = 1 << 12;
+
+/// A state in which a thread read plainly.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Anchor {
+    /// Site, stack pointer and address.
+    place: (usize, usize, usize),
+    state: (u64, u64),
+}
+
 /// The states in which a thread read something since its last side effect.
 pub(crate) struct Spin {
     table: Vec<Read>,
     used: usize,
     stretch: u64,
+    /// Plain reads since its last side effect or visible operation.
+    idle: u64,
+    /// A state among them, with how often its place was looked at since.
+    anchor: Option<(Anchor, u32)>,
     /// What was written to the thread's stack in the stretch `overwritten_in`, but not by the
     /// thread's own doing.
     overwritten: Vec<Overwritten>,
@@ -68,6 +85,8 @@ impl Spin {
             table: vec![Read::default(); 64],
             used: 0,
             stretch: 1,
+            idle: 0,
+            anchor: None,
             overwritten: Vec::new(),
             overwritten_in: 0,
         }
@@ -76,6 +95,7 @@ impl Spin {
     /// The thread did something that others, or its own future, can notice; or it begins.
     #[inline(always)]
     pub(crate) fn effect(&mut self) {
+        self.idle = 0;
         if self.used != 0 {
             self.used = 0;
             self.stretch += 1;
@@ -132,6 +152,52 @@ impl Spin {
         if !self.overwritten.is_empty() {
             self.overwritten.retain(|known| known.word >= end);
         }
+    }
+
+    /// The thread comes to a visible operation.
+    #[inline(always)]
+    pub(crate) fn visible(&mut self) {
+        self.idle = 0;
+    }
+
+    /// The thread reads plainly. Whether it has done so for long enough to ask [`Spin::endless`].
+    #[inline(always)]
+    pub(crate) fn idles(&mut self) -> bool {
+        self.idle += 1;
+        self.idle >= IDLE
+    }
+
+    /// Whether the thread, which reads `address` plainly at `point`, was there before in the same
+    /// state, without any side effect or visible operation in between: then it stays in this loop,
+    /// for nobody else runs meanwhile. The state that is looked for is replaced now and then, and
+    /// given up for a while where its place is passed often.
+    #[cold]
+    pub(crate) fn endless(
+        &mut self,
+        point: &Point,
+        address: usize,
+        liveness: &mut Liveness,
+    ) -> bool {
+        let place = (point.site, point.stack_pointer, address);
+        if !self.idle.is_power_of_two() {
+            match &mut self.anchor {
+                Some((anchor, looks)) if anchor.place == place && *looks < LOOKS => *looks += 1,
+                _ => return false,
+            }
+        }
+        let mut hash = Fingerprint::new();
+        visit(&mut hash, point, liveness, &[]);
+        let anchor = Anchor {
+            place,
+            state: hash.finish(),
+        };
+        if self.idle.is_power_of_two() {
+            self.anchor = Some((anchor, 0));
+            return false;
+        }
+        self.anchor
+            .as_ref()
+            .is_some_and(|(known, _)| *known == anchor)
     }
 
     /// Notes an arrival at a visible read as the `event`-th event of the thread. If the thread was
@@ -199,6 +265,18 @@ fn fingerprint(
     let mut hash = Fingerprint::new();
     hash.pair(point.site, point.stack_pointer);
     operation(&mut hash, op);
+    visit(&mut hash, point, liveness, overwritten);
+    hash.finish()
+}
+
+/// The registers and the stack, as far as they matter.
+#[inline(always)]
+fn visit(
+    hash: &mut Fingerprint,
+    point: &Point,
+    liveness: &mut Liveness,
+    overwritten: &[Overwritten],
+) {
     let counts = |word: usize, now: usize| match overwritten {
         [] => now,
         all => {
@@ -213,7 +291,6 @@ fn fingerprint(
         counts,
         |a, b| hash.pair(a, b),
     );
-    hash.finish()
 }
 
 /// The bits of the bytes in `mask`.

@@ -34,6 +34,7 @@ impl Runtime {
     /// The running thread is about to perform `op`.
     #[inline(always)]
     pub(crate) fn arrive(&mut self, op: &Op, site: usize) -> Result<(), Obstacle> {
+        self.current().spin.visible();
         if let Some(location) = op.location() {
             let entry = *self.locations.entry(location);
             if let Err(problem) = self.check_address(entry.address, entry.width.into()) {
@@ -71,7 +72,7 @@ impl Runtime {
 
     /// Where the running thread entered the runtime, if this is the first operation since.
     #[inline(always)]
-    fn entry_point(&self) -> Option<Point> {
+    pub(crate) fn entry_point(&self) -> Option<Point> {
         // SAFETY: the gate is mapped while a program is loaded.
         let gate = unsafe { &*gate() };
         (gate.stack_pointer != 0).then(|| Point {

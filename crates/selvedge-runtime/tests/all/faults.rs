@@ -133,6 +133,30 @@ fn a_loop_without_visible_operations_is_stopped() {
     });
 }
 
+/// It is recognised, without waiting for the watchdog; a loop that only takes long is not.
+#[test]
+fn a_loop_that_only_reads_is_endless() {
+    isolated("a_loop_that_only_reads_is_endless", || {
+        let sum = "static int all[100]; int sum = 0;";
+        let again = format!("{sum} while (!sum) for (int i = 0; i < 100; i++) sum += all[i]");
+        let long = format!("{sum} for (int i = 0; i < 300000; i++) sum += all[0]");
+        for (body, expected) in [
+            ("static int never; while (!never)", Some(EndlessLoop)),
+            (&again, Some(EndlessLoop)),
+            (&long, None),
+            ("static int n, none; while (n < 100000) n += none + 1", None),
+        ] {
+            for build in Build::installed(&[GCC, CLANG]) {
+                let program = Program::build(build, &program(body));
+                let mut machine = program.load(Settings::default());
+                Driver::first(&mut machine);
+                let kind = machine.failure().map(|failure| failure.kind);
+                assert_eq!(kind, expected, "{body}");
+            }
+        }
+    });
+}
+
 #[test]
 fn many_steps_are_not_an_endless_loop() {
     isolated("many_steps_are_not_an_endless_loop", || {
