@@ -39,9 +39,12 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let found = search.run()?;
     let mut report = found.report(&explorer, &verify.search, &verify.machine);
     report.warnings.extend(note);
-    if let (Some(path), Some(bug)) = (&verify.trace_out, found.bugs.first()) {
-        Trace::new(&program, verify, &explorer, bug)?.write(path)?;
-    }
+    let trace = match (&verify.trace_out, found.bugs.first()) {
+        (Some(path), Some(bug)) => {
+            Trace::new(&program, verify, &explorer, bug).and_then(|trace| trace.write(path))
+        }
+        _ => Ok(()),
+    };
     for warning in &report.warnings {
         if found.warned.as_ref() != Some(warning) {
             warn(warning);
@@ -51,6 +54,8 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         Format::Json => json::print(&report)?,
         Format::Human => human::print(&report, &human::Next::new(verify)),
     }
+    // What was found is told in any case.
+    trace?;
     Ok(report.verdict.into())
 }
 

@@ -1,6 +1,6 @@
 //! Traces: written, run again, and refused where they no longer fit.
 
-use crate::common::Sandbox;
+use crate::common::{Outcome, Sandbox};
 
 const PROGRAM: &str = "\
 #include <assert.h>
@@ -24,17 +24,14 @@ int main(void) {
 }
 ";
 
+/// Checks the program with these options.
+fn verify(sandbox: &Sandbox, options: &[&str]) -> Outcome {
+    sandbox.run(&[&["verify", "program.c"], options, &["--", "-DSTEP=1"]].concat())
+}
+
 fn traced() -> Sandbox {
     let sandbox = Sandbox::with("program.c", PROGRAM);
-    let arguments = [
-        "verify",
-        "program.c",
-        "--trace-out",
-        "trace.json",
-        "--",
-        "-DSTEP=1",
-    ];
-    let outcome = sandbox.run(&arguments);
+    let outcome = verify(&sandbox, &["--trace-out", "trace.json"]);
     outcome
         .ends_with(1)
         .prints("next: selvedge replay trace.json\n");
@@ -90,29 +87,39 @@ fn a_replay_in_json_keeps_the_programs_output_out() {
 #[test]
 fn a_program_that_has_changed_is_noticed() {
     let sandbox = traced();
-    sandbox.write(
-        "program.c",
-        &PROGRAM.replace("int seen = counter;", "int seen = 0;"),
-    );
-    let outcome = sandbox.run(&["replay", "trace.json"]);
-    outcome
-        .ends_with(2)
-        .says("warning: program.c has changed since the trace was written\n")
-        .says("error: the program is not the one that the trace was written for: in step ")
-        .says("help: write the trace again with selvedge verify --trace-out FILE\n");
-    sandbox.write("program.c", &PROGRAM.replace("assert(", "(void)("));
-    let outcome = sandbox.run(&["replay", "trace.json"]);
-    outcome
-        .ends_with(2)
-        .says("the schedule was followed, and nothing fails\n");
-    sandbox.write(
-        "program.c",
-        &PROGRAM.replace("counter == 2 * STEP", "counter == 3"),
-    );
-    let outcome = sandbox.run(&["replay", "trace.json"]);
-    outcome
-        .ends_with(1)
-        .prints("bug: assertion failed: counter == 3\n");
+    // What is replaced by what, how that ends, and what is said or printed.
+    for (old, new, status, told) in [
+        (
+            "int seen = counter;",
+            "int seen = 0;",
+            2,
+            "error: the program is not the one that the trace was written for: in step ",
+        ),
+        (
+            "assert(",
+            "(void)(",
+            2,
+            "the schedule was followed, and nothing fails\n",
+        ),
+        (
+            "counter == 2 * STEP",
+            "counter == 3",
+            1,
+            "bug: assertion failed: counter == 3\n",
+        ),
+    ] {
+        sandbox.write("program.c", &PROGRAM.replace(old, new));
+        let outcome = sandbox.run(&["replay", "trace.json"]);
+        outcome
+            .ends_with(status)
+            .says("warning: program.c has changed since the trace was written\n");
+        match status {
+            1 => outcome.prints(told),
+            _ => outcome
+                .says(told)
+                .says("help: write the trace again with selvedge verify --trace-out FILE\n"),
+        };
+    }
 }
 
 #[test]
@@ -165,17 +172,10 @@ fn what_is_not_a_trace_is_refused() {
 #[test]
 fn a_trace_that_cannot_be_written_is_an_error() {
     let sandbox = Sandbox::with("program.c", PROGRAM);
-    let arguments = [
-        "verify",
-        "program.c",
-        "--trace-out",
-        "no/where.json",
-        "--",
-        "-DSTEP=1",
-    ];
-    let outcome = sandbox.run(&arguments);
-    outcome
+    // What was found is not lost.
+    verify(&sandbox, &["--trace-out", "no/where.json"])
         .ends_with(2)
+        .prints("bug: assertion failed: counter == 2 * STEP\n")
         .says("error: cannot write the trace to no/where.json: ");
 }
 
@@ -192,9 +192,8 @@ fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
     ];
     for search in searches {
         let run = || {
-            let first = ["verify", "program.c", "--model", "sc"];
-            let last = ["--trace-out", "trace.json", "--", "-DSTEP=1"];
-            let outcome = sandbox.run(&[&first[..], search, &last].concat());
+            let options = [&["--model", "sc", "--trace-out", "trace.json"], search].concat();
+            let outcome = verify(&sandbox, &options);
             outcome.ends_with(1).prints("bug: assertion failed");
             let trace = std::fs::read_to_string(sandbox.path("trace.json"));
             trace.expect("a trace was written")
@@ -203,7 +202,6 @@ fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
         let outcome = sandbox.run(&["replay", "trace.json"]);
         outcome.ends_with(1).prints("bug: assertion failed");
     }
-    let harmless = ["verify", "program.c", "--model", "sc", "--delays", "0"];
-    let outcome = sandbox.run(&[&harmless[..], &["--", "-DSTEP=1"]].concat());
+    let outcome = verify(&sandbox, &["--model", "sc", "--delays", "0"]);
     outcome.ends_with(0).prints("verified within 0 delays");
 }

@@ -15,40 +15,11 @@ static int try_lock(void) {
 }
 ";
 
-/// Checks that the program, threads `one` and `two`, has a race under each model and with each
-/// algorithm.
-#[track_caller]
-fn races(threads: &str) {
-    let main = "\
-int main(void) {
-  pthread_t a, b;
-  pthread_create(&a, 0, one, 0);
-  pthread_create(&b, 0, two, 0);
-  pthread_join(a, 0);
-  pthread_join(b, 0);
-}
-";
-    let sandbox = Sandbox::with("spin.c", &format!("{HEAD}{threads}{main}"));
-    for options in [
-        "--model sc",
-        "--model tso",
-        "--model rc11",
-        "--model sc --preemptions 3",
-        "--model sc --algorithm optimal-dpor",
-        "--model sc --equivalence reads-from",
-        "--model ra --equivalence reads-from",
-    ] {
-        let options: Vec<&str> = options.split_whitespace().collect();
-        sandbox
-            .run(&[&["verify", "spin.c"], &options[..]].concat())
-            .ends_with(1)
-            .prints("bug: data race");
-    }
-}
-
-#[test]
-fn what_a_failed_attempt_reads_races_with_what_comes_after_the_unlock() {
-    races(
+/// What the spinning thread, `two`, touches in a round that comes to nothing, and threads with which
+/// that is a race.
+const RACES: [(&str, &str); 4] = [
+    (
+        "what a failed attempt reads races with what comes after the unlock",
         "\
 static void *one(void *unused) {
   if (!try_lock())
@@ -67,12 +38,9 @@ static void *two(void *unused) {
   return unused;
 }
 ",
-    );
-}
-
-#[test]
-fn what_a_round_reads_races_with_what_comes_after_a_join() {
-    races(
+    ),
+    (
+        "what a round reads races with what comes after a join",
         "\
 static void *three(void *unused) {
   atomic_store(&lock, 1);
@@ -93,12 +61,9 @@ static void *two(void *unused) {
   return unused;
 }
 ",
-    );
-}
-
-#[test]
-fn what_a_round_writes_to_its_stack_races_if_others_know_the_stack() {
-    races(
+    ),
+    (
+        "what a round writes to its stack races if others know the stack",
         "\
 static void *one(void *unused) {
   if (!try_lock())
@@ -119,12 +84,9 @@ static void *two(void *unused) {
   return unused;
 }
 ",
-    );
-}
-
-#[test]
-fn what_a_round_reads_atomically_races_with_a_later_plain_write() {
-    races(
+    ),
+    (
+        "what a round reads atomically races with a later plain write",
         "\
 static void *three(void *unused) {
   atomic_store(&lock, 1);
@@ -145,7 +107,40 @@ static void *two(void *unused) {
   return unused;
 }
 ",
-    );
+    ),
+];
+
+/// The race is there under each model and with each algorithm.
+#[test]
+fn what_a_round_touches_takes_part_in_races() {
+    let main = "\
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, one, 0);
+  pthread_create(&b, 0, two, 0);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+";
+    for (what, threads) in RACES {
+        let sandbox = Sandbox::with("spin.c", &format!("{HEAD}{threads}{main}"));
+        for options in [
+            "--model sc",
+            "--model tso",
+            "--model rc11",
+            "--model sc --preemptions 3",
+            "--model sc --algorithm optimal-dpor",
+            "--model sc --equivalence reads-from",
+            "--model ra --equivalence reads-from",
+        ] {
+            println!("{what}, {options}");
+            let options: Vec<&str> = options.split_whitespace().collect();
+            sandbox
+                .run(&[&["verify", "spin.c"], &options[..]].concat())
+                .ends_with(1)
+                .prints("bug: data race");
+        }
+    }
 }
 
 /// Rounds over several globals that are only accessed atomically are given up early.

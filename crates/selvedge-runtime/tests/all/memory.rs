@@ -24,123 +24,99 @@ fn program(body: &str) -> String {
     )
 }
 
-fn fails(body: &str, kind: FailureKind, message: &str) {
-    for build in Build::installed(&[GCC, CLANG]) {
-        for settings in [Settings::default(), plain_sc()] {
-            let failure = failure(build, &program(body), settings);
-            assert_eq!(
-                (failure.kind, &*failure.message),
-                (kind, message),
-                "{build:?} {body}"
-            );
+/// Each body fails in this way, with its message.
+#[track_caller]
+fn fail(kind: FailureKind, rows: &[(&str, &str)]) {
+    for (body, message) in rows {
+        for build in Build::installed(&[GCC, CLANG]) {
+            for settings in [Settings::default(), plain_sc()] {
+                let failure = failure(build, &program(body), settings);
+                let found = (failure.kind, &*failure.message);
+                assert_eq!(found, (kind, *message), "{build:?} {body}");
+            }
         }
     }
 }
 
+#[rustfmt::skip]
 #[test]
 fn null_pointers_are_found() {
     isolated("null_pointers_are_found", || {
-        let read = "read of 4 bytes through a null pointer (address 0x0)";
-        fails("int *p = 0; return *p", NullDereference, read);
-        let write = "write of 8 bytes through a null pointer (address 0x10)";
-        fails("struct s *p = 0; p->c = 1", NullDereference, write);
-        let atomic = "atomic read of 4 bytes through a null pointer (address 0x0)";
-        fails("atomic_int *p = 0; atomic_load(p)", NullDereference, atomic);
-        let range = "write of 24 bytes through a null pointer (address 0x0)";
-        fails("memset((void *)0, 1, 24)", NullDereference, range);
+        fail(NullDereference, &[
+            ("int *p = 0; return *p", "read of 4 bytes through a null pointer (address 0x0)"),
+            ("struct s *p = 0; p->c = 1", "write of 8 bytes through a null pointer (address 0x10)"),
+            ("atomic_int *p = 0; atomic_load(p)", "atomic read of 4 bytes through a null pointer (address 0x0)"),
+            ("memset((void *)0, 1, 24)", "write of 24 bytes through a null pointer (address 0x0)"),
+        ]);
     });
 }
 
+#[rustfmt::skip]
 #[test]
 fn freed_memory_stays_recognisable() {
     isolated("freed_memory_stays_recognisable", || {
-        let read = "read of 1 byte in a heap block of 8 bytes, at offset 3, which has been freed";
-        fails(
-            "char *p = malloc(8); free(p); malloc(8); return p[3]",
-            UseAfterFree,
-            read,
-        );
-        let write = "write of 8 bytes in a heap block of 16 bytes, which has been freed";
-        fails("long *p = malloc(16); free(p); *p = 1", UseAfterFree, write);
-        let atomic = "atomic write of 4 bytes in a heap block of 4 bytes, which has been freed";
-        fails(
-            "atomic_int *p = malloc(4); free(p); atomic_store(p, 1)",
-            UseAfterFree,
-            atomic,
-        );
-        let twice = "a heap block of 5 bytes is freed twice";
-        fails("char *p = malloc(5); free(p); free(p)", DoubleFree, twice);
+        fail(UseAfterFree, &[
+            ("char *p = malloc(8); free(p); malloc(8); return p[3]",
+                "read of 1 byte in a heap block of 8 bytes, at offset 3, which has been freed"),
+            ("long *p = malloc(16); free(p); *p = 1",
+                "write of 8 bytes in a heap block of 16 bytes, which has been freed"),
+            ("atomic_int *p = malloc(4); free(p); atomic_store(p, 1)",
+                "atomic write of 4 bytes in a heap block of 4 bytes, which has been freed"),
+        ]);
+        fail(DoubleFree, &[
+            ("char *p = malloc(5); free(p); free(p)", "a heap block of 5 bytes is freed twice"),
+        ]);
     });
 }
 
+#[rustfmt::skip]
 #[test]
 fn only_blocks_can_be_freed() {
     isolated("only_blocks_can_be_freed", || {
-        let inside = "free of a heap block of 9 bytes, at offset 1, which is not the start of a \
-                      heap block";
-        fails("char *p = malloc(9); free(p + 1)", BadFree, inside);
-        let global = "free of `sink`, which was not allocated";
-        fails("free((void *)&sink)", BadFree, global);
-        let stack = "free of the stack of T0, which was not allocated";
-        fails("int x; void *p = &x; free(p)", BadFree, stack);
-        fails(
-            "free(main)",
-            BadFree,
-            "free of `main`, which was not allocated",
-        );
+        fail(BadFree, &[
+            ("char *p = malloc(9); free(p + 1)",
+                "free of a heap block of 9 bytes, at offset 1, which is not the start of a heap block"),
+            ("free((void *)&sink)", "free of `sink`, which was not allocated"),
+            ("int x; void *p = &x; free(p)", "free of the stack of T0, which was not allocated"),
+            ("free(main)", "free of `main`, which was not allocated"),
+        ]);
     });
 }
 
+#[rustfmt::skip]
 #[test]
 fn the_ends_of_blocks_are_exact() {
     isolated("the_ends_of_blocks_are_exact", || {
-        let after = "write of 1 byte just past the end of a block of 5 bytes";
-        fails(
-            "char *p = malloc(5); p[4] = 1; p[5] = 1",
-            HeapOverflow,
-            after,
-        );
-        let across = "read of 4 bytes across the end of a block of 6 bytes";
-        fails(
-            "char *p = malloc(6); return *(int *)(p + 4)",
-            HeapOverflow,
-            across,
-        );
-        let far = "write of 4 bytes 12 bytes past the end of a block of 4 bytes";
-        fails("int *p = malloc(4); malloc(4); p[4] = 1", HeapOverflow, far);
-        let before = "read of 1 byte 15 bytes past the end of a block of 16 bytes";
-        fails(
-            "malloc(16); char *p = malloc(16); return p[-1]",
-            HeapOverflow,
-            before,
-        );
-        let range = "write of 17 bytes across the end of a block of 16 bytes";
-        fails(
-            "char *p = malloc(16); memset(p, 0, 16); memset(p, 0, 17)",
-            HeapOverflow,
-            range,
-        );
-        let none = "write of 1 byte just past the end of a block of 0 bytes";
-        fails("char *p = malloc(0); *p = 1", HeapOverflow, none);
+        fail(HeapOverflow, &[
+            ("char *p = malloc(5); p[4] = 1; p[5] = 1", "write of 1 byte just past the end of a block of 5 bytes"),
+            ("char *p = malloc(6); return *(int *)(p + 4)", "read of 4 bytes across the end of a block of 6 bytes"),
+            ("int *p = malloc(4); malloc(4); p[4] = 1", "write of 4 bytes 12 bytes past the end of a block of 4 bytes"),
+            ("malloc(16); char *p = malloc(16); return p[-1]", "read of 1 byte 15 bytes past the end of a block of 16 bytes"),
+            ("char *p = malloc(16); memset(p, 0, 16); memset(p, 0, 17)", "write of 17 bytes across the end of a block of 16 bytes"),
+            ("char *p = malloc(0); *p = 1", "write of 1 byte just past the end of a block of 0 bytes"),
+        ]);
     });
 }
 
+#[rustfmt::skip]
 #[test]
 fn memory_that_does_not_exist_is_found() {
     isolated("memory_that_does_not_exist_is_found", || {
         let read = "read of address 0x123450000, which may not be accessed";
-        fails("return *(int *)0x123450000", WildAccess, read);
-        fails("return *(volatile int *)0x123450000", WildAccess, read);
-        fails("atomic_load((atomic_int *)0x123450000)", WildAccess, read);
+        fail(WildAccess, &[
+            ("return *(int *)0x123450000", read),
+            ("return *(volatile int *)0x123450000", read),
+            ("atomic_load((atomic_int *)0x123450000)", read),
+            ("memcpy(&sink, (void *)0x123450000, 8)", read),
+            ("return *(int *)0xdead000000000000", "access to an impossible address"),
+        ]);
         for own in ["0x10000000", "0x1a0000001000", "0x200000000000"] {
             let write = format!("write of 4 bytes at address {own}, which may not be accessed");
-            fails(&format!("*(int *){own} = 1"), WildAccess, &write);
-            let store = format!("atomic_store((atomic_int *){own}, 1)");
-            fails(&store, WildAccess, &format!("atomic {write}"));
+            fail(WildAccess, &[
+                (&format!("*(int *){own} = 1"), &write),
+                (&format!("atomic_store((atomic_int *){own}, 1)"), &format!("atomic {write}")),
+            ]);
         }
-        fails("memcpy(&sink, (void *)0x123450000, 8)", WildAccess, read);
-        let impossible = "access to an impossible address";
-        fails("return *(int *)0xdead000000000000", WildAccess, impossible);
     });
 }
 
