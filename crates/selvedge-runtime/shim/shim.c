@@ -232,6 +232,7 @@ API _Noreturn void __pthread_unwind_next(void *buffer) { unwind(selvedge_continu
 /* ---- sorting and searching ------------------------------------------------------------------- */
 
 void selvedge_touch(const void *address, size_t size, int write, uintptr_t site);
+void selvedge_wrote(const void *address);
 
 typedef int (*comparison)(const void *, const void *, void *);
 
@@ -249,6 +250,7 @@ static void swap(struct array *array, size_t i, size_t j) {
         a[k] = b[k];
         b[k] = byte;
     }
+    selvedge_wrote(array->base);
 }
 
 static int less(struct array *array, size_t i, size_t j) {

@@ -9,12 +9,18 @@ use crate::current;
 
 entry_points![
     selvedge_touch(4),
+    selvedge_wrote(1),
     selvedge_syscall(3),
     selvedge_check_jump(2),
 ];
 
 extern "C" fn selvedge_touch(address: usize, size: usize, write: c_int, site: usize) {
     current::touch(address, size, write != 0, Site(site as u64));
+}
+
+/// What was announced before is now written, in part: it may have been saved in between.
+extern "C" fn selvedge_wrote(address: usize) {
+    current::wrote(address);
 }
 
 extern "C" fn selvedge_syscall(number: c_long, arguments: usize, site: usize) -> c_long {
