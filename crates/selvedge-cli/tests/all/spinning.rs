@@ -167,3 +167,59 @@ fn what_clang_leaves_of_a_load_in_a_loop_is_no_race() {
             .prints("verified");
     }
 }
+
+/// A queue with many producers, and one consumer that puts a stub back when the queue runs empty.
+const QUEUE: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+typedef struct node { _Atomic(struct node *) next; int value; } node;
+static node stub, nodes[2];
+static _Atomic(node *) head = &stub;
+static node *tail = &stub;
+static void push(node *n) {
+  atomic_store_explicit(&n->next, NULL, memory_order_relaxed);
+  node *previous = atomic_exchange_explicit(&head, n, memory_order_acq_rel);
+  atomic_store_explicit(&previous->next, n, memory_order_release);
+}
+static node *pop(void) {
+  node *t = tail, *next = atomic_load_explicit(&t->next, memory_order_acquire);
+  if (t == &stub) {
+    if (!next) return NULL;
+    tail = t = next;
+    next = atomic_load_explicit(&t->next, memory_order_acquire);
+  }
+  if (next) { tail = next; return t; }
+  if (t != atomic_load_explicit(&head, memory_order_acquire)) return NULL;
+  push(&stub);
+  next = atomic_load_explicit(&t->next, memory_order_acquire);
+  if (next) { tail = next; return t; }
+  return NULL;
+}
+static void *produce(void *n) { ((node *)n)->value = 1; push(n); return 0; }
+int main(void) {
+  pthread_t a, b;
+  pthread_create(&a, 0, produce, &nodes[0]);
+  pthread_create(&b, 0, produce, &nodes[1]);
+  int sum = 0, count = 0;
+  while (count < 2) { node *n = pop(); if (n) { sum += n->value; count++; } }
+  assert(sum == 2);
+  pthread_join(a, 0);
+  pthread_join(b, 0);
+}
+";
+
+/// Nor is it where announcements that were put in save the register.
+#[test]
+fn what_clang_leaves_of_a_load_before_an_announcement_is_no_race() {
+    let sandbox = Sandbox::with("queue.c", QUEUE);
+    for compiler in compilers() {
+        for level in ["-O0", "-O2"] {
+            sandbox
+                .run(&["verify", "queue.c", "--cc", compiler, "--", level])
+                .ends_with(0)
+                .prints("verified");
+        }
+    }
+}
