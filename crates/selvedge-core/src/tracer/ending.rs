@@ -84,18 +84,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let Pending::Stopped(Stop::Spinning { since }) = *pending else {
                 continue;
             };
-            let events = self.graph.thread(ThreadId(thread as u32));
-            for &slot in &events[since as usize..] {
-                let event = self.graph.event(slot);
-                let Some(at) = event.op.location().filter(|_| event.kind.reads()) else {
-                    continue;
-                };
-                let value = self.graph.last_equal(at, event.source);
-                match newest.iter().find(|(location, _)| *location == at) {
-                    Some(&(_, source)) if source != value => return false,
-                    Some(_) => {}
-                    None => newest.push((at, value)),
-                }
+            if !collect(&self.graph, ThreadId(thread as u32), since, newest) {
+                return false;
             }
         }
         true
@@ -206,6 +196,29 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.bugs.record(search, execution, failure, waiting)?;
         ControlFlow::Continue(true)
     }
+}
+
+/// Adds what `thread` read in its last iteration, which begins with its event `since`. False if it
+/// does not agree with what is there.
+pub(super) fn collect(
+    graph: &Graph,
+    thread: ThreadId,
+    since: u32,
+    newest: &mut Vec<Newest>,
+) -> bool {
+    for &slot in &graph.thread(thread)[since as usize..] {
+        let event = graph.event(slot);
+        let Some(at) = event.op.location().filter(|_| event.kind.reads()) else {
+            continue;
+        };
+        let value = graph.last_equal(at, event.source);
+        match newest.iter().find(|(location, _)| *location == at) {
+            Some(&(_, source)) if source != value => return false,
+            Some(_) => {}
+            None => newest.push((at, value)),
+        }
+    }
+    true
 }
 
 /// An event without its relations.

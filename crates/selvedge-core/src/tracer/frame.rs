@@ -1,5 +1,6 @@
 //! Points to come back to: reads with the writes they have not been given yet.
 
+use super::routine::BEGIN;
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, Site, ThreadId};
 use crate::op::{Effect, Op, Value};
@@ -39,6 +40,8 @@ pub(super) struct Frame {
     pub(super) watched: Vec<Location>,
     /// The locations that others wrote who did not know of these attempts.
     pub(super) written: Vec<Location>,
+    /// What others may write who did not know of these attempts.
+    pub(super) rivals: Rivals,
     /// The writes that were there and have not been tried, the next one last.
     pub(super) sources: Vec<Slot>,
     /// The next of the alternatives that the last of them leaves.
@@ -96,6 +99,8 @@ pub(super) struct Attempt {
     pub(super) left: Option<u32>,
     /// What was read before, among the paths of that frame, if all of it was there already.
     pub(super) old: Option<u32>,
+    /// What was read before, in the routine of the thread.
+    pub(super) routine: u32,
     /// Where the first read stands in the program.
     pub(super) site: Site,
 }
@@ -106,6 +111,7 @@ pub(super) const NO_ATTEMPT: Attempt = Attempt {
     path: START,
     left: None,
     old: None,
+    routine: BEGIN,
     site: Site(0),
 };
 
@@ -225,6 +231,37 @@ impl Frame {
         old.then_some(self.events)
     }
 
+    /// Whether the thread that left its turn to others here does, with its `event`, what it left
+    /// to others.
+    pub(super) fn is_broken_by(&self, graph: &Graph, event: EventId) -> bool {
+        if self.thread != event.thread || event.index < self.index {
+            return false;
+        }
+        let mut path = START;
+        for &slot in &graph.thread(event.thread)[self.index as usize..=event.index as usize] {
+            let event = graph.event(slot);
+            if event.kind == Kind::Silent {
+                continue;
+            }
+            if !event.kind.reads() || !is_left(Some(self.events), event.source) {
+                return false;
+            }
+            match self.paths.further(path, event.source) {
+                Some(further) => path = further,
+                None => return true,
+            }
+        }
+        false
+    }
+
+    /// The first event of its operation.
+    pub(super) fn id(&self) -> EventId {
+        EventId {
+            thread: self.thread,
+            index: self.index,
+        }
+    }
+
     pub(super) fn location(&self) -> Option<Location> {
         self.op.location()
     }
@@ -257,6 +294,42 @@ pub(super) struct Step {
     /// The write that is read; `None` for the initial one, and where nothing is read.
     pub(super) source: Option<EventId>,
     pub(super) choice: u32,
+}
+
+/// Writes that others may perform, each with what it needs.
+#[derive(Debug, Default)]
+pub(super) struct Rivals {
+    events: Vec<Planned>,
+    /// Where each of them begins in `events`.
+    starts: Vec<usize>,
+}
+
+/// An operation that may be performed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Planned {
+    pub(super) op: Op,
+    pub(super) seen: Observation,
+}
+
+impl Rivals {
+    pub(super) fn clear(&mut self) {
+        self.events.clear();
+        self.starts.clear();
+    }
+
+    pub(super) fn push(&mut self, events: impl Iterator<Item = Planned>) {
+        self.starts.push(self.events.len());
+        self.events.extend(events);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    pub(super) fn get(&self, index: usize) -> &[Planned] {
+        let end = self.starts.get(index + 1).copied();
+        &self.events[self.starts[index]..end.unwrap_or(self.events.len())]
+    }
 }
 
 /// What tells two schedules apart: the event, what it reads, what it picked.

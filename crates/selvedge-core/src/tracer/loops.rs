@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::consistency::Consistency;
+use super::routine::Routine;
 use super::{Flow, Search};
 use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{EventId, Site, ThreadId};
@@ -20,8 +21,10 @@ pub(super) struct Loops {
     sites: Vec<Site>,
     /// Those of them that others followed in an attempt.
     pub(super) heads: Vec<Site>,
-    /// Some were found since this was last asked.
+    /// Some were found since this was last asked, or what they need.
     learned: bool,
+    /// Executions came to nothing for want of care: see `outlook.rs`.
+    careful: bool,
     /// Values that threads were seen to spin on, by where they read them. They may go on with them
     /// elsewhere.
     pub(super) spins: Spins,
@@ -40,6 +43,8 @@ pub(super) struct Waiter {
     futile: Vec<Futile>,
     /// What is read in them.
     values: Vec<Value>,
+    /// What it does in loops that it came to. Where they begin grows.
+    routines: Vec<Routine>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +64,33 @@ impl Loops {
     /// Whether there are any.
     pub(super) fn any(&self) -> bool {
         !self.sites.is_empty()
+    }
+
+    /// Whether nobody who left a turn to others may be disappointed.
+    pub(super) fn careful(&self) -> bool {
+        self.careful
+    }
+
+    /// Asks for more care. False if there was all the care that there can be.
+    pub(super) fn be_careful(&mut self) -> bool {
+        self.learned |= !self.careful;
+        !std::mem::replace(&mut self.careful, true)
+    }
+
+    /// What `thread` is known to do from its event `begins` on.
+    pub(super) fn routine(&mut self, thread: ThreadId, begins: u32) -> &mut Routine {
+        let routines = &mut self.waiter(thread).routines;
+        let known = routines.iter().rposition(|known| known.begins == begins);
+        let at = known.unwrap_or(routines.len());
+        if at == routines.len() {
+            routines.push(Routine::new(begins));
+        }
+        &mut routines[at]
+    }
+
+    /// Whether the read at `site` is one of them.
+    pub(super) fn knows(&self, site: Site) -> bool {
+        self.sites.contains(&site)
     }
 
     /// Whether `thread` is about to perform a read of such a loop.
@@ -100,6 +132,15 @@ impl Loops {
             && let Some(waiter) = self.threads.get_mut(child.index())
         {
             waiter.forget(0);
+        }
+    }
+
+    /// Only the first `events` events remain.
+    pub(super) fn undo(&mut self, events: usize) {
+        if self.careful {
+            for routine in self.threads.iter_mut().flat_map(|w| &mut w.routines) {
+                routine.undo(events);
+            }
         }
     }
 
@@ -159,6 +200,11 @@ impl Waiter {
 
     /// Forgets iterations that begin with event `since` or later.
     fn forget(&mut self, since: u32) {
+        while self
+            .routines
+            .pop_if(|known| known.begins >= since)
+            .is_some()
+        {}
         while let Some(futile) = self.futile.pop_if(|futile| futile.since >= since) {
             self.values.truncate(futile.values);
         }
@@ -170,13 +216,18 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// may take part in a race with something that has not happened yet. Updates that leave the
     /// value as it was are not missed: who reads such a one can read what was there before.
     pub(super) fn gives_up(&mut self, thread: ThreadId, since: u32) -> bool {
-        let graph = &self.graph;
-        let machine = &mut *self.machine;
-        let gives_up = machine.quiet(thread)
-            && (maximal::waits_for_one(graph, thread, since)
-                || maximal::locations(graph, thread, since).all(|at| machine.never_races(at)));
+        let gives_up = self.is_idle(thread, since);
         self.loops.waiter(thread).gave_up = gives_up;
         gives_up
+    }
+
+    /// Whether nobody else can have anything to do with that iteration.
+    pub(super) fn is_idle(&mut self, thread: ThreadId, since: u32) -> bool {
+        let graph = &self.graph;
+        let machine = &mut *self.machine;
+        machine.quiet(thread)
+            && (maximal::waits_for_one(graph, thread, since)
+                || maximal::locations(graph, thread, since).all(|at| machine.never_races(at)))
     }
 
     /// Remembers where the reads of the loop stand that `thread` is in since its event `since`.

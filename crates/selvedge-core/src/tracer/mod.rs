@@ -23,8 +23,8 @@
 //! * Reads of loops that only wait are performed as late: see `waiting.rs`.
 //! * Choices, and updates with several possible effects, are part of the observations.
 //!
-//! No execution is given up once begun. The search keeps one graph, and for each read in it the
-//! schedules that are still to be run.
+//! No execution is given up once begun, and none comes to nothing: see `outlook.rs`. The search
+//! keeps one graph, and for each read in it the schedules that are still to be run.
 
 mod consistency;
 mod ending;
@@ -32,8 +32,10 @@ mod events;
 mod frame;
 mod line;
 mod loops;
+mod outlook;
 mod ra;
 mod replay;
+mod routine;
 mod sc;
 mod spinning;
 mod swap;
@@ -51,7 +53,7 @@ use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
-use frame::{Frame, Latest, NO_ATTEMPT, NOWHERE, Paths, Schedules, Step, alternatives};
+use frame::{Frame, Latest, NO_ATTEMPT, NOWHERE, Paths, Rivals, Schedules, Step, alternatives};
 
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
 /// bug it goes on only if `keep_going`.
@@ -71,6 +73,8 @@ pub fn search<C: Consistency, M: Machine>(
         pending: Vec::new(),
         loops: loops::Loops::default(),
         watching: Vec::new(),
+        leaving: Vec::new(),
+        put_off: Vec::new(),
         stands: None,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
@@ -104,6 +108,10 @@ struct Search<'a, C, M, O> {
     loops: loops::Loops,
     /// The frames with which attempts of several reads begin, or may do so.
     watching: Vec<u32>,
+    /// The frames in which threads left their turn to others.
+    leaving: Vec<u32>,
+    /// The threads with a read that would contradict that, whatever of what is there it reads.
+    put_off: Vec<ThreadId>,
     /// How many events of the graph the machine has performed. `None` if it performed something
     /// else.
     stands: Option<usize>,
@@ -137,6 +145,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.depth = 0;
             self.latest.clear();
             self.watching.clear();
+            self.leaving.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -163,12 +172,18 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn grow(&mut self) -> Flow {
         while !self.undefined {
             if let Some((thread, op)) = self.next() {
-                let slot = self.add(thread, op);
-                self.enter(slot.expect("the newest write can always be read"))?;
+                let Some(slot) = self.add(thread, op) else {
+                    self.close();
+                    self.put_off.push(thread);
+                    continue;
+                };
+                self.enter(slot)?;
             } else if !self.add_waiting()? {
                 break;
             }
+            self.put_off.clear();
         }
+        self.put_off.clear();
         ControlFlow::Continue(())
     }
 
@@ -176,6 +191,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         match op {
             Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                 self.open(thread, op);
+                self.offer_help();
                 self.advance()
             }
             Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => {
@@ -199,6 +215,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             } else if let Op::Update { at, .. } = op {
                 self.open(thread, op);
                 self.frames[self.depth - 1].waits = self.has_one_source(at);
+                self.offer_help();
                 if let Some(slot) = self.advance() {
                     self.enter(slot)?;
                     return ControlFlow::Continue(true);
@@ -228,6 +245,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::Join { .. } | Op::JoinAll => {}
                 Op::Update { function, .. } if function.can_block() => {}
                 Op::Load { .. } | Op::Update { .. } if self.loops.repeats(thread) => {}
+                Op::Load { .. } | Op::Update { .. } if self.put_off.contains(&thread) => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }
@@ -254,6 +272,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let mut paths = Paths::default();
         let mut watched = Vec::new();
         let mut written = Vec::new();
+        let mut rivals = Rivals::default();
         if let Some(old) = self.frames.get_mut(self.depth) {
             schedules = std::mem::take(&mut old.schedules);
             schedules.clear();
@@ -264,6 +283,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             watched.clear();
             written = std::mem::take(&mut old.written);
             written.clear();
+            rivals = std::mem::take(&mut old.rivals);
+            rivals.clear();
         }
         match op.location() {
             Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
@@ -292,6 +313,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             paths,
             watched,
             written,
+            rivals,
             sources,
             next_choice: 0,
             schedules,
@@ -313,6 +335,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         let number = self.depth as u32;
         self.watching.pop_if(|first| *first == number);
+        self.leaving.pop_if(|left| *left == number);
     }
 
     /// Whether there is exactly one write that lets a waiting operation through, and it would take
@@ -357,9 +380,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             frame.next_choice += 1;
             let (thread, op, initial, events) =
                 (frame.thread, frame.op, frame.initial, frame.events);
+            // What is part of an attempt is judged when that is complete.
+            let alone = frame.turn.is_none();
             match self.push(thread, op, source, choice, initial) {
-                None => self.undo(events),
-                slot => return slot,
+                Some(slot) if !alone || self.may_keep_word() => return Some(slot),
+                _ => self.undo(events),
             }
         }
     }
@@ -455,7 +480,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 return ControlFlow::Continue(false);
             }
         }
-        ControlFlow::Continue(true)
+        ControlFlow::Continue(self.undefined || self.may_keep_word())
     }
 }
 

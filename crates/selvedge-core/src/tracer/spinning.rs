@@ -21,23 +21,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 _ => None,
             })
             .collect();
-        let begun = self.has_begun();
-        let ended = self.spin(&waiting, self.graph.len())?;
-        self.counts.blocked += u64::from(begun && !ended);
-        ControlFlow::Continue(())
-    }
-
-    /// Whether anything was done in this execution besides trying iterations of one loop in vain.
-    fn has_begun(&self) -> bool {
-        let frames = &self.frames[..self.depth];
-        let Some(last) = frames.last() else {
-            return true;
-        };
-        let tries = frames.iter().rev();
-        let tries = tries.take_while(|frame| frame.turn.is_some() && frame.thread == last.thread);
-        let since = tries.last().map_or(0, |frame| frame.events);
-        let events = &self.graph.events()[since..];
-        last.turn.is_none() || events.iter().any(|event| event.id.thread != last.thread)
+        match self.spin(&waiting, self.graph.len())? {
+            true => ControlFlow::Continue(()),
+            false => self.came_to_nothing(),
+        }
     }
 
     /// Ends the execution, which had so many events, with each of these threads spinning on what

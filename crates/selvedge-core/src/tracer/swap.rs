@@ -6,7 +6,9 @@
 
 use super::Search;
 use super::consistency::Consistency;
-use super::frame::{Frame, NOWHERE, Observation, Step, Turn, alternatives, has_rival, is_left};
+use super::frame::{
+    Frame, NOWHERE, Observation, Planned, Step, Turn, alternatives, has_rival, is_left,
+};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
@@ -55,6 +57,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         for &first in &self.watching {
             let frame = &mut self.frames[first as usize];
             let beside = frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
+            if self.loops.careful()
+                && let Some(Turn::Taken { .. }) = frame.turn
+                && beside
+            {
+                self.scratch.needed.clear();
+                self.scratch.needed.extend_from_slice(clock);
+                self.scratch.record(graph, frame, None, event.id);
+            }
             if let Some(Turn::Taken { rivals: false }) = frame.turn
                 && beside
                 && !frame.written.contains(&at)
@@ -79,6 +89,55 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             for choice in 0..alternatives(&frame.op, event.wrote) {
                 let last = Some((event.id, choice));
                 let finale = Finale { rival: None, last };
+                self.scratch.offer(graph, frame, finale);
+            }
+        }
+    }
+
+    /// Offers what a rival of somebody who left a turn does to the read of the last frame, which
+    /// has just been opened. The graph holds it. What would otherwise turn up beside that read may
+    /// not do so now: perhaps it keeps the rival away as long as it reads something else.
+    pub(super) fn offer_rival(&mut self) {
+        let graph = &self.graph;
+        let frame = &mut self.frames[self.depth - 1];
+        let own = frame.id();
+        let own_slot = graph.thread(own.thread).get(own.index as usize).copied();
+        if let Some(slot) = own_slot.filter(|_| !frame.waits) {
+            let event = graph.event(slot);
+            if !event.kind.reads() || event.source == INIT || is_before(frame, event.source) {
+                return;
+            }
+            self.scratch.needed.clear();
+            let clock = graph.causality(event.source);
+            self.scratch.needed.extend_from_slice(clock);
+            let last = source_of(graph, event).map(|source| (source, event.choice));
+            let finale = Finale { rival: None, last };
+            self.scratch.offer(graph, frame, finale);
+        }
+        for slot in frame.events as Slot..graph.len() as Slot {
+            let event = graph.event(slot);
+            let takes = event.kind == Kind::ReadHalf
+                && event.op.location() == frame.location()
+                && (event.source == INIT || is_before(frame, event.source));
+            let known = graph.predecessor(event.id);
+            let known = known.map(|slot| graph.causality(slot));
+            let knows_own = own_slot
+                .zip(known)
+                .is_some_and(|(own, known)| graph.counted(known, own));
+            if !takes || event.id == own || knows_own {
+                continue;
+            }
+            self.scratch.need(graph, known, event.source);
+            let rival = Some(observation(graph, event));
+            if frame.waits {
+                let finale = Finale { rival, last: None };
+                self.scratch.offer(graph, frame, finale);
+                continue;
+            }
+            let half = graph.event(slot + 1);
+            for choice in 0..alternatives(&frame.op, half.wrote) {
+                let last = Some((half.id, choice));
+                let finale = Finale { rival, last };
                 self.scratch.offer(graph, frame, finale);
             }
         }
@@ -117,13 +176,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 continue;
             }
             let left = left.map(|(_, events)| events);
-            if is_left(left, taker.source)
-                || has_rival(frames, index)
-                || taker.kind != Kind::ReadHalf
-            {
+            if is_left(left, taker.source) {
                 continue;
             }
-            let frame = &mut frames[index];
+            let waits = has_rival(frames, index);
+            if waits && !self.loops.careful() || taker.kind != Kind::ReadHalf {
+                continue;
+            }
             let value = taker.read;
             let rivals = match function.apply(value) {
                 Effect::Write(_) => 1,
@@ -132,22 +191,30 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             };
             self.scratch.need(graph, known, taker.source);
             let source = source_id(graph, taker.source);
+            let write = EventId {
+                thread: id.thread,
+                index: id.index + 1,
+            };
             for choice in 0..rivals {
-                let rival = Some(Observation {
+                let seen = Observation {
                     event: id,
                     source,
                     choice,
-                });
+                };
+                let rival = Some(seen);
+                if waits {
+                    let first = frames[index].attempt.first as usize;
+                    let rival = Some(Planned { op, seen });
+                    self.scratch.record(graph, &mut frames[first], rival, write);
+                    continue;
+                }
+                let frame = &mut frames[index];
                 if frame.waits {
                     let finale = Finale { rival, last: None };
                     self.scratch.offer(graph, frame, finale);
                     continue;
                 }
                 let written = written(&op, value, choice);
-                let write = EventId {
-                    thread: id.thread,
-                    index: id.index + 1,
-                };
                 for choice in 0..alternatives(&frame.op, written) {
                     let last = Some((write, choice));
                     let finale = Finale { rival, last };
@@ -177,6 +244,11 @@ fn written(op: &Op, value: Value, choice: u32) -> Value {
     }
 }
 
+/// Whether the event in `slot` was there when the frame was opened.
+fn is_before(frame: &Frame, slot: Slot) -> bool {
+    (slot as usize) < frame.events
+}
+
 /// The name of a write, `None` for the initial one.
 fn source_id(graph: &Graph, source: Slot) -> Option<EventId> {
     (source != INIT).then(|| graph.event(source).id)
@@ -187,10 +259,18 @@ fn is_decision(event: &Event) -> bool {
     event.kind.reads() || matches!(event.op, Op::Choose { .. })
 }
 
-fn source_of(graph: &Graph, event: &Event) -> Option<EventId> {
+pub(super) fn source_of(graph: &Graph, event: &Event) -> Option<EventId> {
     match event.kind.reads() {
         true => source_id(graph, event.source),
         false => None,
+    }
+}
+
+fn observation(graph: &Graph, event: &Event) -> Observation {
+    Observation {
+        event: event.id,
+        source: source_of(graph, event),
+        choice: event.choice,
     }
 }
 
@@ -209,21 +289,28 @@ impl Scratch {
         }
     }
 
+    /// The first events of the needed operations that come after so many events.
+    fn needed_events<'a>(
+        &'a self,
+        graph: &'a Graph,
+        events: usize,
+    ) -> impl Iterator<Item = &'a Event> {
+        let slots = events as Slot..graph.len() as Slot;
+        let needed = slots.filter(|&slot| graph.counted(&self.needed, slot));
+        let needed = needed.map(|slot| graph.event(slot));
+        needed.filter(|event| event.kind != Kind::WriteHalf)
+    }
+
     /// Gives `frame` the schedule of the needed events and the finale, unless it has had it.
     fn offer(&mut self, graph: &Graph, frame: &mut Frame, finale: Finale) {
         self.observe(graph, frame, finale);
         if !frame.schedules.is_new(&self.observations) {
             return;
         }
-        let slots = frame.events as Slot..graph.len() as Slot;
-        let needed = slots.filter_map(|slot| {
-            let event = graph.event(slot);
-            let needed = graph.counted(&self.needed, slot) && event.kind != Kind::WriteHalf;
-            needed.then(|| Step {
-                thread: event.id.thread,
-                source: source_of(graph, event),
-                choice: event.choice,
-            })
+        let needed = self.needed_events(graph, frame.events).map(|event| Step {
+            thread: event.id.thread,
+            source: source_of(graph, event),
+            choice: event.choice,
         });
         let rival = finale.rival.map(|rival| Step {
             thread: rival.event.thread,
@@ -238,10 +325,30 @@ impl Scratch {
         frame.schedules.push(needed.chain(rival).chain(last));
     }
 
+    /// Remembers that others may do what is needed and perform the write `last`, by `rival` if that
+    /// is given.
+    fn record(&mut self, graph: &Graph, frame: &mut Frame, rival: Option<Planned>, last: EventId) {
+        let finale = Finale {
+            rival: rival.map(|rival| rival.seen),
+            last: Some((last, 0)),
+        };
+        self.observe(graph, frame, finale);
+        if !frame.schedules.is_new(&self.observations) {
+            return;
+        }
+        let needed = self
+            .needed_events(graph, frame.events)
+            .map(|event| Planned {
+                op: event.op,
+                seen: observation(graph, event),
+            });
+        frame.rivals.push(needed.chain(rival));
+    }
+
     /// The observations of a schedule in canonical order: what it is for, then thread by thread.
     fn observe(&mut self, graph: &Graph, frame: &Frame, finale: Finale) {
         self.observations.clear();
-        let own = graph.event(frame.slot).id;
+        let own = frame.id();
         match (finale.last, finale.rival) {
             (Some((source, choice)), _) => self.observations.push(Observation {
                 event: own,
@@ -260,11 +367,7 @@ impl Scratch {
             for &slot in &events[old..] {
                 let event = graph.event(slot);
                 if is_decision(event) {
-                    self.observations.push(Observation {
-                        event: event.id,
-                        source: source_of(graph, event),
-                        choice: event.choice,
-                    });
+                    self.observations.push(observation(graph, event));
                 }
             }
             self.observations

@@ -17,7 +17,8 @@
 //! waiting can last for ever. That is ruled out where, with an attempt in place, nobody else turned
 //! up who writes what was read in any attempt without knowing of it, and where the thread gets
 //! through with the writes that are last in every coherence order: whatever the others do without
-//! the attempt, up to the first such write, they then do beside it as well.
+//! the attempt, up to the first such write, they then do beside it as well. What follows has to keep
+//! with it that the turn was left: see `outlook.rs`.
 //!
 //! The reads of such loops are known by where they stand in the program. A loop that is met for the
 //! first time makes the search start over. An iteration that may take part in a data race is an
@@ -27,6 +28,7 @@ use std::ops::ControlFlow;
 
 use super::consistency::{Consistency, Newest};
 use super::frame::{Attempt, Frame, NOWHERE, START, Turn, is_left};
+use super::routine::{BEGIN, Then};
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::ThreadId;
@@ -45,10 +47,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             path: START,
             left,
             old: left.map(|_| START),
+            routine: BEGIN,
             site,
         };
         self.open_read(thread, op, attempt);
-        if self.loops.heads.contains(&site) {
+        if self.loops.careful() || self.loops.heads.contains(&site) {
             self.watching.push(attempt.first);
         }
         if self.attempt()? {
@@ -174,12 +177,22 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.take_back();
             } else if let Some(op) = self.reads_on(slot) {
                 self.read_on(op);
+            } else if !self.may_keep_word() {
+                self.drop_read();
             } else {
-                self.note_path(true);
+                self.note_path(Then::Through);
                 self.announce_attempt();
                 return ControlFlow::Continue(true);
             }
         }
+    }
+
+    /// Takes the read of the last frame back, after which somebody else cannot keep his word.
+    fn drop_read(&mut self) {
+        let frame = &mut self.frames[self.depth - 1];
+        frame.slot = NOWHERE;
+        let events = frame.events;
+        self.undo(events);
     }
 
     /// Fences may be part of an iteration.
@@ -208,11 +221,16 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Goes on with `op` in the attempt that the last frame is part of.
     fn read_on(&mut self, op: Op) {
-        let path = self.note_path(false);
+        let (path, routine) = self.note_path(Then::Reads(op));
         let frame = &self.frames[self.depth - 1];
         let thread = frame.thread;
         let attempt = self.after(frame.attempt, self.graph.event(frame.slot).source);
-        self.open_read(thread, op, Attempt { path, ..attempt });
+        let attempt = Attempt {
+            path,
+            routine,
+            ..attempt
+        };
+        self.open_read(thread, op, attempt);
         let Some(at) = op.location() else {
             return;
         };
@@ -246,15 +264,25 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// Remembers what came of the read of the last frame.
-    fn note_path(&mut self, through: bool) -> u32 {
+    fn note_path(&mut self, then: Then) -> (u32, u32) {
+        let routine = self.note_then(then);
         let frame = &self.frames[self.depth - 1];
         let source = self.graph.event(frame.slot).source;
         let Some(at) = frame.location() else {
-            return START;
+            return (START, routine);
         };
         let Attempt { first, path, .. } = frame.attempt;
         let paths = &mut self.frames[first as usize].paths;
-        paths.add(path, at, source, through)
+        let through = matches!(then, Then::Through);
+        (paths.add(path, at, source, through), routine)
+    }
+
+    /// The same for what the thread does whatever others do.
+    fn note_then(&mut self, then: Then) -> u32 {
+        let frame = &self.frames[self.depth - 1];
+        let begins = self.frames[frame.attempt.first as usize].index;
+        let (thread, slot) = (frame.thread, frame.slot);
+        self.note_routine((thread, begins), frame.attempt.routine, slot, then)
     }
 
     /// Looks what an attempt makes possible.
@@ -275,15 +303,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if self.attempt()? {
             return ControlFlow::Continue(true);
         }
-        let frame = &self.frames[self.depth - 1];
-        let Some(Turn::Taken { rivals }) = frame.turn else {
-            return ControlFlow::Continue(false);
-        };
-        let newest = |at| self.model.newest(&self.graph, at);
-        if !rivals && frame.paths.through(newest) {
+        if !self.leave() {
             return ControlFlow::Continue(false);
         }
-        self.frames[self.depth - 1].turn = Some(Turn::Left);
         self.catch_up()?;
         ControlFlow::Continue(true)
     }
@@ -300,13 +322,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Takes the read of the last frame back, which left its thread spinning.
     fn take_back(&mut self) {
-        let frame = &mut self.frames[self.depth - 1];
-        let thread = frame.thread;
-        let event = self.graph.event(frame.slot);
-        let (id, value) = (event.id, event.read);
+        let thread = self.frames[self.depth - 1].thread;
         let Pending::Stopped(Stop::Spinning { since }) = self.pending[thread.index()] else {
             unreachable!("{thread} spins");
         };
+        self.note_then(Then::Spins(since));
+        let frame = &mut self.frames[self.depth - 1];
+        let event = self.graph.event(frame.slot);
+        let (id, value) = (event.id, event.read);
         let iteration = &self.graph.thread(thread)[since as usize..=id.index as usize];
         let values = iteration.iter().map(|&slot| self.graph.event(slot).read);
         self.loops.waiter(thread).note_futile(since, values);

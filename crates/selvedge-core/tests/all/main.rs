@@ -15,6 +15,7 @@ mod model_order;
 mod preemptions;
 mod reads_from;
 mod reads_from_counts;
+mod reads_from_words;
 mod repair;
 mod states;
 mod weak_models;

@@ -11,8 +11,8 @@ use selvedge_core::trust::{self, Settings};
 use selvedge_core::{EventId, Machine, Outcome, Pending, Stop, ThreadId, Value};
 use selvedge_testkit::execution::Record;
 use selvedge_testkit::{
-    Axioms, Execution, Flavour, Outcomes, Program, ScriptMachine, allowed, brute_force,
-    random_program, with_random_orders,
+    Axioms, Execution, Flavour, Instruction, Outcomes, Program, ScriptMachine, allowed,
+    brute_force, random_program, with_random_orders,
 };
 
 /// What the exchanges of random loops write.
@@ -170,6 +170,14 @@ fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> usize {
         "lost and invented deadlocks\n{program:?}"
     );
     assert_eq!(seen.complete.len() as u64, report.counts.executions);
+    let assumes = |instruction: &Instruction| matches!(instruction, Instruction::Assume(..));
+    if !program.threads.iter().flatten().any(assumes) {
+        let stuck = seen.stuck.len() as u64;
+        assert_eq!(
+            report.counts.blocked, stuck,
+            "blocked for nothing\n{program:?}"
+        );
+    }
     let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
     assert_eq!(fails, expected.fails, "assertions\n{program:?}");
     complete.len()
@@ -180,11 +188,12 @@ type BruteForce = fn(&mut ScriptMachine, usize) -> Option<Outcomes>;
 fn compare_many<C: Consistency>(flavour: Flavour, brute_force: BruteForce) {
     let mut compared = 0;
     let mut count = 0;
-    let programs = match flavour {
+    let programs = number("SEEDS").unwrap_or(match flavour {
         Flavour::Waiting => WAITING,
         _ => PROGRAMS,
-    };
-    for seed in 0..programs {
+    });
+    let start = number("START").unwrap_or(0);
+    for seed in start..start + programs {
         let mut program = random_program(seed, flavour);
         // Orders and fences make no difference to either model.
         if seed % 4 == 0 {
@@ -201,6 +210,20 @@ fn compare_many<C: Consistency>(flavour: Flavour, brute_force: BruteForce) {
         compared * 10 > programs * 8,
         "too many programs were skipped"
     );
+}
+
+/// The same for one program, under both models.
+pub(crate) fn compare_both(program: &Program) {
+    let machine = || ScriptMachine::new(program.clone());
+    let all = brute_force(&mut machine(), 100_000);
+    compare::<SaturatedSc>(program, all.expect("it is not that large"));
+    let all = allowed(&mut machine(), Axioms::Ra, 100_000);
+    compare::<SaturatedRa>(program, all.expect("it is not that large"));
+}
+
+/// A number that the environment gives, for longer runs: how many programs, and from which on.
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 /// Every interleaving.
