@@ -212,8 +212,7 @@ fn every_bound() {
         ]);
     }
     table.end(&[
-        "Time of the search alone, the shortest of several runs. From k=4 on nearly every execution is visited, within the bound or beyond it but within the",
-        "slack, and each has to be told from the other: what is above 1 is the price of that.",
+        "Time of the search alone, the shortest of several runs. Where nearly every execution is within the bound, what is above 1 is the price of telling.",
     ]);
 }
 

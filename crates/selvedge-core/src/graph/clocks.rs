@@ -1,4 +1,6 @@
-//! Vector clocks of all events in one flat table.
+//! Vector clocks of all events in one flat table, in blocks of a fixed number of entries, which processors handle at once.
+
+use std::ops::Range;
 
 use super::Slot;
 
@@ -10,24 +12,41 @@ pub fn join(into: &mut [u32], from: &[u32]) {
     }
 }
 
+/// How many entries are handled at once.
+pub(crate) const LANES: usize = 8;
+
 /// One clock for each slot: of each thread, how many of its events are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Clocks {
     width: usize,
-    entries: Vec<u32>,
+    /// How many blocks a clock takes. What is beyond its width is zero.
+    stride: usize,
+    blocks: Vec<[u32; LANES]>,
 }
 
 impl Clocks {
     /// The clock of `slot`.
+    #[inline]
     pub fn of(&self, slot: Slot) -> &[u32] {
-        let start = slot as usize * self.width;
-        &self.entries[start..start + self.width]
+        &self.blocks[self.row(slot)].as_flattened()[..self.width]
     }
 
     /// The clock of `slot`, to be changed.
+    #[inline]
     pub fn of_mut(&mut self, slot: Slot) -> &mut [u32] {
-        let start = slot as usize * self.width;
-        &mut self.entries[start..start + self.width]
+        let row = self.row(slot);
+        &mut self.blocks[row].as_flattened_mut()[..self.width]
+    }
+
+    #[inline]
+    fn row(&self, slot: Slot) -> Range<usize> {
+        let start = slot as usize * self.stride;
+        start..start + self.stride
+    }
+
+    /// All clocks, followed by zeros up to a fixed width, if that is enough for them.
+    pub fn narrow(&self) -> Option<&[[u32; LANES]]> {
+        (self.stride <= 1).then_some(&self.blocks)
     }
 
     /// How many threads a clock counts.
@@ -37,53 +56,53 @@ impl Clocks {
 
     /// How many clocks there are.
     pub fn len(&self) -> usize {
-        match self.width {
+        match self.stride {
             0 => 0,
-            width => self.entries.len() / width,
+            stride => self.blocks.len() / stride,
         }
     }
 
     /// Whether there is no clock.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.blocks.is_empty()
     }
 
     /// Adds the clock of nothing.
+    #[inline]
     pub fn push_zero(&mut self) {
-        self.entries.resize(self.entries.len() + self.width, 0);
+        for _ in 0..self.stride {
+            self.blocks.push([0; LANES]);
+        }
     }
 
     /// Adds a copy of the clock of `slot`.
+    #[inline]
     pub fn push_copy(&mut self, slot: Slot) {
-        let start = slot as usize * self.width;
-        self.entries.extend_from_within(start..start + self.width);
+        for block in self.row(slot) {
+            let copy = self.blocks[block];
+            self.blocks.push(copy);
+        }
     }
 
     /// Adds `clock`, which may be from a time when fewer threads were known.
     pub fn push(&mut self, clock: &[u32]) {
         debug_assert!(clock.len() <= self.width);
-        self.entries.extend_from_slice(clock);
-        let missing = self.width - clock.len();
-        self.entries.resize(self.entries.len() + missing, 0);
+        let slot = self.len() as Slot;
+        self.push_zero();
+        self.of_mut(slot)[..clock.len()].copy_from_slice(clock);
     }
 
     /// Counts in `into` what `from` counts as well.
+    #[inline]
     pub fn join(&mut self, into: Slot, from: Slot) {
-        let width = self.width;
-        let (into, from) = (into as usize * width, from as usize * width);
-        // Two slices that do not overlap, so that the bounds are looked at once.
-        let (into, from) = match into < from {
-            true => {
-                let (low, high) = self.entries.split_at_mut(from);
-                (&mut low[into..into + width], &high[..width])
+        for (into, from) in self.row(into).zip(self.row(from)) {
+            let from = self.blocks[from];
+            let into = &mut self.blocks[into];
+            for lane in 0..LANES {
+                // Signed numbers are compared faster, and no count is that large.
+                into[lane] = (into[lane] as i32).max(from[lane] as i32) as u32;
             }
-            false if into > from => {
-                let (low, high) = self.entries.split_at_mut(into);
-                (&mut high[..width], &low[from..from + width])
-            }
-            false => return,
-        };
-        join(into, from);
+        }
     }
 
     /// Counts in `into` what `clock` counts as well.
@@ -97,15 +116,16 @@ impl Clocks {
     }
 
     /// Makes the clock of `into` that of `from`.
+    #[inline]
     pub fn copy(&mut self, into: Slot, from: Slot) {
-        let from = from as usize * self.width;
-        let into = into as usize * self.width;
-        self.entries.copy_within(from..from + self.width, into);
+        for (into, from) in self.row(into).zip(self.row(from)) {
+            self.blocks[into] = self.blocks[from];
+        }
     }
 
     /// Keeps the first `slots` clocks.
     pub fn truncate(&mut self, slots: Slot) {
-        self.entries.truncate(slots as usize * self.width);
+        self.blocks.truncate(slots as usize * self.stride);
     }
 
     /// Makes room for `width` threads.
@@ -113,14 +133,16 @@ impl Clocks {
         if width <= self.width {
             return;
         }
-        let mut entries = Vec::with_capacity(self.len() * width);
-        if self.width > 0 {
-            for clock in self.entries.chunks(self.width) {
-                entries.extend_from_slice(clock);
-                entries.resize(entries.len() + width - self.width, 0);
+        let stride = width.div_ceil(LANES);
+        if stride > self.stride && !self.blocks.is_empty() {
+            let old = std::mem::take(&mut self.blocks);
+            for clock in old.chunks(self.stride) {
+                self.blocks.extend_from_slice(clock);
+                let missing = stride - self.stride;
+                self.blocks.extend(std::iter::repeat_n([0; LANES], missing));
             }
         }
         self.width = width;
-        self.entries = entries;
+        self.stride = stride;
     }
 }

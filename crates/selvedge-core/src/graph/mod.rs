@@ -7,6 +7,7 @@
 mod clocks;
 mod restrict;
 
+pub(crate) use clocks::LANES;
 pub use clocks::{Clocks, join};
 
 use crate::ids::{EventId, Location, ThreadId};
@@ -50,6 +51,19 @@ impl Kind {
     }
 }
 
+/// What is known of what a thread does after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing is known.
+    Unknown,
+    /// It has ended.
+    Nothing,
+    /// It waits for another one to end.
+    Join(ThreadId),
+    /// It waits for all others to end.
+    JoinAll,
+}
+
 /// One event of a graph.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
@@ -71,8 +85,8 @@ pub struct Event {
     /// read until then: seen from a write that does not know the one that woke it, it still counts
     /// as parked.
     pub woken_from: Option<Slot>,
-    /// Whether its thread is known to do nothing more after it.
-    pub ends_thread: bool,
+    /// What is known of what its thread does after it.
+    pub next: Next,
     first_reader: Slot,
     next_reader: Slot,
 }
@@ -89,7 +103,7 @@ impl Event {
             wrote: 0,
             choice: 0,
             woken_from: None,
-            ends_thread: false,
+            next: Next::Unknown,
             first_reader: NONE,
             next_reader: NONE,
         }
@@ -231,10 +245,10 @@ impl Graph {
         &self.coherence(location)[self.position(location, write)..]
     }
 
-    /// `thread` does nothing more after its last event.
-    pub fn end_thread(&mut self, thread: ThreadId) {
+    /// Notes what `thread` does after its last event.
+    pub fn note_next(&mut self, thread: ThreadId, next: Next) {
         if let Some(&last) = self.thread(thread).last() {
-            self.events[last as usize].ends_thread = true;
+            self.events[last as usize].next = next;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Cutting a graph down for a backward revisit.
 
-use super::{Graph, INIT, Kind, NONE, Slot};
+use super::{Graph, INIT, Kind, NONE, Next, Slot};
 
 impl Graph {
     /// Makes `self` the part of `from` that a revisit of `read` keeps: what was added before
@@ -100,7 +100,7 @@ impl Graph {
         debug_assert!(event.kind == Kind::ReadHalf);
         event.kind = Kind::Parked;
         event.woken_from = None;
-        event.ends_thread = false;
+        event.next = Next::Unknown;
         event.read = value;
         event.wrote = 0;
         self.causality_of_read(slot, source);
@@ -118,7 +118,7 @@ impl Graph {
         let event = &mut self.events[slot as usize];
         debug_assert_eq!(event.source, NONE);
         event.source = source;
-        event.ends_thread = false;
+        event.next = Next::Unknown;
         update(event);
         let location = event.op.location().expect("only reads are revisited");
         self.link_reader(location, slot, source);

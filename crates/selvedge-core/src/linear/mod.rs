@@ -3,6 +3,7 @@
 
 pub(crate) mod gaps;
 pub(crate) mod line;
+pub(crate) mod packed;
 pub(crate) mod parts;
 pub(crate) mod search;
 

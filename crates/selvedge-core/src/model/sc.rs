@@ -102,6 +102,11 @@ impl Model for SequentialConsistency {
 }
 
 impl SequentialConsistency {
+    /// What comes before each event, itself included.
+    pub(crate) fn clocks(&self) -> &Clocks {
+        &self.order
+    }
+
     /// For a graph of a weaker model: like [`added`](Model::added), unless the event in `slot`
     /// closes a cycle. Then nothing is added and the answer is false.
     pub(crate) fn added_unless_cyclic(&mut self, graph: &Graph, slot: Slot) -> bool {

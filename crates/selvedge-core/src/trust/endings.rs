@@ -4,9 +4,11 @@ use std::ops::ControlFlow;
 
 use super::{Ending, Level, Observer, Search, Waiting, maximal};
 use crate::failure::Failure;
+use crate::graph::Next;
 use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::model::Model;
+use crate::op::Op;
 use crate::report;
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
@@ -33,7 +35,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 ControlFlow::Break(Ending::Refused(what))
             }
             Pending::Stopped(Stop::Finished) => {
-                self.level().graph.end_thread(thread);
+                self.level().graph.note_next(thread, Next::Nothing);
                 ControlFlow::Continue(())
             }
             Pending::Stopped(Stop::Unrolled) => {
@@ -57,6 +59,14 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     graph.park_if_alone(thread, since, maximal::tries_again);
                     self.hopeless |= maximal::spins_for_good(graph, thread, since, stable);
                 }
+                ControlFlow::Continue(())
+            }
+            Pending::Op(Op::Join { child }) => {
+                self.level().graph.note_next(thread, Next::Join(child));
+                ControlFlow::Continue(())
+            }
+            Pending::Op(Op::JoinAll) => {
+                self.level().graph.note_next(thread, Next::JoinAll);
                 ControlFlow::Continue(())
             }
             _ => ControlFlow::Continue(()),

@@ -76,7 +76,7 @@ pub fn search<C: Model, M: Machine>(
         unrolled: false,
         hopeless: false,
         checks: Checks::default(),
-        extended: None,
+        checked: (0, None),
         spins: Spins::default(),
     };
     let ending = search.run_until_enough_is_known();
@@ -107,9 +107,8 @@ struct Search<'a, C, M, O> {
     /// something happened after which nothing has a meaning.
     hopeless: bool,
     checks: Checks,
-    /// The thread that the graph was last extended by since the bound was checked. As long as that one goes on,
-    /// or a new one begins, nothing is left and no preemption added.
-    extended: Option<ThreadId>,
+    /// How many events the graph had when the bound was last checked, and the thread that it was last extended by since then.
+    checked: (usize, Option<ThreadId>),
     spins: Spins,
 }
 
@@ -352,7 +351,6 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn backtrack_to_child(&mut self) -> bool {
         self.half = None;
         self.hopeless = false;
-        self.extended = None;
         while let Some(mut choice) = self.level().choices.pop() {
             self.level().undo(choice.events);
             if !self.apply_next(&mut choice.branch) {
@@ -367,6 +365,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.levels[owner].choices.push(choice);
             }
             if self.place_half() && self.within_bound() {
+                self.checked = (self.graph().len(), None);
                 return true;
             }
         }

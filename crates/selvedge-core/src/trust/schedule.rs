@@ -25,13 +25,21 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         within
     }
 
-    /// The same for a graph that was within it before it was extended, and goes on with `thread`.
+    /// The same for a graph that goes on with `thread`. It is not looked at again before it has grown somewhat: the replay has been paid for.
     pub(super) fn may_extend(&mut self, thread: ThreadId) -> bool {
         if self.settings.preemptions.is_none() {
             return true;
         }
-        let same = self.extended.replace(thread) == Some(thread);
-        same || self.graph().thread(thread).is_empty() || self.within_bound()
+        let (events, last) = self.checked;
+        self.checked.1 = Some(thread);
+        let graph = self.graph();
+        let few = graph.len() < events + events / 8 + 4;
+        // As long as one thread goes on, or a new one begins, nothing is left and no preemption added.
+        if few || last == Some(thread) || graph.thread(thread).is_empty() {
+            return true;
+        }
+        self.checked.0 = graph.len();
+        self.within_bound()
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes

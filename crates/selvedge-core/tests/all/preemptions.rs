@@ -132,10 +132,10 @@ fn four_workers_that_need_a_slack_of_two() {
 fn two_workers_pass_few_executions_beyond_the_bound() {
     let worker = [read(X), write(X)].repeat(3);
     let program = Program::of_workers(vec![worker; 2]);
-    // Nothing is cut off before something has ended beyond the bound, and the left-most thread
-    // comes first only from then on.
+    // Nothing is cut off before something has ended beyond the bound, and what has been replayed
+    // is looked at again only after it has grown somewhat.
     let beyond = [0, 1].map(|bound| bounded(&program, bound).beyond.len());
-    assert!(beyond.into_iter().all(|beyond| beyond < 20), "{beyond:?}");
+    assert!(beyond.into_iter().all(|beyond| beyond < 25), "{beyond:?}");
     compare(&program).expect("six operations each");
 }
 

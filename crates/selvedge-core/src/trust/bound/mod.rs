@@ -1,19 +1,23 @@
 //! Preemption bound (Marmanis et al., "Reconciling Preemption Bounding with DPOR", §4 and §5): whether a graph
 //! is worth extending.
 //!
-//! A graph beyond the bound may still lead to one within it by a revisit that deletes events, so the search
-//! goes on as long as the bound is exceeded by no more than the *slack* (`slack.rs`). (The optimisation in the document's §5 speaks of threads that have no
-//! deletable events; that loses executions.)
+//! A graph beyond the bound may still lead to one within it by a revisit that deletes events. If it is small and nobody
+//! waits, the search gives it up where what is left after any revisit is beyond the bound as well (`remains.rs`).
+//! Otherwise it goes on as long as the bound is exceeded by no more than the *slack* (`slack.rs`). (The optimisation in
+//! the document's §5 speaks of threads that have no deletable events; that loses executions.)
 //!
-//! Extending the left-most thread first makes for the smallest slack. As long as nothing exceeds the bound by more than that, the search extends the thread
-//! that it extended last instead, which is cheaper: the order matters only for what is cut off.
+//! Extending the left-most thread first makes for the smallest slack. As long as nothing exceeds the bound by more than
+//! that, the search extends the thread that it extended last instead, which is cheaper: the order matters only for what
+//! is cut off.
 //!
 //! Under weak models a graph need not have a linearisation; `linear/parts.rs` says what its preemptions are then.
 //!
 //! Whether a graph needs more than so many preemptions is NP-complete to decide. What is known of a
 //! graph holds for its extensions: a linearisation is carried along (`linear/line.rs`), a number that was
-//! not enough stays too small. Only where neither decides, a search does (`linear/search.rs`).
+//! not enough stays too small. Only where neither decides, a search does (`linear/search.rs`). For small graphs a
+//! search costs less than carrying anything along (`linear/packed.rs`).
 
+mod remains;
 mod slack;
 
 pub(super) use slack::Slack;
@@ -22,33 +26,38 @@ use super::Level;
 use crate::graph::{Graph, Slot};
 use crate::linear::gaps;
 use crate::linear::line::Line;
+use crate::linear::packed::{Packed, is_simply_within};
 use crate::linear::search::{Linear, Scratch};
 use crate::model::{Model, SequentialConsistency};
+use remains::Remains;
 
 /// What a search for a linearisation costs, in checks that need none.
 const SEARCH: u64 = 3;
 
 /// How many graphs were checked in vain, and how many were cut off.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub(super) struct Checks {
     in_vain: u64,
     cut_off: u64,
+    /// Those among the latter that exceed the bound by more than the slack.
+    by_slack: u64,
     /// How many executions ended beyond the bound.
     pub(super) ended: u64,
     /// How often the cheapest upper bound decided of an execution, and how often it did not.
     guessed: u64,
     guessed_in_vain: u64,
+    packed: Box<Packed>,
 }
 
 impl Checks {
     /// Whether another one is worth while. Not before an execution has ended beyond the bound: until then there may be nothing to cut off.
     fn pay(&self) -> bool {
-        self.ended > 0 && self.in_vain < 1000 + 16 * self.cut_off + self.ended / 2
+        self.ended > 0 && self.in_vain < 1000 + 8 * self.cut_off + self.ended / 2
     }
 
-    /// Whether the order of threads matters: there is enough to cut off.
+    /// Whether the order of threads matters: most is cut off, or something because of what the slack is.
     pub(super) fn cuts(&self) -> bool {
-        self.cut_off > self.ended / 16
+        self.cut_off > self.ended || self.by_slack > self.ended / 16
     }
 
     /// Whether the cheapest upper bound is worth another try.
@@ -79,11 +88,16 @@ pub(super) struct AtLeast {
 }
 
 impl<C: Model> Level<C> {
-    /// Whether the graph may lead to executions with at most `bound` preemptions. False only if it certainly may not; how much is spent on finding out depends on what
-    /// that brought so far.
+    /// Whether the graph may lead to executions with at most `bound` preemptions. False only if it certainly may not; how
+    /// much is spent on finding out depends on what that brought so far.
     pub(super) fn may_stay_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
         if !checks.pay() {
             return true;
+        }
+        if self.fits(&mut checks.packed) {
+            let within = self.may_return_within(bound, &mut checks.packed);
+            checks.count(within);
+            return within;
         }
         if self.is_linear() && self.measure().line_is_within(bound) {
             return true;
@@ -91,11 +105,35 @@ impl<C: Model> Level<C> {
         let budget = bound.saturating_add(self.slack());
         let within = self.is_within(budget, checks);
         checks.count(within);
+        checks.by_slack += u64::from(!within);
         within
+    }
+
+    /// The same for a small graph.
+    fn may_return_within(&self, bound: u32, packed: &mut Packed) -> bool {
+        packed.find_gaps();
+        if packed.at_least(packed.all()) <= bound {
+            return true;
+        }
+        let remains = Remains {
+            packed,
+            graph: &self.graph,
+            stable: &self.stable,
+            bound,
+            sequential: self.model.sequential().is_some(),
+        };
+        remains.may_return()
     }
 
     /// Whether the graph, which is complete, needs no more than `bound` preemptions.
     pub(super) fn ends_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
+        if self.is_linear() && is_simply_within(&self.graph, self.order(), bound) {
+            return true;
+        }
+        if self.fits(&mut checks.packed) {
+            checks.packed.find_gaps();
+            return checks.packed.is_within(bound);
+        }
         if checks.guesses_pay() {
             let within = gaps::at_most(&self.graph) <= bound;
             checks.guessed(within);
@@ -104,6 +142,11 @@ impl<C: Model> Level<C> {
             }
         }
         self.is_within(bound, checks)
+    }
+
+    /// Whether the graph is a small one that has linearisations. It is in the table then.
+    fn fits(&self, packed: &mut Packed) -> bool {
+        self.is_linear() && packed.fill(&self.graph, self.order())
     }
 
     /// Whether the graph needs no more than `budget` preemptions.
@@ -130,6 +173,11 @@ impl<C: Model> Level<C> {
     /// Whether the graph has linearisations.
     fn is_linear(&self) -> bool {
         self.model.sequential().is_some() || self.beside.is_whole(&self.graph)
+    }
+
+    /// The order of the graph's linearisations.
+    fn order(&self) -> &SequentialConsistency {
+        self.model.sequential().unwrap_or(&self.beside.order)
     }
 
     fn measure(&mut self) -> Measure<'_> {

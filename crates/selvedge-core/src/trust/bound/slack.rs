@@ -5,7 +5,7 @@
 //! * Everything added before *r* is in *P*, except updates that fall asleep again because what woke them is deleted.
 //! * What was not added maximally, or was made stable by an earlier revisit, is in *P*, and so is all that causes it.
 //! * The thread of the first write that revisits has more to do than it has done in *G*, so it is none that has ended, and all that it has done is in *P* with its
-//!   causes: they are in the prefix of that write, which is stable from then on.
+//!   causes: they are in the prefix of that write, which is stable from then on. If it is about to join another thread, that holds for what that one has done as well.
 //! * *E* was added maximally, also with respect to *P*. So what is left of a linearisation of *F* for *P*, followed by *E* in the order of addition, is a
 //!   linearisation of *G*. Each run of events of one thread in *E* adds one preemption at most: where its thread was left before.
 //! * A run that begins with the join of a thread adds none if the thread's last event is in *E*, since the join would have had to wait. If it is not in *E*, neither
@@ -22,7 +22,7 @@
 //! Under a weak model the last of the points does not hold: *r* may be in none of the parts that count.
 
 use super::Level;
-use crate::graph::{Graph, Kind, Slot, join};
+use crate::graph::{Graph, Kind, Next, Slot, join};
 use crate::ids::ThreadId;
 use crate::linear::operation_begin;
 use crate::model::Model;
@@ -48,14 +48,15 @@ impl<C: Model> Level<C> {
         let graph = &self.graph;
         let mut most = 0;
         for reviser in (0..graph.threads() as u32).map(ThreadId) {
-            if has_ended(graph, reviser) {
-                continue;
-            }
             slack.with_reviser.clone_from(&slack.kept);
-            if let Some(last) = last_performed(graph, reviser) {
-                join(&mut slack.with_reviser, graph.causality(last));
+            let revisits = follow_joins(graph, reviser, |thread| {
+                if let Some(last) = last_performed(graph, thread) {
+                    join(&mut slack.with_reviser, graph.causality(last));
+                }
+            });
+            if revisits {
+                most = most.max(slack.runs(graph, free));
             }
-            most = most.max(slack.runs(graph, free));
         }
         self.slack = slack;
         most
@@ -163,15 +164,31 @@ fn last_performed(graph: &Graph, thread: ThreadId) -> Option<Slot> {
     }
 }
 
-/// Whether a thread is known to do nothing more.
-fn has_ended(graph: &Graph, thread: ThreadId) -> bool {
-    let last = graph.thread(thread).last();
-    last.is_some_and(|&last| graph.event(last).ends_thread)
+/// Visits `thread` and those that have to end before it goes on. False if it is known to revisit nothing: it has ended, or waits for all others to
+/// end, and has everything in its prefix then.
+pub(super) fn follow_joins(
+    graph: &Graph,
+    thread: ThreadId,
+    mut visit: impl FnMut(ThreadId),
+) -> bool {
+    let mut next = thread;
+    // A cycle is a deadlock.
+    for _ in 0..graph.threads() {
+        visit(next);
+        let last = graph.thread(next).last();
+        next = match last.map(|&last| graph.event(last).next) {
+            Some(Next::Nothing) if next == thread => return false,
+            Some(Next::JoinAll) => return false,
+            Some(Next::Join(child)) => child,
+            Some(Next::Nothing | Next::Unknown) | None => return true,
+        };
+    }
+    true
 }
 
 /// Whether the event read the newest write, or was the newest one, when it was added. Only such
 /// events can be deleted.
-fn was_newest(graph: &Graph, slot: Slot) -> bool {
+pub(super) fn was_newest(graph: &Graph, slot: Slot) -> bool {
     let event = graph.event(slot);
     let Some(location) = event.op.location() else {
         return true;
