@@ -93,6 +93,9 @@ pub fn search<C: Consistency, M: Machine>(
     }
 }
 
+/// How often to start over. Each time there is a loop of some thread less that nothing is known of.
+const MOST_RUNS: u32 = 10_000;
+
 struct Search<'a, C, M, O> {
     machine: &'a mut M,
     observer: &'a mut O,
@@ -131,7 +134,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// A loop that was not known to wait, or an iteration that turns out to touch what others can
     /// reach, makes the search start over.
     fn run(&mut self) -> Ending {
-        loop {
+        for _ in 0..MOST_RUNS {
             let ending = match self.explore() {
                 ControlFlow::Continue(()) => Ending::Complete,
                 ControlFlow::Break(ending) => ending,
@@ -150,6 +153,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.counts = Counts::default();
             self.observer.restart();
         }
+        let reason = "whether a loop only waits was judged anew each time";
+        Ending::Nondeterministic(reason.to_owned())
     }
 
     fn explore(&mut self) -> Flow {

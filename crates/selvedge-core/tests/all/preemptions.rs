@@ -8,7 +8,7 @@ use selvedge_testkit::{
 use crate::common::{Bounded, Tally, explore_within, without_assertions};
 
 /// How many programs of each flavour.
-const PROGRAMS: u64 = 700;
+const PROGRAMS: u64 = 500;
 const LIMIT: usize = 6_000;
 
 fn bounded(program: &Program, bound: u32) -> Bounded {
