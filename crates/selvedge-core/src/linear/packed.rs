@@ -101,10 +101,12 @@ pub(crate) struct Packed {
 impl Packed {
     /// Takes a graph in. False if it does not fit.
     pub(crate) fn fill(&mut self, graph: &Graph, order: &SequentialConsistency) -> bool {
-        let Some(clocks) = order.clocks().narrow() else {
+        // A thread that has just been created may have no place in the clocks yet.
+        let clocks = order.clocks().narrow();
+        let Some(clocks) = clocks.filter(|_| graph.threads() <= LANES) else {
             return false;
         };
-        self.threads = graph.threads().min(LANES);
+        self.threads = graph.threads();
         self.joins = 0;
         self.ends = 0;
         for thread in 0..self.threads {
@@ -341,13 +343,14 @@ fn has_objects(graph: &Graph) -> bool {
 
 /// Whether `budget` preemptions are certainly enough for a complete small graph: if each thread goes on for as long as it can, and then the next one that can.
 pub(crate) fn is_simply_within(graph: &Graph, order: &SequentialConsistency, budget: u32) -> bool {
-    let Some(clocks) = order.clocks().narrow() else {
+    let clocks = order.clocks().narrow();
+    let Some(clocks) = clocks.filter(|_| graph.threads() <= LANES) else {
         return false;
     };
     if has_objects(graph) {
         return false;
     }
-    let threads = graph.threads().min(LANES);
+    let threads = graph.threads();
     let mut done = [0; LANES];
     let mut remaining = graph.len();
     let mut left = budget;
