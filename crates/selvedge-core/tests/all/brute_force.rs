@@ -7,7 +7,7 @@ use crate::common::{Tally, explore};
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 500;
 /// Programs with more prefixes than this are left out.
-const LIMIT: usize = 20_000;
+const LIMIT: usize = 10_000;
 
 fn compare(program: &Program) -> Option<usize> {
     let expected = brute_force(&mut ScriptMachine::new(program.clone()), LIMIT)?;

@@ -12,7 +12,7 @@ const CYCLES: u64 = 800;
 const LITMUS: u64 = 400;
 const FLAVOURS: u64 = 160;
 /// Programs with more prefixes than this are left out.
-const LIMIT: usize = 2_000;
+const LIMIT: usize = 1_000;
 
 /// The number of executions, if the program is not too large.
 fn compare(program: &Program, model: Axioms) -> Option<usize> {

@@ -109,7 +109,7 @@ fn check<C: Model>(program: &Program) -> Option<usize> {
 #[test]
 fn schedules_lead_to_the_failure_they_explain() {
     let mut failures = 0;
-    for seed in 0..200 {
+    for seed in 0..120 {
         for flavour in [Flavour::Memory, Flavour::Deadlocks, Flavour::Loops] {
             let program = with_random_orders(&random_program(seed, flavour), seed);
             for odd in [check::<Rc11>(&program), check::<ReleaseAcquire>(&program)] {
@@ -117,7 +117,7 @@ fn schedules_lead_to_the_failure_they_explain() {
             }
         }
     }
-    assert!(failures > 100, "{failures} failures");
+    assert!(failures > 60, "{failures} failures");
 }
 
 #[test]
