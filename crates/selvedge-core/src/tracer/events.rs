@@ -82,7 +82,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.model.added(&self.graph, slot).then_some(slot)
     }
 
+    /// Takes all but the first `events` events back.
     pub(super) fn undo(&mut self, events: usize) {
+        if self.graph.len() <= events {
+            return;
+        }
         self.model.undo(&self.graph, events);
         self.stands = self.stands.filter(|&stands| stands <= events);
         self.loops.undo(events);

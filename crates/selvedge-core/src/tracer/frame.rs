@@ -333,7 +333,7 @@ impl Rivals {
 }
 
 /// What tells two schedules apart: the event, what it reads, what it picked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Observation {
     pub(super) event: EventId,
     pub(super) source: Option<EventId>,

@@ -452,6 +452,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 source,
                 choice,
             } = self.steps[index];
+            self.pass_fences(thread)?;
             let Pending::Op(op) = self.pending[thread.index()] else {
                 let reason = format!("{thread} ended before it did what it did before");
                 return ControlFlow::Break(Ending::Nondeterministic(reason));
@@ -471,19 +472,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 }
             }
             self.resume(slot)?;
-            // A rival that only goes round in its loop takes nothing from anybody.
-            if self.loops.gave_up(thread) {
-                return ControlFlow::Continue(false);
-            }
-            self.announce(slot);
-        }
-        // Whether it does may show only after a fence.
-        for index in self.steps.len().saturating_sub(2)..self.steps.len() {
-            let thread = self.steps[index].thread;
+            // A rival that only goes round in its loop takes nothing from anybody. Whether it does
+            // may show only after a fence.
             self.pass_fences(thread)?;
             if self.loops.gave_up(thread) {
                 return ControlFlow::Continue(false);
             }
+            self.announce(slot);
         }
         ControlFlow::Continue(self.undefined || self.may_keep_word())
     }

@@ -21,22 +21,54 @@
 //! that nothing orders. So the search is not *careful* before an execution came to nothing. Then it
 //! starts over.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::consistency::Consistency;
 use super::ending::collect;
-use super::frame::{Planned, Turn, alternatives, is_left};
+use super::frame::{Observation, Planned, Turn, alternatives, is_left};
 use super::routine::{BEGIN, Then, What};
-use super::swap::source_of;
+use super::swap::{observation, source_of};
 use super::{Flow, Search, value_of};
-use crate::graph::{INIT, Kind};
-use crate::ids::{EventId, ThreadId};
+use crate::graph::{Graph, INIT, Kind};
+use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
 use crate::op::Op;
 use crate::report::{Ending, Observer};
 
-/// How often to look whether a rival can help before it is taken for granted that one can.
-const MOST_TRIES: u32 = 1_000;
+/// In how many ways rivals may help together before it is taken for granted that one of them does.
+const MOST_TRIES: usize = 1_000;
+
+/// A rival of somebody who left his turn in this frame, by its number.
+type Rival = (u32, usize);
+
+/// What rivals were imagined to do, in vain.
+struct Tried {
+    /// How many events there really are.
+    events: usize,
+    seen: HashSet<Vec<Observation>>,
+}
+
+impl Tried {
+    fn after(events: usize) -> Tried {
+        Tried {
+            events,
+            seen: HashSet::new(),
+        }
+    }
+
+    /// Whether this is the first time that they did just what is in `graph`.
+    fn is_new(&mut self, graph: &Graph) -> bool {
+        let done = graph.events()[self.events..].iter();
+        let mut done: Vec<_> = done.map(|event| observation(graph, event)).collect();
+        done.sort_unstable_by_key(|seen| seen.event);
+        self.seen.insert(done)
+    }
+
+    fn too_many(&self) -> bool {
+        self.seen.len() > MOST_TRIES
+    }
+}
 
 /// Where a thread stands that left its turn.
 #[derive(Clone, Copy)]
@@ -80,10 +112,20 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Whether all threads that left their turn to others can keep their word.
     pub(super) fn may_keep_word(&mut self) -> bool {
-        self.leaving.is_empty() || self.may_with_help(&mut { MOST_TRIES })
+        if self.leaving.is_empty() || self.may_without_help() {
+            return true;
+        }
+        let mut helpers = Vec::new();
+        for &left in &self.leaving {
+            let rivals = 0..self.frames[left as usize].rivals.len();
+            helpers.extend(rivals.map(|rival| (left, rival)));
+        }
+        let events = self.graph.len();
+        self.may_with_help(helpers, &mut Tried::after(events))
     }
 
-    fn may_with_help(&mut self, tries: &mut u32) -> bool {
+    /// The same if the others do nothing before that.
+    fn may_without_help(&mut self) -> bool {
         let stands = self.stands_left();
         for stand in &stands {
             self.loops.routine(stand.thread, stand.begins).make_room();
@@ -94,30 +136,61 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let events = self.graph.len();
         let keeps = self.find_ways(&stands, events, &mut Vec::new());
         self.undo(events);
-        if keeps {
-            return true;
-        }
-        for at in (0..self.leaving.len()).rev() {
-            let number = self.leaving[at];
-            if !self.is_current(number) {
-                continue;
+        keeps
+    }
+
+    /// The same if some of these `helpers` do something. It does not matter in which order they do
+    /// so. Who cannot do it now cannot do it later, and what follows from his doing it now need not
+    /// be looked at again.
+    fn may_with_help(&mut self, mut helpers: Vec<Rival>, tried: &mut Tried) -> bool {
+        let events = self.graph.len();
+        loop {
+            let wanted = self.wanted();
+            let helper = |&(frame, rival): &Rival| {
+                let last = self.frames[frame as usize].rivals.get(rival).last();
+                let at = last.and_then(|last| last.op.location());
+                at.is_some_and(|at| wanted.contains(&(frame, at)))
+            };
+            let (mut wanted, others): (Vec<Rival>, Vec<Rival>) =
+                helpers.into_iter().partition(helper);
+            if wanted.is_empty() {
+                return false;
             }
-            for rival in (0..self.frames[number as usize].rivals.len()).rev() {
-                if !self.is_watched(number, rival) {
-                    continue;
-                }
-                let Some(left) = tries.checked_sub(1) else {
-                    return true;
-                };
-                *tries = left;
-                let helps = self.comes(number, rival) && self.may_with_help(tries);
+            while let Some((frame, rival)) = wanted.pop() {
+                let helps = self.comes(frame, rival)
+                    && tried.is_new(&self.graph)
+                    && (tried.too_many()
+                        || self.may_without_help()
+                        || self.may_with_help([&others[..], &wanted].concat(), tried));
                 self.undo(events);
                 if helps {
                     return true;
                 }
             }
+            // Meanwhile it may have become known that others are wanted as well.
+            helpers = others;
         }
-        false
+    }
+
+    /// The locations that threads want to read who left their turn, with the frames in which they
+    /// did so.
+    fn wanted(&mut self) -> Vec<(u32, Location)> {
+        let mut wanted = Vec::new();
+        for at in 0..self.leaving.len() {
+            let number = self.leaving[at];
+            if !self.is_current(number) {
+                continue;
+            }
+            let frame = &self.frames[number as usize];
+            let routine = self.loops.routine(frame.thread, frame.index);
+            let all = frame.location().into_iter().chain(routine.read_on());
+            for at in all.map(|at| (number, at)) {
+                if !wanted.contains(&at) {
+                    wanted.push(at);
+                }
+            }
+        }
+        wanted
     }
 
     /// Offers the read of the last frame, which has just been opened, what those do who can help.
@@ -300,17 +373,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         {
             self.undo(last as usize);
         }
-    }
-
-    /// Whether the thread that left its turn in `frame` may want to read what a rival writes.
-    fn is_watched(&mut self, frame: u32, rival: usize) -> bool {
-        let frame = &self.frames[frame as usize];
-        let last = frame.rivals.get(rival).last();
-        let Some(at) = last.and_then(|last| last.op.location()) else {
-            return false;
-        };
-        let routine = self.loops.routine(frame.thread, frame.index);
-        frame.location() == Some(at) || routine.reads_from(at)
     }
 
     /// Whether what a rival does can still be done, and has not been; adds it to the graph.

@@ -123,10 +123,12 @@ impl Routine {
         new
     }
 
-    /// Whether some read but the first is one of `at`.
-    pub(super) fn reads_from(&self, at: Location) -> bool {
-        let mut reads = self.reads.iter();
-        reads.any(|read| matches!(read.then, Then::Reads(op) if op.location() == Some(at)))
+    /// What is read after the first read.
+    pub(super) fn read_on(&self) -> impl Iterator<Item = Location> {
+        self.reads.iter().filter_map(|read| match read.then {
+            Then::Reads(op) => op.location(),
+            Then::Through | Then::Spins(_) => None,
+        })
     }
 
     /// Makes room. What was found before means nothing then.

@@ -266,7 +266,7 @@ pub(super) fn source_of(graph: &Graph, event: &Event) -> Option<EventId> {
     }
 }
 
-fn observation(graph: &Graph, event: &Event) -> Observation {
+pub(super) fn observation(graph: &Graph, event: &Event) -> Observation {
     Observation {
         event: event.id,
         source: source_of(graph, event),
@@ -307,7 +307,10 @@ impl Scratch {
         if !frame.schedules.is_new(&self.observations) {
             return;
         }
-        let needed = self.needed_events(graph, frame.events).map(|event| Step {
+        // Fences need not be told: they are passed with what is before and after them.
+        let needed = self.needed_events(graph, frame.events);
+        let needed = needed.filter(|event| !matches!(event.op, Op::Fence { .. }));
+        let needed = needed.map(|event| Step {
             thread: event.id.thread,
             source: source_of(graph, event),
             choice: event.choice,

@@ -2,7 +2,7 @@
 //! wait for ever. Found by shrinking random programs; each is compared with brute force, and no
 //! execution may come to nothing.
 
-use selvedge_core::op::Rmw;
+use selvedge_core::op::{MemoryOrder, Rmw};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::Program;
 
@@ -128,6 +128,49 @@ fn help_is_offered_to_whom_it_takes() {
             while_it_is(7, 0),
             I::Store(X, 0),
             I::fetch_add(0, X, 1),
+        ],
+    ]);
+}
+
+/// The second thread goes round beside a fence, which shows only after that fence. The others may
+/// not be told of what it writes before: seed 305732.
+#[test]
+fn what_goes_round_is_seen_after_its_fence() {
+    let put_one = I::memory(2, X, Rmw::Exchange(1));
+    check(&[
+        &[I::Create(1), I::Create(2), swap(X), I::Store(X, 0)],
+        &[I::Create(3), put_one],
+        &[I::Fence(MemoryOrder::AcqRel), swap(X), while_it_is(7, 0)],
+        &[swap(X), I::Store(X, 0)],
+    ]);
+}
+
+/// Three threads left their turns, and there are a dozen rivals that could help one of them. None
+/// of them can help the second one, in no order: seed 735.
+#[test]
+fn rivals_that_help_together_are_not_tried_in_every_order() {
+    check(&[
+        &[
+            I::Create(1),
+            I::Create(2),
+            I::Create(3),
+            I::Load(2, X),
+            while_it_is(0, 3),
+            take(Y),
+        ],
+        &[
+            I::fetch_add(1, X, 1),
+            swap(X),
+            while_it_is(7, 1),
+            I::Store(X, 0),
+        ],
+        &[take(Y), while_it_is(7, 0)],
+        &[
+            I::Store(Y, 1),
+            swap(X),
+            while_it_is(7, 1),
+            I::Store(X, 0),
+            I::Store(X, 0),
         ],
     ]);
 }
