@@ -302,6 +302,8 @@ pub(super) struct Rivals {
     events: Vec<Planned>,
     /// Where each of them begins in `events`.
     starts: Vec<usize>,
+    /// There were more than are remembered.
+    pub(super) forgotten: bool,
 }
 
 /// An operation that may be performed.
@@ -315,11 +317,19 @@ impl Rivals {
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.starts.clear();
+        self.forgotten = false;
     }
 
-    pub(super) fn push(&mut self, events: impl Iterator<Item = Planned>) {
-        self.starts.push(self.events.len());
+    /// Remembers one more, if there is room for it among `most` operations.
+    pub(super) fn push(&mut self, events: impl Iterator<Item = Planned>, most: usize) {
+        let start = self.events.len();
         self.events.extend(events);
+        if self.events.len() > most {
+            self.events.truncate(start);
+            self.forgotten = true;
+        } else {
+            self.starts.push(start);
+        }
     }
 
     pub(super) fn len(&self) -> usize {

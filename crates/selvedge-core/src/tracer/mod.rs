@@ -55,6 +55,31 @@ use crate::op::{Effect, Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
 use frame::{Frame, Latest, NO_ATTEMPT, NOWHERE, Paths, Rivals, Schedules, Step, alternatives};
 
+/// How much effort to make for programs with loops that only wait. Beyond the last two, executions
+/// may come to nothing; none is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How often to start over. Each time there is a loop of some thread less that nothing is known
+    /// of.
+    pub runs: u32,
+    /// How much of what others could do to remember for each turn that a thread may leave to them,
+    /// in operations.
+    pub remembered: usize,
+    /// In how many ways they may be imagined to help together before it is taken for granted that
+    /// they do.
+    pub imagined: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            runs: 10_000,
+            remembered: 1_000_000,
+            imagined: 1_000,
+        }
+    }
+}
+
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
 /// bug it goes on only if `keep_going`.
 pub fn search<C: Consistency, M: Machine>(
@@ -62,9 +87,20 @@ pub fn search<C: Consistency, M: Machine>(
     keep_going: bool,
     observer: &mut impl Observer<M>,
 ) -> Report {
+    search_within::<C, M>(machine, keep_going, Limits::default(), observer)
+}
+
+/// The same with other limits than the usual ones.
+pub fn search_within<C: Consistency, M: Machine>(
+    machine: &mut M,
+    keep_going: bool,
+    limits: Limits,
+    observer: &mut impl Observer<M>,
+) -> Report {
     let mut search = Search::<C, M, _> {
         machine,
         observer,
+        limits,
         graph: Graph::default(),
         model: C::default(),
         frames: Vec::new(),
@@ -93,12 +129,10 @@ pub fn search<C: Consistency, M: Machine>(
     }
 }
 
-/// How often to start over. Each time there is a loop of some thread less that nothing is known of.
-const MOST_RUNS: u32 = 10_000;
-
 struct Search<'a, C, M, O> {
     machine: &'a mut M,
     observer: &'a mut O,
+    limits: Limits,
     graph: Graph,
     model: C,
     /// Those beyond `depth` are kept for their memory.
@@ -134,7 +168,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// A loop that was not known to wait, or an iteration that turns out to touch what others can
     /// reach, makes the search start over.
     fn run(&mut self) -> Ending {
-        for _ in 0..MOST_RUNS {
+        for _ in 0..self.limits.runs {
             let ending = match self.explore() {
                 ControlFlow::Continue(()) => Ending::Complete,
                 ControlFlow::Break(ending) => ending,

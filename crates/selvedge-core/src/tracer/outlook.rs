@@ -36,9 +36,6 @@ use crate::machine::Machine;
 use crate::op::Op;
 use crate::report::{Ending, Observer};
 
-/// In how many ways rivals may help together before it is taken for granted that one of them does.
-const MOST_TRIES: usize = 1_000;
-
 /// A rival of somebody who left his turn in this frame, by its number.
 type Rival = (u32, usize);
 
@@ -63,10 +60,6 @@ impl Tried {
         let mut done: Vec<_> = done.map(|event| observation(graph, event)).collect();
         done.sort_unstable_by_key(|seen| seen.event);
         self.seen.insert(done)
-    }
-
-    fn too_many(&self) -> bool {
-        self.seen.len() > MOST_TRIES
     }
 }
 
@@ -116,9 +109,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         }
         let mut helpers = Vec::new();
-        for &left in &self.leaving {
-            let rivals = 0..self.frames[left as usize].rivals.len();
-            helpers.extend(rivals.map(|rival| (left, rival)));
+        for &left in self.leaving.iter().filter(|&&left| self.is_current(left)) {
+            let rivals = &self.frames[left as usize].rivals;
+            if rivals.forgotten {
+                return true;
+            }
+            helpers.extend((0..rivals.len()).map(|rival| (left, rival)));
         }
         let events = self.graph.len();
         self.may_with_help(helpers, &mut Tried::after(events))
@@ -159,7 +155,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             while let Some((frame, rival)) = wanted.pop() {
                 let helps = self.comes(frame, rival)
                     && tried.is_new(&self.graph)
-                    && (tried.too_many()
+                    && (tried.seen.len() > self.limits.imagined
                         || self.may_without_help()
                         || self.may_with_help([&others[..], &wanted].concat(), tried));
                 self.undo(events);

@@ -63,7 +63,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             {
                 self.scratch.needed.clear();
                 self.scratch.needed.extend_from_slice(clock);
-                self.scratch.record(graph, frame, None, event.id);
+                self.scratch
+                    .record(graph, frame, (None, event.id), self.limits.remembered);
             }
             if let Some(Turn::Taken { rivals: false }) = frame.turn
                 && beside
@@ -205,7 +206,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 if waits {
                     let first = frames[index].attempt.first as usize;
                     let rival = Some(Planned { op, seen });
-                    self.scratch.record(graph, &mut frames[first], rival, write);
+                    self.scratch.record(
+                        graph,
+                        &mut frames[first],
+                        (rival, write),
+                        self.limits.remembered,
+                    );
                     continue;
                 }
                 let frame = &mut frames[index];
@@ -329,8 +335,14 @@ impl Scratch {
     }
 
     /// Remembers that others may do what is needed and perform the write `last`, by `rival` if that
-    /// is given.
-    fn record(&mut self, graph: &Graph, frame: &mut Frame, rival: Option<Planned>, last: EventId) {
+    /// is given, if there is room for that among `most` operations.
+    fn record(
+        &mut self,
+        graph: &Graph,
+        frame: &mut Frame,
+        (rival, last): (Option<Planned>, EventId),
+        most: usize,
+    ) {
         let finale = Finale {
             rival: rival.map(|rival| rival.seen),
             last: Some((last, 0)),
@@ -345,7 +357,7 @@ impl Scratch {
                 op: event.op,
                 seen: observation(graph, event),
             });
-        frame.rivals.push(needed.chain(rival));
+        frame.rivals.push(needed.chain(rival), most);
     }
 
     /// The observations of a schedule in canonical order: what it is for, then thread by thread.

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, ReleaseAcquire, SequentialConsistency};
 use selvedge_core::report::{Counts, Ending, Observer, Report};
-use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
+use selvedge_core::tracer::{self, Consistency, Limits, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 use selvedge_core::{EventId, Machine, Outcome, Pending, Stop, ThreadId, Value};
 use selvedge_testkit::execution::Record;
@@ -141,17 +141,32 @@ impl<M> Observer<M> for Collect {
     }
 }
 
-fn explore<C: Consistency>(program: &Program) -> (Collect, Report) {
+fn explore<C: Consistency>(program: &Program, limits: Limits) -> (Collect, Report) {
     let mut machine = ScriptMachine::new(program.clone());
     let mut seen = Collect::of(program);
-    let report = tracer::search::<C, _>(&mut machine, true, &mut seen);
+    let report = tracer::search_within::<C, _>(&mut machine, true, limits, &mut seen);
     (seen, report)
 }
 
 fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> usize {
+    let (classes, in_vain) = compare_within::<C>(program, expected, Limits::default());
+    let assumes = |instruction: &Instruction| matches!(instruction, Instruction::Assume(..));
+    if !program.threads.iter().flatten().any(assumes) {
+        assert_eq!(in_vain, 0, "blocked for nothing\n{program:?}");
+    }
+    classes
+}
+
+/// How many classes there are, each visited once, and how many executions came to nothing within
+/// these `limits`.
+fn compare_within<C: Consistency>(
+    program: &Program,
+    expected: Outcomes,
+    limits: Limits,
+) -> (usize, u64) {
     let complete = classes(program, expected.complete);
     let stuck = classes(program, expected.stuck);
-    let (seen, report) = explore::<C>(program);
+    let (seen, report) = explore::<C>(program, limits);
     assert_eq!(report.ending, Ending::Complete, "{program:?}");
     assert!(!seen.twice, "a class was visited twice\n{program:?}");
     let lost = complete.difference(&seen.complete).count();
@@ -170,17 +185,10 @@ fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> usize {
         "lost and invented deadlocks\n{program:?}"
     );
     assert_eq!(seen.complete.len() as u64, report.counts.executions);
-    let assumes = |instruction: &Instruction| matches!(instruction, Instruction::Assume(..));
-    if !program.threads.iter().flatten().any(assumes) {
-        let stuck = seen.stuck.len() as u64;
-        assert_eq!(
-            report.counts.blocked, stuck,
-            "blocked for nothing\n{program:?}"
-        );
-    }
     let fails = report.bugs.iter().any(|bug| bug.waiting.is_empty());
     assert_eq!(fails, expected.fails, "assertions\n{program:?}");
-    complete.len()
+    let in_vain = report.counts.blocked - seen.stuck.len() as u64;
+    (complete.len(), in_vain)
 }
 
 type BruteForce = fn(&mut ScriptMachine, usize) -> Option<Outcomes>;
@@ -214,11 +222,17 @@ fn compare_many<C: Consistency>(flavour: Flavour, brute_force: BruteForce) {
 
 /// The same for one program, under both models.
 pub(crate) fn compare_both(program: &Program) {
+    assert_eq!(in_vain_within(program, Limits::default()), 0, "{program:?}");
+}
+
+/// How many executions come to nothing within these `limits`, under both models.
+pub(crate) fn in_vain_within(program: &Program, limits: Limits) -> u64 {
     let machine = || ScriptMachine::new(program.clone());
-    let all = brute_force(&mut machine(), 100_000);
-    compare::<SaturatedSc>(program, all.expect("it is not that large"));
-    let all = allowed(&mut machine(), Axioms::Ra, 100_000);
-    compare::<SaturatedRa>(program, all.expect("it is not that large"));
+    let all = brute_force(&mut machine(), 100_000).expect("it is not that large");
+    let (_, under_sc) = compare_within::<SaturatedSc>(program, all, limits);
+    let all = allowed(&mut machine(), Axioms::Ra, 100_000).expect("it is not that large");
+    let (_, under_ra) = compare_within::<SaturatedRa>(program, all, limits);
+    under_sc + under_ra
 }
 
 /// A number that the environment gives, for longer runs: how many programs, and from which on.
@@ -317,7 +331,7 @@ fn compare_with_graphs<C: Consistency, G: Model>(flavour: Flavour) {
         if graph_report.ending != Ending::Complete {
             continue;
         }
-        let (seen, report) = explore::<C>(&program);
+        let (seen, report) = explore::<C>(&program, Limits::default());
         assert!(
             report.counts.executions <= graph_report.counts.executions,
             "{program:?}"

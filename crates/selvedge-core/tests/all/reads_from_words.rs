@@ -3,10 +3,11 @@
 //! execution may come to nothing.
 
 use selvedge_core::op::{MemoryOrder, Rmw};
+use selvedge_core::tracer::Limits;
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::Program;
 
-use super::reads_from::compare_both;
+use super::reads_from::{compare_both, in_vain_within};
 
 const X: u32 = 0;
 const Y: u32 = 1;
@@ -25,10 +26,14 @@ fn while_it_is(value: u128, line: usize) -> I {
     I::JumpIf(2, value, line)
 }
 
-fn check(threads: &[&[I]]) {
+fn program(threads: &[&[I]]) -> Program {
     let threads = threads.iter().map(|code| code.to_vec()).collect();
     let initial = Vec::new();
-    compare_both(&Program { threads, initial });
+    Program { threads, initial }
+}
+
+fn check(threads: &[&[I]]) {
+    compare_both(&program(threads));
 }
 
 /// Main leaves its own zero to the other one, who must not be content with the initial one: seed 1.
@@ -149,7 +154,11 @@ fn what_goes_round_is_seen_after_its_fence() {
 /// of them can help the second one, in no order: seed 735.
 #[test]
 fn rivals_that_help_together_are_not_tried_in_every_order() {
-    check(&[
+    compare_both(&many_rivals());
+}
+
+fn many_rivals() -> Program {
+    program(&[
         &[
             I::Create(1),
             I::Create(2),
@@ -172,7 +181,27 @@ fn rivals_that_help_together_are_not_tried_in_every_order() {
             I::Store(X, 0),
             I::Store(X, 0),
         ],
-    ]);
+    ])
+}
+
+/// Who does not know whether somebody can help hopes for it: executions may come to nothing then,
+/// but none is lost.
+#[test]
+fn limits_of_what_is_remembered_and_imagined_lose_nothing() {
+    let usual = Limits::default();
+    for limits in [
+        Limits {
+            remembered: 5,
+            ..usual
+        },
+        Limits {
+            imagined: 0,
+            ..usual
+        },
+    ] {
+        let in_vain = in_vain_within(&many_rivals(), limits);
+        assert!(in_vain > 0, "{limits:?}");
+    }
 }
 
 /// Exchanges that find what they write go round beside each other: seed 244.

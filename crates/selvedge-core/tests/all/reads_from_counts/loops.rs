@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use selvedge_core::Machine;
 use selvedge_core::op::Rmw;
-use selvedge_core::report::Silent;
-use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
+use selvedge_core::report::{Ending, Silent};
+use selvedge_core::tracer::{self, Limits, SaturatedRa, SaturatedSc};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine, allowed};
 
@@ -79,6 +79,43 @@ fn an_execution_of_a_spin_lock_takes_one_run() {
     let report = tracer::search::<SaturatedRa, _>(&mut machine, true, &mut Silent);
     assert_eq!(report.counts.executions, 924);
     assert!(machine.runs < 2 * 924, "{} runs", machine.runs);
+}
+
+/// Judges anew after each search whether its loops only wait.
+struct Fickle {
+    machine: ScriptMachine,
+    searches: u32,
+}
+
+impl Machine for Fickle {
+    fn misjudged(&mut self) -> bool {
+        self.searches += 1;
+        true
+    }
+
+    selvedge_core::forward_machine!(
+        machine: reset, threads, pending, initial, resume, site, quiet, never_races, can_retry,
+        retry, pointless, watch, failure, leftover, refusal
+    );
+}
+
+#[test]
+fn a_search_that_starts_over_for_ever_ends_by_name() {
+    let machine = ScriptMachine::new(Program::of_workers(vec![vec![I::Store(X, 1)]]));
+    let mut machine = Fickle {
+        machine,
+        searches: 0,
+    };
+    let limits = Limits {
+        runs: 10,
+        ..Limits::default()
+    };
+    let report = tracer::search_within::<SaturatedRa, _>(&mut machine, true, limits, &mut Silent);
+    let Ending::Nondeterministic(reason) = report.ending else {
+        panic!("{:?}", report.ending);
+    };
+    assert!(reason.contains("judged anew"), "{reason}");
+    assert_eq!(machine.searches, 10);
 }
 
 #[test]
