@@ -1,5 +1,6 @@
 //! Points to come back to: reads with the writes they have not been given yet.
 
+use super::rivals::Rivals;
 use super::routine::BEGIN;
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, Site, ThreadId};
@@ -294,52 +295,6 @@ pub(super) struct Step {
     /// The write that is read; `None` for the initial one, and where nothing is read.
     pub(super) source: Option<EventId>,
     pub(super) choice: u32,
-}
-
-/// Writes that others may perform, each with what it needs.
-#[derive(Debug, Default)]
-pub(super) struct Rivals {
-    events: Vec<Planned>,
-    /// Where each of them begins in `events`.
-    starts: Vec<usize>,
-    /// There were more than are remembered.
-    pub(super) forgotten: bool,
-}
-
-/// An operation that may be performed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Planned {
-    pub(super) op: Op,
-    pub(super) seen: Observation,
-}
-
-impl Rivals {
-    pub(super) fn clear(&mut self) {
-        self.events.clear();
-        self.starts.clear();
-        self.forgotten = false;
-    }
-
-    /// Remembers one more, if there is room for it among `most` operations.
-    pub(super) fn push(&mut self, events: impl Iterator<Item = Planned>, most: usize) {
-        let start = self.events.len();
-        self.events.extend(events);
-        if self.events.len() > most {
-            self.events.truncate(start);
-            self.forgotten = true;
-        } else {
-            self.starts.push(start);
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.starts.len()
-    }
-
-    pub(super) fn get(&self, index: usize) -> &[Planned] {
-        let end = self.starts.get(index + 1).copied();
-        &self.events[self.starts[index]..end.unwrap_or(self.events.len())]
-    }
 }
 
 /// What tells two schedules apart: the event, what it reads, what it picked.

@@ -26,59 +26,40 @@
 //! No execution is given up once begun, and none comes to nothing: see `outlook.rs`. The search
 //! keeps one graph, and for each read in it the schedules that are still to be run.
 
+mod backtrack;
 mod consistency;
 mod ending;
 mod events;
 mod frame;
+mod limits;
 mod line;
 mod loops;
 mod outlook;
 mod ra;
+mod reads;
 mod replay;
+mod rivals;
 mod routine;
 mod sc;
 mod spinning;
 mod swap;
+mod turns;
 mod waiting;
 
 pub use consistency::Consistency;
+pub use limits::Limits;
 pub use ra::SaturatedRa;
 pub use sc::SaturatedSc;
 
 use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
-use crate::graph::{Graph, INIT, Kind, Slot};
-use crate::ids::{Location, ThreadId};
+use crate::graph::{Graph, INIT, Slot};
+use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending};
-use crate::op::{Effect, Op, Value};
+use crate::op::{Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
-use frame::{Frame, Latest, NO_ATTEMPT, NOWHERE, Paths, Rivals, Schedules, Step, alternatives};
-
-/// How much effort to make for programs with loops that only wait. Beyond the last two, executions
-/// may come to nothing; none is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How often to start over. Each time there is a loop of some thread less that nothing is known
-    /// of.
-    pub runs: u32,
-    /// How much of what others could do to remember for each turn that a thread may leave to them,
-    /// in operations.
-    pub remembered: usize,
-    /// In how many ways they may be imagined to help together before it is taken for granted that
-    /// they do.
-    pub imagined: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            runs: 10_000,
-            remembered: 1_000_000,
-            imagined: 1_000,
-        }
-    }
-}
+use frame::{Frame, Latest, Step};
 
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
 /// bug it goes on only if `keep_going`.
@@ -108,9 +89,7 @@ pub fn search_within<C: Consistency, M: Machine>(
         latest: Latest::default(),
         pending: Vec::new(),
         loops: loops::Loops::default(),
-        watching: Vec::new(),
-        leaving: Vec::new(),
-        put_off: Vec::new(),
+        turns: turns::Turns::default(),
         stands: None,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
@@ -143,12 +122,7 @@ struct Search<'a, C, M, O> {
     pending: Vec<Pending>,
     /// What is known of loops that only wait.
     loops: loops::Loops,
-    /// The frames with which attempts of several reads begin, or may do so.
-    watching: Vec<u32>,
-    /// The frames in which threads left their turn to others.
-    leaving: Vec<u32>,
-    /// The threads with a read that would contradict that, whatever of what is there it reads.
-    put_off: Vec<ThreadId>,
+    turns: turns::Turns,
     /// How many events of the graph the machine has performed. `None` if it performed something
     /// else.
     stands: Option<usize>,
@@ -181,8 +155,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.undo(0);
             self.depth = 0;
             self.latest.clear();
-            self.watching.clear();
-            self.leaving.clear();
+            self.turns.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -213,16 +186,16 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if let Some((thread, op)) = self.next() {
                 let Some(slot) = self.add(thread, op) else {
                     self.close();
-                    self.put_off.push(thread);
+                    self.turns.put_off.push(thread);
                     continue;
                 };
                 self.enter(slot)?;
             } else if !self.add_waiting()? {
                 break;
             }
-            self.put_off.clear();
+            self.turns.put_off.clear();
         }
-        self.put_off.clear();
+        self.turns.put_off.clear();
         ControlFlow::Continue(())
     }
 
@@ -284,7 +257,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::Join { .. } | Op::JoinAll => {}
                 Op::Update { function, .. } if function.can_block() => {}
                 Op::Load { .. } | Op::Update { .. } if self.loops.repeats(thread) => {}
-                Op::Load { .. } | Op::Update { .. } if self.put_off.contains(&thread) => {}
+                Op::Load { .. } | Op::Update { .. } if self.turns.put_off.contains(&thread) => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }
@@ -303,131 +276,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         all.all(|other| other == thread || self.ended(other))
     }
 
-    /// Begins a frame for the pending operation of `thread`.
-    fn open(&mut self, thread: ThreadId, op: Op) {
-        let initial = op.location().map_or(0, |at| self.machine.initial(at));
-        let mut schedules = Schedules::default();
-        let mut sources = Vec::new();
-        let mut paths = Paths::default();
-        let mut watched = Vec::new();
-        let mut written = Vec::new();
-        let mut rivals = Rivals::default();
-        if let Some(old) = self.frames.get_mut(self.depth) {
-            schedules = std::mem::take(&mut old.schedules);
-            schedules.clear();
-            sources = std::mem::take(&mut old.sources);
-            paths = std::mem::take(&mut old.paths);
-            paths.clear();
-            watched = std::mem::take(&mut old.watched);
-            watched.clear();
-            written = std::mem::take(&mut old.written);
-            written.clear();
-            rivals = std::mem::take(&mut old.rivals);
-            rivals.clear();
-        }
-        match op.location() {
-            Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
-            None => {
-                sources.clear();
-                sources.push(INIT);
-            }
-        }
-        let number = self.depth as u32;
-        let previous = op.location().map_or(NOWHERE, |at| {
-            let previous = self.latest.of(at);
-            self.latest.set(at, number);
-            previous
-        });
-        let frame = Frame {
-            events: self.graph.len(),
-            thread,
-            index: self.graph.next_id(thread).index,
-            op,
-            initial,
-            previous,
-            slot: NOWHERE,
-            waits: false,
-            turn: None,
-            attempt: NO_ATTEMPT,
-            paths,
-            watched,
-            written,
-            rivals,
-            sources,
-            next_choice: 0,
-            schedules,
-        };
-        if self.depth == self.frames.len() {
-            self.frames.push(frame);
-        } else {
-            self.frames[self.depth] = frame;
-        }
-        self.depth += 1;
-    }
-
-    /// Forgets the last frame.
-    fn close(&mut self) {
-        self.depth -= 1;
-        let frame = &self.frames[self.depth];
-        if let Some(at) = frame.location() {
-            self.latest.set(at, frame.previous);
-        }
-        let number = self.depth as u32;
-        self.watching.pop_if(|first| *first == number);
-        self.leaving.pop_if(|left| *left == number);
-    }
-
-    /// Whether there is exactly one write that lets a waiting operation through, and it would take
-    /// that write. Leaves only writes that it could read to be tried.
-    fn has_one_source(&mut self, at: Location) -> bool {
-        let frame = &mut self.frames[self.depth - 1];
-        let Op::Update { function, .. } = frame.op else {
-            return false;
-        };
-        let graph = &self.graph;
-        let mut keeps = false;
-        frame.sources.retain(|&source| {
-            let value = value_of(graph, source, frame.initial);
-            match function.apply(value) {
-                Effect::Block => false,
-                Effect::Keep => {
-                    keeps = true;
-                    true
-                }
-                Effect::Write(_) | Effect::Choose(_) => {
-                    let mut readers = graph.readers(at, source);
-                    !readers.any(|reader| graph.event(reader).kind == Kind::ReadHalf)
-                }
-            }
-        });
-        frame.sources.len() == 1 && !keeps
-    }
-
-    /// Gives the operation of the last frame the next write, or the next choice, that is
-    /// consistent. The graph must be as it was when the frame was opened.
-    fn advance(&mut self) -> Option<Slot> {
-        loop {
-            let frame = &mut self.frames[self.depth - 1];
-            let source = *frame.sources.last()?;
-            let choice = frame.next_choice;
-            let value = value_of(&self.graph, source, frame.initial);
-            if choice >= alternatives(&frame.op, value) {
-                frame.sources.pop();
-                frame.next_choice = 0;
-                continue;
-            }
-            frame.next_choice += 1;
-            let (thread, op, initial, events) =
-                (frame.thread, frame.op, frame.initial, frame.events);
-            // What is part of an attempt is judged when that is complete.
-            let alone = frame.turn.is_none();
-            match self.push(thread, op, source, choice, initial) {
-                Some(slot) if !alone || self.may_keep_word() => return Some(slot),
-                _ => self.undo(events),
-            }
-        }
-    }
-
     /// Goes on with the operation just added in `slot`: tells earlier reads and the machine.
     fn enter(&mut self, slot: Slot) -> Flow {
         self.announce(slot);
@@ -437,84 +285,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             frame.slot = slot;
         }
         self.resume(slot)
-    }
-
-    /// Goes back to the latest point from which there is something new. False if there is none.
-    fn backtrack(&mut self) -> Flow<bool> {
-        self.undefined = false;
-        while self.depth > 0 {
-            let frame = &mut self.frames[self.depth - 1];
-            let events = frame.events;
-            frame.slot = NOWHERE;
-            self.undo(events);
-            if self.frames[self.depth - 1].turn.is_some() {
-                if self.backtrack_loop()? {
-                    return ControlFlow::Continue(true);
-                }
-                self.close();
-                continue;
-            }
-            if let Some(slot) = self.advance() {
-                self.announce(slot);
-                self.frames[self.depth - 1].slot = slot;
-                self.catch_up()?;
-                return ControlFlow::Continue(true);
-            }
-            self.undo(events);
-            let mut steps = std::mem::take(&mut self.steps);
-            let found = self.frames[self.depth - 1].schedules.pop(&mut steps);
-            self.steps = steps;
-            if !found {
-                self.close();
-            } else if self.run_schedule()? {
-                return ControlFlow::Continue(true);
-            }
-        }
-        ControlFlow::Continue(false)
-    }
-
-    /// Performs `steps`. False if they turn out to be inconsistent, or to leave a thread in its
-    /// loop.
-    fn run_schedule(&mut self) -> Flow<bool> {
-        self.catch_up()?;
-        for index in 0..self.steps.len() {
-            if self.undefined {
-                break;
-            }
-            let Step {
-                thread,
-                source,
-                choice,
-            } = self.steps[index];
-            self.pass_fences(thread)?;
-            let Pending::Op(op) = self.pending[thread.index()] else {
-                let reason = format!("{thread} ended before it did what it did before");
-                return ControlFlow::Break(Ending::Nondeterministic(reason));
-            };
-            let source = match source {
-                None => INIT,
-                Some(id) => self.graph.thread(id.thread)[id.index as usize],
-            };
-            let initial = op.location().map_or(0, |at| self.machine.initial(at));
-            let Some(slot) = self.push(thread, op, source, choice, initial) else {
-                return ControlFlow::Continue(false);
-            };
-            if index + 1 == self.steps.len() {
-                let frame = &mut self.frames[self.depth - 1];
-                if !frame.waits {
-                    frame.slot = slot;
-                }
-            }
-            self.resume(slot)?;
-            // A rival that only goes round in its loop takes nothing from anybody. Whether it does
-            // may show only after a fence.
-            self.pass_fences(thread)?;
-            if self.loops.gave_up(thread) {
-                return ControlFlow::Continue(false);
-            }
-            self.announce(slot);
-        }
-        ControlFlow::Continue(self.undefined || self.may_keep_word())
     }
 }
 

@@ -21,47 +21,19 @@
 //! that nothing orders. So the search is not *careful* before an execution came to nothing. Then it
 //! starts over.
 
-use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use super::consistency::Consistency;
 use super::ending::collect;
-use super::frame::{Observation, Planned, Turn, alternatives, is_left};
+use super::frame::{Turn, alternatives, is_left};
+use super::rivals::Tried;
 use super::routine::{BEGIN, Then, What};
-use super::swap::{observation, source_of};
 use super::{Flow, Search, value_of};
-use crate::graph::{Graph, INIT, Kind};
-use crate::ids::{EventId, Location, ThreadId};
+use crate::graph::{INIT, Kind};
+use crate::ids::ThreadId;
 use crate::machine::Machine;
 use crate::op::Op;
 use crate::report::{Ending, Observer};
-
-/// A rival of somebody who left his turn in this frame, by its number.
-type Rival = (u32, usize);
-
-/// What rivals were imagined to do, in vain.
-struct Tried {
-    /// How many events there really are.
-    events: usize,
-    seen: HashSet<Vec<Observation>>,
-}
-
-impl Tried {
-    fn after(events: usize) -> Tried {
-        Tried {
-            events,
-            seen: HashSet::new(),
-        }
-    }
-
-    /// Whether this is the first time that they did just what is in `graph`.
-    fn is_new(&mut self, graph: &Graph) -> bool {
-        let done = graph.events()[self.events..].iter();
-        let mut done: Vec<_> = done.map(|event| observation(graph, event)).collect();
-        done.sort_unstable_by_key(|seen| seen.event);
-        self.seen.insert(done)
-    }
-}
 
 /// Where a thread stands that left its turn.
 #[derive(Clone, Copy)]
@@ -99,17 +71,22 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let newest = |at| self.model.newest(&self.graph, at);
             return rivals || !frame.paths.through(newest);
         }
-        self.leaving.push(self.depth as u32 - 1);
+        self.turns.leaving.push(self.depth as u32 - 1);
         self.may_keep_word()
     }
 
     /// Whether all threads that left their turn to others can keep their word.
     pub(super) fn may_keep_word(&mut self) -> bool {
-        if self.leaving.is_empty() || self.may_without_help() {
+        if self.turns.leaving.is_empty() || self.may_without_help() {
             return true;
         }
         let mut helpers = Vec::new();
-        for &left in self.leaving.iter().filter(|&&left| self.is_current(left)) {
+        for &left in self
+            .turns
+            .leaving
+            .iter()
+            .filter(|&&left| self.is_current(left))
+        {
             let rivals = &self.frames[left as usize].rivals;
             if rivals.forgotten {
                 return true;
@@ -121,7 +98,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The same if the others do nothing before that.
-    fn may_without_help(&mut self) -> bool {
+    pub(super) fn may_without_help(&mut self) -> bool {
         let stands = self.stands_left();
         for stand in &stands {
             self.loops.routine(stand.thread, stand.begins).make_room();
@@ -135,87 +112,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         keeps
     }
 
-    /// The same if some of these `helpers` do something. It does not matter in which order they do
-    /// so. Who cannot do it now cannot do it later, and what follows from his doing it now need not
-    /// be looked at again.
-    fn may_with_help(&mut self, mut helpers: Vec<Rival>, tried: &mut Tried) -> bool {
-        let events = self.graph.len();
-        loop {
-            let wanted = self.wanted();
-            let helper = |&(frame, rival): &Rival| {
-                let last = self.frames[frame as usize].rivals.get(rival).last();
-                let at = last.and_then(|last| last.op.location());
-                at.is_some_and(|at| wanted.contains(&(frame, at)))
-            };
-            let (mut wanted, others): (Vec<Rival>, Vec<Rival>) =
-                helpers.into_iter().partition(helper);
-            if wanted.is_empty() {
-                return false;
-            }
-            while let Some((frame, rival)) = wanted.pop() {
-                let helps = self.comes(frame, rival)
-                    && tried.is_new(&self.graph)
-                    && (tried.seen.len() > self.limits.imagined
-                        || self.may_without_help()
-                        || self.may_with_help([&others[..], &wanted].concat(), tried));
-                self.undo(events);
-                if helps {
-                    return true;
-                }
-            }
-            // Meanwhile it may have become known that others are wanted as well.
-            helpers = others;
-        }
-    }
-
-    /// The locations that threads want to read who left their turn, with the frames in which they
-    /// did so.
-    fn wanted(&mut self) -> Vec<(u32, Location)> {
-        let mut wanted = Vec::new();
-        for at in 0..self.leaving.len() {
-            let number = self.leaving[at];
-            if !self.is_current(number) {
-                continue;
-            }
-            let frame = &self.frames[number as usize];
-            let routine = self.loops.routine(frame.thread, frame.index);
-            let all = frame.location().into_iter().chain(routine.read_on());
-            for at in all.map(|at| (number, at)) {
-                if !wanted.contains(&at) {
-                    wanted.push(at);
-                }
-            }
-        }
-        wanted
-    }
-
-    /// Offers the read of the last frame, which has just been opened, what those do who can help.
-    pub(super) fn offer_help(&mut self) {
-        let events = self.graph.len();
-        for at in 0..self.leaving.len() {
-            let number = self.leaving[at];
-            if !self.is_current(number) {
-                continue;
-            }
-            for rival in 0..self.frames[number as usize].rivals.len() {
-                let own = &self.frames[self.depth - 1];
-                let planned = self.frames[number as usize].rivals.get(rival);
-                let concerns = planned.iter().any(|planned| {
-                    planned.seen.event == own.id()
-                        || matches!(own.op, Op::Update { .. })
-                            && matches!(planned.op, Op::Update { .. })
-                            && planned.op.location() == own.location()
-                });
-                if concerns && self.comes(number, rival) {
-                    self.offer_rival();
-                }
-                self.undo(events);
-            }
-        }
-    }
-
     /// Whether the thread that left its turn in a frame is still there.
-    fn is_current(&self, frame: u32) -> bool {
+    pub(super) fn is_current(&self, frame: u32) -> bool {
         let frame = &self.frames[frame as usize];
         self.graph.next_id(frame.thread).index == frame.index
     }
@@ -223,7 +121,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// The threads that have to keep their word.
     fn stands_left(&self) -> Vec<Stand> {
         let mut stands: Vec<Stand> = Vec::new();
-        for &number in self.leaving.iter().rev() {
+        for &number in self.turns.leaving.iter().rev() {
             let frame = &self.frames[number as usize];
             let known = stands.iter().any(|stand| stand.thread == frame.thread);
             if !known && self.is_current(number) {
@@ -369,42 +267,5 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         {
             self.undo(last as usize);
         }
-    }
-
-    /// Whether what a rival does can still be done, and has not been; adds it to the graph.
-    fn comes(&mut self, frame: u32, rival: usize) -> bool {
-        let events = self.graph.len();
-        let steps = self.frames[frame as usize].rivals.get(rival).len();
-        for step in 0..steps {
-            let Planned { op, seen } = self.frames[frame as usize].rivals.get(rival)[step];
-            let EventId { thread, index } = seen.event;
-            let done = self.graph.thread(thread);
-            if let Some(&slot) = done.get(index as usize) {
-                let event = self.graph.event(slot);
-                let same = source_of(&self.graph, event) == seen.source;
-                if !same || event.choice != seen.choice {
-                    return false;
-                }
-                continue;
-            }
-            let follows = done.len() == index as usize;
-            let source = seen.source.map_or(Some(&INIT), |id| {
-                self.graph.thread(id.thread).get(id.index as usize)
-            });
-            let Some(&source) = source.filter(|_| follows) else {
-                return false;
-            };
-            let initial = op.location().map_or(0, |at| self.machine.initial(at));
-            let pushed = self.push(thread, op, source, seen.choice, initial);
-            if pushed.is_none() {
-                return false;
-            }
-            let mut leaving = self.leaving.iter();
-            if leaving.any(|&left| self.frames[left as usize].is_broken_by(&self.graph, seen.event))
-            {
-                return false;
-            }
-        }
-        self.graph.len() > events
     }
 }

@@ -6,9 +6,8 @@
 
 use super::Search;
 use super::consistency::Consistency;
-use super::frame::{
-    Frame, NOWHERE, Observation, Planned, Step, Turn, alternatives, has_rival, is_left,
-};
+use super::frame::{Frame, NOWHERE, Observation, Step, Turn, alternatives, has_rival, is_left};
+use super::rivals::Planned;
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
@@ -54,7 +53,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let event = graph.event(write);
         let clock = graph.causality(write);
-        for &first in &self.watching {
+        for &first in &self.turns.watching {
             let frame = &mut self.frames[first as usize];
             let beside = frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
             if self.loops.careful()

@@ -52,7 +52,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         };
         self.open_read(thread, op, attempt);
         if self.loops.careful() || self.loops.heads.contains(&site) {
-            self.watching.push(attempt.first);
+            self.turns.watching.push(attempt.first);
         }
         if self.attempt()? {
             return ControlFlow::Continue(true);
@@ -239,10 +239,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if !first.watched.contains(&at) {
             first.watched.push(at);
         }
-        if self.watching.last() != Some(&attempt.first) {
+        if self.turns.watching.last() != Some(&attempt.first) {
             // Nobody looked who wrote what while other attempts were in place.
             missed |= first.paths.any_through();
-            self.watching.push(attempt.first);
+            self.turns.watching.push(attempt.first);
             if !self.loops.heads.contains(&attempt.site) {
                 self.loops.heads.push(attempt.site);
             }
