@@ -373,6 +373,14 @@ API char *strtok(char *string, const char *set) {
     return strtok_r(string, set, &strtok_rest);
 }
 
+/* gcc calls it for `x += y` of atomic floating-point numbers; elsewhere libatomic has it. */
+API void __atomic_feraiseexcept(int exceptions) {
+    unsigned control;
+    __asm__ volatile("stmxcsr %0" : "=m"(control));
+    control |= exceptions & 0x3f;
+    __asm__ volatile("ldmxcsr %0" : : "m"(control));
+}
+
 long selvedge_syscall(long number, const uintptr_t *arguments, uintptr_t site);
 
 API long syscall(long number, ...) {

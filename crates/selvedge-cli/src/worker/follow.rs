@@ -11,8 +11,8 @@ use selvedge_core::report::{Bug as RawBug, Waiting};
 use selvedge_core::states;
 use selvedge_core::witness::{self, Origin, Witness};
 use selvedge_core::{
-    Effect, Failure, FailureKind, Function, Location, Machine as _, Op, Outcome, Pending, ThreadId,
-    Value,
+    Effect, Failure, FailureKind, Function, Location, Machine as _, Op, Pending, StateMachine as _,
+    ThreadId, Value,
 };
 
 use super::journal::Watched;
@@ -96,7 +96,7 @@ impl Follower<'_, '_> {
             },
             _ => None,
         };
-        let step = witness::Step {
+        let mut step = witness::Step {
             thread,
             switch: recorded.switch,
             op,
@@ -110,9 +110,14 @@ impl Follower<'_, '_> {
         };
         let calls = describe::calls(self.binary, self.machine.inner(), thread);
         self.calls.0.push(calls);
-        let Outcome { read, wrote } = step.outcome();
-        self.machine
-            .resume(thread, Outcome { read, wrote }, &step.clock);
+        let outcome = step.outcome();
+        self.machine.resume(thread, outcome, &step.clock);
+        if self.stateful
+            && let Op::Store { at, .. } = op
+        {
+            // What a plain store writes is only known now that it is made.
+            step.wrote = Some(self.machine.value(at));
+        }
         self.steps.push(step);
         Ok(())
     }
@@ -151,6 +156,10 @@ impl Follower<'_, '_> {
 
     fn read(&self, recorded: &witness::Step, op: &Op) -> Option<Value> {
         let location = op.location().filter(|_| !matches!(op, Op::Store { .. }));
+        if let (true, Some(location)) = (self.stateful, location) {
+            // Memory holds the present values there.
+            return Some(self.machine.value(location));
+        }
         match (recorded.origin, location) {
             (Some(Origin::Step(step)), Some(_)) => {
                 let writer = self.steps.get(step as usize);

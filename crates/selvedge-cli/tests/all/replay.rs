@@ -156,6 +156,39 @@ int main(void) {
     );
 }
 
+/// Where states are searched, what a plain or volatile store writes is known only afterwards.
+#[test]
+fn a_trace_of_states_is_replayed_with_its_values() {
+    let text = "\
+#include <assert.h>
+#include <pthread.h>
+static int plain;
+static volatile int flag;
+static void *other(void *unused) {
+  if (flag == 7)
+    assert(plain == 3);
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  plain = 2;
+  pthread_create(&thread, 0, other, 0);
+  flag = 7;
+}
+";
+    let sandbox = Sandbox::with("stores.c", text);
+    let search = ["verify", "stores.c", "--algorithm", "csdr"];
+    let first = sandbox.run(&[&search[..], &["--trace-out", "trace.json"]].concat());
+    let again = sandbox.run(&["replay", "trace.json"]);
+    for outcome in [first, again] {
+        outcome
+            .ends_with(1)
+            .prints("bug: assertion failed: plain == 3")
+            .prints("store flag = 7")
+            .prints("load plain = 2");
+    }
+}
+
 #[test]
 fn what_is_not_a_trace_is_refused() {
     let sandbox = Sandbox::with("trace.json", "{ \"schema\": 1 }");

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::space::{Step, choices, perform};
 use crate::ids::ThreadId;
-use crate::op::{MemoryOrder, Op};
+use crate::op::Op;
 use crate::saved::StateMachine;
 use crate::witness::{self, Origin, Switch, Witness};
 
@@ -38,12 +38,8 @@ pub fn retell<M: StateMachine>(machine: &mut M, schedule: &[Step]) -> Result<Wit
             step.map_or(Origin::Initial, Origin::Step)
         });
         let wrote = match op {
-            // Only known now that it is made.
-            Op::Store {
-                at,
-                order: MemoryOrder::Plain,
-                ..
-            } => Some(machine.value(at)),
+            // What a plain or volatile one writes is only known now that it is made.
+            Op::Store { at, .. } => Some(machine.value(at)),
             _ => performed.wrote,
         };
         if let (Some(at), Some(_)) = (op.location(), wrote) {

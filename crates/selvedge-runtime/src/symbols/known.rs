@@ -40,10 +40,7 @@ const OTHERS: &[&str] = &[
      difftime gmtime gmtime_r localtime localtime_r mktime timegm asctime asctime_r ctime ctime_r \
      strftime tzset",
     // <fenv.h>
-    "\
-     feclearexcept fegetenv fegetexceptflag fegetround feholdexcept feraiseexcept fesetenv \
-     fesetexceptflag fesetround fetestexcept feupdateenv fegetexcept feenableexcept \
-     fedisableexcept",
+    "fegetenv fegetround fegetexcept",
     // <arpa/inet.h>, <sched.h>
     "\
      htonl htons ntohl ntohs sched_get_priority_max sched_get_priority_min __sched_cpucount \

@@ -25,6 +25,8 @@ const ENVIRONMENT: &str = "changes the environment, which is not modelled; use a
 const WIDE_OUTPUT: &str = "wide output is not modelled; use printf";
 const JOINS: &str = "a join that does not wait is not modelled; use pthread_join, or a flag";
 const STACKS: &str = "stacks belong to the runtime; use pthread_attr_setstacksize or nothing";
+const ROUNDING: &str =
+    "rounding and floating-point exceptions are not kept for each thread; do without";
 const TIMERS: &str = "timers are not modelled; use a thread that sleeps";
 
 const GROUPS: &[Group] = &[
@@ -34,6 +36,12 @@ const GROUPS: &[Group] = &[
             fork vfork _Fork execl execle execlp execv execve execvp execvpe fexecve system popen pclose \
             posix_spawn posix_spawnp clone wait waitpid waitid wait3 wait4 daemon pthread_atfork \
             __register_atfork ptrace unshare setsid forkpty",
+    },
+    Group {
+        reason: ROUNDING,
+        names: "\
+            feclearexcept fegetexceptflag feholdexcept feraiseexcept fesetenv fesetexceptflag fesetround \
+            fetestexcept feupdateenv feenableexcept fedisableexcept",
     },
     Group {
         reason: INPUT,

@@ -1,17 +1,22 @@
 //! Threads that borrow.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Packet, Thread, ThreadId, wait_for};
+use selvedge_core::Site;
+
+use super::{Packet, Thread, ThreadId, current, wait_for};
 use crate::rt::{self, site_of};
 
 /// A scope to spawn scoped threads in. See [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    threads: RefCell<Vec<ThreadId>>,
+    /// Who spawned whom. Threads of the scope may spawn others in it; no thread is suspended with
+    /// this lock.
+    spawned: Mutex<Vec<(ThreadId, ThreadId)>>,
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
@@ -30,18 +35,41 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
     let site = site_of(Location::caller());
+    let owner = current().id;
     let scope = Scope {
-        threads: RefCell::new(Vec::new()),
+        spawned: Mutex::new(Vec::new()),
         scope: PhantomData,
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     // Whatever happened: nobody may borrow any more. In an execution that is over, the younger
     // threads were ended first.
-    for thread in scope.threads.take() {
-        wait_for(thread, site);
-    }
+    scope.wait(owner, site);
     result.unwrap_or_else(|payload: Box<dyn Any + Send>| resume_unwind(payload))
+}
+
+impl Scope<'_, '_> {
+    /// Waits for what `parent` has spawned, and for what that has spawned. Who is waited for next
+    /// depends only on threads that have ended, and so not on how far others have come.
+    fn wait(&self, parent: ThreadId, site: Site) {
+        let mut parents = VecDeque::from([parent]);
+        while let Some(parent) = parents.pop_front() {
+            let children: Vec<ThreadId> = self
+                .spawned()
+                .iter()
+                .filter(|(by, _)| *by == parent)
+                .map(|(_, child)| *child)
+                .collect();
+            for child in children {
+                wait_for(child, site);
+                parents.push_back(child);
+            }
+        }
+    }
+
+    fn spawned(&self) -> MutexGuard<'_, Vec<(ThreadId, ThreadId)>> {
+        self.spawned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<'scope> Scope<'scope, '_> {
@@ -52,6 +80,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        let parent = current().id;
         let packet = Packet::new();
         let result = packet.share();
         let start: Box<dyn FnOnce() + 'scope> = Box::new(move || result.put(f()));
@@ -59,7 +88,7 @@ impl<'scope> Scope<'scope, '_> {
         let start: Box<dyn FnOnce()> = unsafe { std::mem::transmute(start) };
         let id = rt::spawn(start, None, site_of(Location::caller())).0;
         let id = ThreadId { id };
-        self.threads.borrow_mut().push(id);
+        self.spawned().push((parent, id));
         ScopedJoinHandle {
             packet,
             thread: Thread { id, name: None },

@@ -284,6 +284,24 @@ fn a_barrier_has_one_leader_and_holds_everybody() {
 }
 
 #[test]
+fn scoped_threads_spawn_others_that_are_waited_for() {
+    let seen = outcomes(Rc11, || {
+        let (first, count) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                if first.swap(1, Relaxed) == 0 {
+                    scope.spawn(|| count.fetch_add(1, Relaxed));
+                }
+                count.fetch_add(1, Relaxed);
+            });
+            scope.spawn(|| first.swap(1, Relaxed));
+        });
+        count.load(Relaxed)
+    });
+    assert_eq!(seen, [1, 2].into());
+}
+
+#[test]
 fn scoped_threads_borrow() {
     let seen = outcomes(Rc11, || {
         let count = AtomicUsize::new(0);
