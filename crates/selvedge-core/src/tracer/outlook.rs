@@ -9,7 +9,7 @@
 //! * or some *rival* can still write something for it to read. All that can help is known from the
 //!   attempts that the thread made before it left its turn: as long as it cannot keep its word, one
 //!   of them is possible beside whatever the others do, so that was explored. Rivals are remembered
-//!   with all that they need.
+//!   with all that they need: see `rivals.rs`.
 //!
 //! Nothing is lost by that: each class in which the thread keeps its word has only such traces on
 //! the way. A read that has nothing to read for the time being is put off; whoever helps goes first.
