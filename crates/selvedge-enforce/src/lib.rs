@@ -8,6 +8,8 @@
 // The same in the library and on the host.
 #[path = "rt/composed.rs"]
 mod composed;
+#[path = "rt/hold.rs"]
+pub mod hold;
 mod notes;
 
 pub use notes::{Chosen, Function, Notes, SYMBOL};

@@ -33,6 +33,8 @@ pub struct Settings {
     pub spurious_wakeups: bool,
     /// Whether the memory model has fences: futexes rest on them.
     pub fences: bool,
+    /// Whether what is run is to be enforced later, which not everything can be.
+    pub enforced: bool,
     /// Whether the program's output is shown.
     pub show_output: bool,
     /// Whether memory that is still allocated at the end is an error.
@@ -60,6 +62,7 @@ impl Default for Settings {
             watchdog: Duration::from_secs(5),
             spurious_wakeups: false,
             fences: true,
+            enforced: false,
             show_output: false,
             check_leaks: false,
             stateful: false,

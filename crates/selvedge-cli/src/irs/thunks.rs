@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use selvedge_enforce::{ARENA, SYMBOL};
+use selvedge_enforce::{ARENA, SYMBOL, hold};
 
 use super::calls::Callee;
 
@@ -74,12 +74,30 @@ fn operation_detour(text: &mut String, callee: &str) {
         let _ = writeln!(text, "\tpushq %{register}");
     }
     let above = 8 * ARGUMENTS.len() + 8;
+    let hold = no_event_if(callee);
     let _ = write!(
         text,
-        "\tsubq $8, %rsp\n\tmovq {above}(%rsp), %rdi\n\tcall {CHECK_OPERATION}\n\taddq $8, %rsp\n"
+        "\tsubq $8, %rsp\n\tmovq %rdi, %rsi\n\tmovq {above}(%rsp), %rdi\n\tmovl ${hold}, %edx\n\
+         \tcall {CHECK_OPERATION}\n\taddq $8, %rsp\n"
     );
     for register in ARGUMENTS.iter().rev() {
         let _ = writeln!(text, "\tpopq %{register}");
     }
     let _ = writeln!(text, "\tjmp {callee}");
+}
+
+/// How the thread holds the object that `callee` is given, if that makes it no event.
+fn no_event_if(callee: &str) -> u32 {
+    let name = callee.strip_prefix("__wrap_").unwrap_or(callee);
+    let (object, operation) = match name.rsplit_once('_') {
+        Some(parts) => parts,
+        None => return hold::INDIFFERENT,
+    };
+    match (object, operation) {
+        ("pthread_mutex" | "mtx", "unlock") => hold::MUTEX_GIVEN,
+        ("pthread_mutex" | "mtx", _) if operation.ends_with("lock") => hold::MUTEX_TAKEN,
+        ("pthread_rwlock", "unlock" | "tryrdlock" | "trywrlock") => hold::INDIFFERENT,
+        ("pthread_rwlock", _) if operation.ends_with("lock") => hold::LOCK_TAKEN,
+        _ => hold::INDIFFERENT,
+    }
 }

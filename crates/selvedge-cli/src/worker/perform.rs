@@ -20,6 +20,7 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
     };
     let settings = Settings {
         fences,
+        enforced: matches!(request.task, Task::Relax(_)),
         stateful: request.stateful,
         propositions: request.asked.propositions.clone(),
         progress: request.asked.progress,
@@ -91,6 +92,7 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         watchdog: machine.watchdog,
         spurious_wakeups: machine.spurious_wakeups,
         fences: true,
+        enforced: false,
         show_output,
         check_leaks: machine.leaks,
         stateful: false,

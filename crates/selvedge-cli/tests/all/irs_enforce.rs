@@ -72,6 +72,29 @@ fn nobody_is_too_early() {
     never_fails(include_str!("../irs/too_early.c"), &["--plain", "sc"], 150);
 }
 
+/// Places where nobody ever waits, because whoever comes there holds the lock, are verified too.
+#[test]
+fn locks_may_be_taken_by_who_holds_them() {
+    let text = "#define _GNU_SOURCE\n#include <assert.h>\n#include <errno.h>\n#include <pthread.h>\n\
+        static pthread_mutex_t again = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;\n\
+        static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;\n\
+        static int count;\n\
+        static void *counts(void *p) {\n\
+          pthread_mutex_lock(&again); pthread_mutex_lock(&again); count++;\n\
+          pthread_mutex_unlock(&again); pthread_mutex_unlock(&again);\n\
+          pthread_rwlock_wrlock(&lock); assert(pthread_rwlock_wrlock(&lock) == EDEADLK);\n\
+          assert(pthread_rwlock_tryrdlock(&lock) == EBUSY);\n\
+          pthread_rwlock_unlock(&lock); return p;\n\
+        }\n\
+        int main(void) {\n\
+          pthread_t one; pthread_create(&one, 0, counts, 0); counts(0);\n\
+          pthread_join(one, 0); assert(count == 2);\n\
+        }\n";
+    for executions in ["1", "1000"] {
+        never_fails(text, &["--max-executions", executions], 5);
+    }
+}
+
 #[test]
 fn memory_that_was_used_before_becomes_a_condition_variable() {
     let text = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\

@@ -234,3 +234,16 @@ impl Atomic128 {
         self.update(|value| !(value & operand))
     }
 }
+
+/// gcc calls it for `x += y` of atomic floating-point numbers; elsewhere libatomic has it.
+extern "C" fn raise_exceptions(exceptions: u32) {
+    let mut control = 0_u32;
+    let at = &raw mut control;
+    // SAFETY: it is stored where there is room for it.
+    unsafe { asm!("stmxcsr [{}]", in(reg) at, options(nostack, preserves_flags)) };
+    control |= exceptions & 0x3f;
+    // SAFETY: exceptions that the thread may have seen are all that was added.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const control, options(nostack, preserves_flags)) };
+}
+
+stubs!["__atomic_feraiseexcept" => raise_exceptions];

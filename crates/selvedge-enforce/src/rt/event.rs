@@ -2,8 +2,11 @@
 
 use super::composed::WaitWords;
 use super::diverge;
+use super::hold;
+use super::mutex;
 use super::plan::{self, ANY, Event, Place, Plan};
 use super::refresh;
+use super::rwlock;
 use super::shared;
 use super::sys;
 use super::thread::{self, Thread};
@@ -185,11 +188,22 @@ pub(crate) extern "C" fn unreached(address: usize, site: usize, how: u32) {
     }
 }
 
-/// The same for an operation that others can see in any case.
-pub(crate) extern "C" fn unreached_operation(site: usize) {
+/// The same for an operation that others can see, unless the thread holds `object` in the way that
+/// `how` says.
+pub(crate) extern "C" fn unreached_operation(site: usize, object: usize, how: u32) {
     let plan = plan::present();
-    if plan.strict && plan.place(site).is_none() {
+    if plan.strict && plan.place(site).is_none() && !held(object, how) {
         diverge::report(thread::current(), site, ANY);
+    }
+}
+
+/// Whether the operation is no event, because of how the thread holds `object`.
+fn held(object: usize, how: u32) -> bool {
+    match how {
+        hold::MUTEX_TAKEN => mutex::is_taken_again(object),
+        hold::MUTEX_GIVEN => mutex::is_kept(object),
+        hold::LOCK_TAKEN => rwlock::is_written(object),
+        _ => false,
     }
 }
 

@@ -22,6 +22,8 @@ mod condition;
 mod diverge;
 mod event;
 mod file;
+#[cfg(not(test))]
+mod hold;
 mod image;
 mod mutex;
 mod once;
@@ -38,7 +40,7 @@ mod thread;
 mod tsan;
 
 #[cfg(test)]
-use crate::composed;
+use crate::{composed, hold};
 
 /// The library itself has failed.
 #[cfg(not(test))]

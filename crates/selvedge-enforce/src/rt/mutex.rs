@@ -44,10 +44,21 @@ fn depth(mutex: usize) -> u32 {
     }
 }
 
-/// Taking a mutex that the thread holds already is no event.
+/// Whether taking the mutex is no event, since the thread holds it already.
+pub(super) fn is_taken_again(mutex: usize) -> bool {
+    depth(mutex) > 0
+}
+
+/// Whether unlocking the mutex is no event: only the last of several unlocks gives it back, and
+/// nobody gives back what he does not hold.
+pub(super) fn is_kept(mutex: usize) -> bool {
+    let knows_owner = !matches!(field(mutex, KIND) & 3, 0 | 3);
+    knows_owner && depth(mutex) != 1
+}
+
 #[inline(always)]
 fn take(mutex: usize, lock: impl FnOnce() -> c_int) -> c_int {
-    if thread::current().active != 0 && depth(mutex) > 0 {
+    if thread::current().active != 0 && is_taken_again(mutex) {
         return lock();
     }
     event(lock)
@@ -90,12 +101,8 @@ extern "C" fn clock_lock(mutex: usize, clock: c_int, deadline: usize) -> c_int {
 pub(super) extern "C" fn unlock(mutex: usize) -> c_int {
     // SAFETY: as above.
     let unlock = || unsafe { sys::pthread_mutex_unlock(mutex) };
-    // Only the last of several unlocks gives it back, and nobody gives back what he does not hold.
-    if thread::current().active != 0 {
-        let knows_owner = !matches!(field(mutex, KIND) & 3, 0 | 3);
-        if knows_owner && depth(mutex) != 1 {
-            return unlock();
-        }
+    if thread::current().active != 0 && is_kept(mutex) {
+        return unlock();
     }
     event(unlock)
 }

@@ -111,6 +111,11 @@ pub(crate) fn has_fences() -> bool {
     with(|runtime| runtime.settings.fences)
 }
 
+/// Whether what is run is to be enforced later.
+pub(crate) fn enforced() -> bool {
+    with(|runtime| runtime.settings.enforced)
+}
+
 /// Whether waiting on a condition variable may end without a signal.
 pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)

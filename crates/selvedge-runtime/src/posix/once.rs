@@ -55,5 +55,9 @@ extern "C" fn selvedge_once_end(address: usize, site: usize) {
 }
 
 extern "C" fn selvedge_once_abandon(address: usize, site: usize) {
+    if current::enforced() {
+        let what = "an exception leaves a routine of `call_once`, which cannot be enforced";
+        current::refuse(what.to_owned(), Site(site as u64));
+    }
     abandon(once(address, Site(site as u64)));
 }

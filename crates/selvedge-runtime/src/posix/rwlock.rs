@@ -73,9 +73,6 @@ fn acquire(lock: Object, mode: Mode) -> c_int {
 }
 
 fn attempt(lock: Object, mode: Mode) -> c_int {
-    if writes(lock) || (!mode.shared && held(lock).is_some()) {
-        return EBUSY;
-    }
     if lock.step(mode.attempt, Acquire).wrote.is_none() {
         return EBUSY;
     }
