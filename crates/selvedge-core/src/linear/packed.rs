@@ -327,7 +327,7 @@ impl Packed {
 }
 
 /// Whether there are operations on other objects than memory.
-fn has_objects(graph: &Graph) -> bool {
+pub(crate) fn has_objects(graph: &Graph) -> bool {
     graph.locations().iter().any(|&location| {
         let first = graph.reads(location).first();
         let op = first.map(|&read| graph.event(read).op);
@@ -339,65 +339,4 @@ fn has_objects(graph: &Graph) -> bool {
             })
         )
     })
-}
-
-/// Whether `budget` preemptions are certainly enough for a complete small graph: if each thread goes on for as long as it can, and then the next one that can.
-pub(crate) fn is_simply_within(graph: &Graph, order: &SequentialConsistency, budget: u32) -> bool {
-    let clocks = order.clocks().narrow();
-    let Some(clocks) = clocks.filter(|_| graph.threads() <= LANES) else {
-        return false;
-    };
-    if has_objects(graph) {
-        return false;
-    }
-    let threads = graph.threads();
-    let mut done = [0; LANES];
-    let mut remaining = graph.len();
-    let mut left = budget;
-    loop {
-        let before = remaining;
-        for thread in 0..threads {
-            let events = graph.thread(ThreadId(thread as u32));
-            let own = thread % LANES;
-            let first = done[own] as usize;
-            let rest = events.get(first..).unwrap_or_default();
-            if rest.is_empty() {
-                continue;
-            }
-            // Its own events are there when they are needed.
-            done[own] = i32::MAX as u32;
-            let ahead = rest
-                .iter()
-                .position(|&slot| !counts_all(&done, &clocks[slot as usize]));
-            let steps = ahead.unwrap_or(rest.len());
-            done[own] = (first + steps) as u32;
-            remaining -= steps;
-            if let Some(ahead) = ahead
-                && steps > 0
-                && !graph.event(rest[ahead]).op.may_wait()
-            {
-                let Some(fewer) = left.checked_sub(1) else {
-                    return false;
-                };
-                left = fewer;
-            }
-        }
-        if remaining == 0 {
-            return true;
-        }
-        if remaining == before {
-            return false;
-        }
-    }
-}
-
-/// Whether `done` counts all that `clock` does.
-#[inline]
-fn counts_all(done: &[u32; LANES], clock: &[u32; LANES]) -> bool {
-    let mut differences = 0;
-    for lane in 0..LANES {
-        differences |= done[lane].wrapping_sub(clock[lane]);
-    }
-    // No count is so large that its highest bit is set.
-    (differences as i32) >= 0
 }

@@ -115,7 +115,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let bound = self.settings.preemptions;
                 let level = &mut self.levels[self.depth];
                 let checks = &mut self.checks;
-                if bound.is_none_or(|bound| level.ends_within(bound, checks)) {
+                let course = &mut self.course;
+                let within = |bound| level.ends_within(bound, course, checks);
+                if bound.is_none_or(within) {
                     self.counts.executions += 1;
                     self.observer.complete(&level.graph);
                 } else {

@@ -39,7 +39,7 @@ use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use again::Spins;
-use bound::Checks;
+use bound::{Checks, Course};
 use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
 use writes::{Place, WriteBranch};
@@ -77,6 +77,7 @@ pub fn search<C: Model, M: Machine>(
         hopeless: false,
         checks: Checks::default(),
         checked: (0, None),
+        course: Course::default(),
         spins: Spins::default(),
     };
     let ending = search.run_until_enough_is_known();
@@ -109,6 +110,8 @@ struct Search<'a, C, M, O> {
     checks: Checks,
     /// How many events the graph had when the bound was last checked, and the thread that it was last extended by since then.
     checked: (usize, Option<ThreadId>),
+    /// Kept if preemptions count.
+    course: Course,
     spins: Spins,
 }
 
@@ -139,6 +142,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     fn run(&mut self) -> Ending {
         self.machine.reset();
+        self.course.begin();
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
             return ending;
         }
@@ -154,7 +158,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if !self.backtrack() {
                 return Ending::Complete;
             }
-            if let ControlFlow::Break(ending) = self.replay() {
+            if let ControlFlow::Break(ending) = self.replay_as_laid() {
                 return ending;
             }
         }
@@ -297,7 +301,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let before = (self.depth, self.graph().len());
             let found = self.backtrack_to_child();
             if found && !self.wake(before)? {
-                self.replay()?;
+                self.replay_as_laid()?;
             }
             return ControlFlow::Continue(found);
         };
@@ -322,6 +326,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn resume(&mut self, thread: ThreadId, outcome: Outcome) -> ControlFlow<Ending> {
         let level = &self.levels[self.depth];
         let last = level.graph.last(thread).expect("an event was just added");
+        if level.bounded {
+            self.course.go_on(level, last);
+        }
         let clock = level.model.happens_before(&level.graph, last);
         let pending = self.machine.pending(thread);
         self.machine.resume(thread, outcome, clock);

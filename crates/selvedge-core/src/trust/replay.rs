@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use super::bound::Stretch;
 use super::{Ending, Search};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::ThreadId;
@@ -10,15 +11,41 @@ use crate::model::Model;
 use crate::op::Op;
 
 impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
-    /// Resets the machine and performs every event of the graph, each thread as far as it gets.
-    /// Any order that respects causality will do: the graph says what each read returns.
+    /// Resets the machine and performs every event of the graph.
     pub(super) fn replay(&mut self) -> ControlFlow<Ending> {
+        let level = &self.levels[self.depth];
+        if level.bounded {
+            self.course.lay(level);
+        }
+        self.replay_as_laid()
+    }
+
+    /// The same if the course of this graph is known.
+    pub(super) fn replay_as_laid(&mut self) -> ControlFlow<Ending> {
         self.machine.reset();
+        let mismatch = match self.levels[self.depth].bounded {
+            true => self.replay_course(),
+            false => self.replay_causes(),
+        };
+        // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
+        self.check_all()?;
+        // A race may have been blamed on a thread that had gone on before.
+        match mismatch {
+            Err(mismatch) if !self.hopeless => {
+                ControlFlow::Break(Ending::Nondeterministic(mismatch))
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Each thread goes on as far as it gets. Any order that respects causality will do: the graph says what each
+    /// read returns.
+    fn replay_causes(&mut self) -> Result<(), String> {
         let level = &self.levels[self.depth];
         let (graph, model) = (&level.graph, &level.model);
         self.done.clear();
         self.done.resize(graph.threads(), 0);
-        let mismatch = 'replay: loop {
+        loop {
             let mut progress = false;
             let mut left = false;
             for thread in (0..graph.threads() as u32).map(ThreadId) {
@@ -28,9 +55,7 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
                         left |= !waits(graph, slot);
                         break;
                     };
-                    if let Err(mismatch) = expect(self.machine, graph.event(slot)) {
-                        break 'replay Some(mismatch);
-                    }
+                    expect(self.machine, graph.event(slot))?;
                     let clock = model.happens_before(graph, last);
                     self.machine
                         .resume(thread, outcome(graph.event(last)), clock);
@@ -39,21 +64,39 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
                 }
             }
             if !left {
-                break None;
+                return Ok(());
             }
             if !progress {
-                break Some("an execution could not be repeated".to_owned());
+                return Err("an execution could not be repeated".to_owned());
             }
-        };
-        // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
-        self.check_all()?;
-        // A race may have been blamed on a thread that had gone on before.
-        match mismatch {
-            Some(mismatch) if !self.hopeless => {
-                ControlFlow::Break(Ending::Nondeterministic(mismatch))
-            }
-            _ => ControlFlow::Continue(()),
         }
+    }
+
+    /// The same in an order with few preemptions, if there is one.
+    fn replay_course(&mut self) -> Result<(), String> {
+        let Some(stretches) = self.course.stretches() else {
+            return self.replay_causes();
+        };
+        let level = &self.levels[self.depth];
+        let (graph, model) = (&level.graph, &level.model);
+        for &Stretch {
+            thread, from, to, ..
+        } in stretches
+        {
+            let mut events = graph.thread(thread)[from as usize..to as usize].iter();
+            while let Some(&slot) = events.next() {
+                let event = graph.event(slot);
+                let last = match event.kind {
+                    Kind::ReadHalf => *events.next().expect("the write half follows"),
+                    _ => slot,
+                };
+                expect(self.machine, event)?;
+                let clock = model.happens_before(graph, last);
+                self.machine
+                    .resume(thread, outcome(graph.event(last)), clock);
+            }
+        }
+        Ok(())
     }
 }
 

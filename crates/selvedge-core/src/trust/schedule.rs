@@ -9,16 +9,15 @@ use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Whether the graph can lead to executions within the bound.
+    /// Whether the graph can lead to executions within the bound. If there is one, its course is known afterwards.
     pub(super) fn within_bound(&mut self) -> bool {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        if self.half.is_some() {
-            return true;
-        }
         let level = &mut self.levels[self.depth];
-        let within = level.may_stay_within(bound, &mut self.checks);
+        self.course.lay(level);
+        let within = self.course.is_within(bound)
+            || level.may_stay_within(bound, &self.course, &mut self.checks);
         if !within {
             self.counts.bound_blocked += 1;
         }
@@ -27,9 +26,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// The same for a graph that goes on with `thread`. It is not looked at again before it has grown somewhat: the replay has been paid for.
     pub(super) fn may_extend(&mut self, thread: ThreadId) -> bool {
-        if self.settings.preemptions.is_none() {
+        let Some(bound) = self.settings.preemptions else {
             return true;
-        }
+        };
         let (events, last) = self.checked;
         self.checked.1 = Some(thread);
         let graph = self.graph();
@@ -39,7 +38,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         }
         self.checked.0 = graph.len();
-        self.within_bound()
+        self.course.is_within(bound) || self.within_bound()
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes

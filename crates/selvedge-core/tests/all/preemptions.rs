@@ -215,6 +215,21 @@ fn a_thread_that_joins_comes_in_between() {
     compare(&program).expect("small");
 }
 
+/// The first worker's last step is put in where that worker was left, before main comes to its join: so main did not
+/// have to wait there, and leaving it is a preemption.
+#[test]
+fn a_join_does_not_wait_for_what_is_put_in_before_it() {
+    let program = Program {
+        threads: vec![
+            vec![I::Create(1), write(Y), read(X), I::Join(1), read(X)],
+            vec![I::Create(2), I::lock(9, 1), I::unlock(9), write(Y), read(Y)],
+            vec![I::lock(9, 2), read(X), write(X), read(X), write(X)],
+        ],
+        initial: Vec::new(),
+    };
+    compare(&program).expect("small");
+}
+
 /// Main waits for the mutex, and the first worker goes on before it gets it: main comes in two
 /// runs. A slack of all threads minus two, which is enough where nobody waits, loses one of 3
 /// executions at bound 1.

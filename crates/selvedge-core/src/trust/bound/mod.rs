@@ -12,21 +12,23 @@
 //!
 //! Under weak models a graph need not have a linearisation; `linear/parts.rs` says what its preemptions are then.
 //!
-//! Whether a graph needs more than so many preemptions is NP-complete to decide. What is known of a
-//! graph holds for its extensions: a linearisation is carried along (`linear/line.rs`), a number that was
-//! not enough stays too small. Only where neither decides, a search does (`linear/search.rs`). For small graphs a
-//! search costs less than carrying anything along (`linear/packed.rs`).
+//! Whether a graph needs more than so many preemptions is NP-complete to decide. With few threads the order in which the
+//! machine performs the graph mostly tells (`course.rs`); if not, a search does (`linear/packed.rs`). For other graphs a
+//! linearisation is carried along (`linear/line.rs`): what is known of a graph holds for its extensions, and a number
+//! that was not enough stays too small. Only where neither decides, a search does (`linear/search.rs`).
 
+mod course;
 mod remains;
 mod slack;
 
+pub(super) use course::{Course, Stretch};
 pub(super) use slack::Slack;
 
 use super::Level;
-use crate::graph::{Graph, Slot};
+use crate::graph::{Graph, LANES, Slot};
 use crate::linear::gaps;
 use crate::linear::line::Line;
-use crate::linear::packed::{Packed, is_simply_within};
+use crate::linear::packed::{Packed, has_objects};
 use crate::linear::search::{Linear, Scratch};
 use crate::model::{Model, SequentialConsistency};
 use remains::Remains;
@@ -90,8 +92,16 @@ pub(super) struct AtLeast {
 impl<C: Model> Level<C> {
     /// Whether the graph may lead to executions with at most `bound` preemptions. False only if it certainly may not; how
     /// much is spent on finding out depends on what that brought so far.
-    pub(super) fn may_stay_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
+    pub(super) fn may_stay_within(
+        &mut self,
+        bound: u32,
+        course: &Course,
+        checks: &mut Checks,
+    ) -> bool {
         if !checks.pay() {
+            return true;
+        }
+        if course.is_known() && !course.is_beyond(&self.graph, bound) && !has_objects(&self.graph) {
             return true;
         }
         if self.fits(&mut checks.packed) {
@@ -126,13 +136,29 @@ impl<C: Model> Level<C> {
     }
 
     /// Whether the graph, which is complete, needs no more than `bound` preemptions.
-    pub(super) fn ends_within(&mut self, bound: u32, checks: &mut Checks) -> bool {
-        if self.is_linear() && is_simply_within(&self.graph, self.order(), bound) {
+    pub(super) fn ends_within(
+        &mut self,
+        bound: u32,
+        course: &mut Course,
+        checks: &mut Checks,
+    ) -> bool {
+        if course.is_within(bound) {
             return true;
+        }
+        if course.is_beyond(&self.graph, bound) {
+            return false;
         }
         if self.fits(&mut checks.packed) {
             checks.packed.find_gaps();
-            return checks.packed.is_within(bound);
+            if checks.packed.at_least(checks.packed.all()) > bound {
+                return false;
+            }
+            course.lay(self);
+            return course.is_within(bound) || checks.packed.is_within(bound);
+        }
+        course.lay(self);
+        if course.is_within(bound) {
+            return true;
         }
         if checks.guesses_pay() {
             let within = gaps::at_most(&self.graph) <= bound;
@@ -178,6 +204,12 @@ impl<C: Model> Level<C> {
     /// The order of the graph's linearisations.
     fn order(&self) -> &SequentialConsistency {
         self.model.sequential().unwrap_or(&self.beside.order)
+    }
+
+    /// The clocks of that order, if there are few threads.
+    pub(super) fn narrow_clocks(&self) -> Option<&[[u32; LANES]]> {
+        let clocks = self.is_linear().then(|| self.order().clocks())?;
+        clocks.narrow().filter(|_| self.graph.threads() <= LANES)
     }
 
     fn measure(&mut self) -> Measure<'_> {
