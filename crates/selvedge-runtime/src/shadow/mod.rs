@@ -270,6 +270,16 @@ impl Cell {
         self.count = kept as u8 + 1;
     }
 
+    /// Forgets the accesses that have their bits set.
+    fn drop(&mut self, covered: u8) {
+        let mut kept = 0;
+        for index in 0..usize::from(self.count) {
+            self.records[kept] = self.records[index];
+            kept += usize::from(covered >> index & 1 == 0);
+        }
+        self.count = kept as u8;
+    }
+
     /// Forgets what belongs to an older execution.
     #[inline(always)]
     fn begin(&mut self, run: u32) {
@@ -311,28 +321,39 @@ impl Spills {
     }
 
     fn access(&mut self, cell: &mut Cell, new: Record, view: View<'_>) -> Option<Record> {
-        if let Some(race) = self.race(cell, &new, view) {
-            return Some(race);
-        }
-        let mut kept = 0;
-        for index in 0..usize::from(cell.count) {
-            let old = cell.records[index];
-            if judge(&old, &new, view) == Judgement::Keep {
-                cell.records[kept] = old;
-                kept += 1;
+        // Nothing may change if there is a race, and mostly nothing is covered.
+        let mut covered = 0_u8;
+        for (index, old) in cell.records[..usize::from(cell.count)].iter().enumerate() {
+            match judge(old, &new, view) {
+                Judgement::Race => return Some(*old),
+                Judgement::Covered => covered |= 1 << index,
+                Judgement::Keep => {}
             }
         }
         if cell.spill != 0 {
             let list = &mut self.lists[cell.spill as usize - 1];
-            list.retain(|old| judge(old, &new, view) == Judgement::Keep);
+            let mut keep_all = true;
+            for old in list.iter() {
+                match judge(old, &new, view) {
+                    Judgement::Race => return Some(*old),
+                    Judgement::Covered => keep_all = false,
+                    Judgement::Keep => {}
+                }
+            }
+            if !keep_all {
+                list.retain(|old| judge(old, &new, view) == Judgement::Keep);
+            }
         }
-        if kept < INLINE {
-            cell.records[kept] = new;
-            kept += 1;
-        } else {
-            self.list(cell).push(new);
+        if covered != 0 {
+            cell.drop(covered);
         }
-        cell.count = kept as u8;
+        match usize::from(cell.count) {
+            INLINE => self.list(cell).push(new),
+            count => {
+                cell.records[count] = new;
+                cell.count += 1;
+            }
+        }
         None
     }
 
