@@ -10,7 +10,7 @@ use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use selvedge_core::states::Peers;
 
@@ -53,6 +53,8 @@ const PATIENCE: u32 = 20_000;
 const LITTLE_PATIENCE: u32 = 100;
 /// After so many exchanges all patience is tried again.
 const TRY_AGAIN: u32 = 16;
+/// How long the others may take to end when the search is over.
+const PARTING: Duration = Duration::from_secs(2);
 /// How long it sleeps before it looks whether the others are still there.
 const NAP: Duration = Duration::from_millis(100);
 
@@ -204,6 +206,12 @@ impl Team {
 
     /// Waits, as rank 0, for the others to end; tells the processor time that each of them took.
     pub fn wait(mut self) -> Vec<Duration> {
+        let deadline = Instant::now() + PARTING;
+        while !self.broken && !self.others.iter().all(|&other| has_ended(other)) {
+            // They end at the same time, unless they wait for a message that nobody sends any more.
+            self.broken = Instant::now() > deadline;
+            thread::sleep(Duration::from_micros(200));
+        }
         if self.broken {
             self.end_others();
         }
@@ -340,6 +348,17 @@ fn how_ended(child: libc::pid_t) -> Option<Ended> {
         libc::CLD_EXITED => Ended::Exited(status),
         _ => Ended::Signalled(status),
     })
+}
+
+/// Whether a child has ended; it can still be waited for.
+fn has_ended(child: libc::pid_t) -> bool {
+    // SAFETY: plain numbers, for which zero is a value.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: asks about a child, and writes the answer into a local.
+    let answer = unsafe { libc::waitid(libc::P_PID, child as libc::id_t, &raw mut info, flags) };
+    // SAFETY: of a child that has ended, or all zero.
+    answer != 0 || unsafe { info.si_pid() } != 0
 }
 
 /// Waits for a child; tells the processor time that it took.

@@ -22,8 +22,9 @@ use super::peers::Peers;
 use super::queue::{Later, Node, Packed, Queue};
 use super::search::{Search, Seen};
 use super::space::Step;
-use super::together::{Apart, Flow, Notice, Round, Stranger};
+use super::together::{self, Apart, Flow, Notice, Round, Stranger};
 use super::visited::{MOST_SWITCHES, MOST_THREADS, Verdict};
+use crate::fingerprint::Fingerprint;
 use crate::ids::ThreadId;
 use crate::report::{Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
@@ -45,6 +46,8 @@ pub(super) struct Layers<'a, M, O, P> {
     peers: P,
     /// What it takes to work apart, once they do.
     apart: Option<Apart>,
+    /// Whether the others have been given up.
+    alone: bool,
     /// Steps of this round, by place, that lead to a thread which has no number yet.
     strangers: Vec<(usize, Stranger)>,
 }
@@ -59,6 +62,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             wrong: Vec::new(),
             peers,
             apart: None,
+            alone: false,
             strangers: Vec::new(),
         }
     }
@@ -112,8 +116,8 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
 
     /// Looks at all of `now`. Returns how many states there are to look at next, whoever does it.
     fn round(&mut self) -> Flow<usize> {
-        if self.apart.is_none() && self.peers.count() > 1 {
-            self.share_out();
+        if self.apart.is_none() && !self.alone && self.peers.count() > 1 {
+            self.share_out()?;
         }
         let now = std::mem::take(&mut self.now);
         let flow = self.look_at(&now);
@@ -315,11 +319,11 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         self.hear(round)
     }
 
-    /// If there is enough for everybody, each goes on with its share.
-    fn share_out(&mut self) {
+    /// If there is enough for everybody, and all have come to the same, each goes on with its share.
+    fn share_out(&mut self) -> ControlFlow<Ending> {
         let (rank, count) = (self.peers.rank(), self.peers.count());
-        if self.now.len() < self.peers.enough() * count {
-            return;
+        if self.now.len() < self.peers.enough() * count || !self.agree()? {
+            return ControlFlow::Continue(());
         }
         // Neighbours have most of their parts in common, and going from one to the next restores
         // little.
@@ -335,6 +339,30 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         let start = (search.nodes.len() as Node, search.own_counts(0, 0));
         let (visited, space) = (&search.visited, &search.space);
         self.apart = Some(Apart::new(&self.peers, visited, space, start));
+        ControlFlow::Continue(())
+    }
+
+    /// Whether all peers have come to the same so far, with the same numbers. If not, one of them
+    /// goes on alone: what identifies a state of this program is not the same in all of them.
+    fn agree(&mut self) -> Flow<bool> {
+        let mut print = Fingerprint::new();
+        self.search.space.digest(&mut print);
+        print.pair(self.search.nodes.len(), self.later.states.len());
+        for states in [&self.now, &self.later.states] {
+            states.digest(&mut print);
+        }
+        let (first, second) = print.finish();
+        let digest = [first.to_le_bytes(), second.to_le_bytes()].concat();
+        let outgoing = vec![digest; self.peers.count()];
+        let incoming = together::exchange(&mut self.peers, &outgoing)?;
+        if incoming == outgoing {
+            return ControlFlow::Continue(true);
+        }
+        self.alone = true;
+        match self.peers.rank() {
+            0 => ControlFlow::Continue(false),
+            _ => ControlFlow::Break(Ending::Stopped),
+        }
     }
 
     /// Ends a round that peers have worked on apart.

@@ -3,6 +3,7 @@
 use super::chunks::Chunks;
 use super::parts::Contents;
 use super::space::Step;
+use crate::fingerprint::Fingerprint;
 use crate::ids::ThreadId;
 
 /// A step in four bytes.
@@ -142,6 +143,18 @@ impl Queue {
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.tuples.clear();
+    }
+
+    /// Adds all that is in it to `print`.
+    pub(super) fn digest(&self, print: &mut Fingerprint) {
+        for place in 0..self.len() {
+            let (entry, state) = self.get(place);
+            print.pair(entry.node as usize, entry.step.bits() as usize);
+            print.pair(entry.only.into(), state.len());
+            for &contents in state {
+                print.pair(contents as usize, 0);
+            }
+        }
     }
 
     /// How much memory it takes.

@@ -3,6 +3,7 @@
 use super::chain::Chain;
 use super::hash;
 use super::parts::{Contents, EMPTY, Parts};
+use crate::fingerprint::Fingerprint;
 use crate::ids::ThreadId;
 use crate::interleave::{Performed, alternatives};
 use crate::machine::Pending;
@@ -176,6 +177,15 @@ impl<'m, M: StateMachine> Space<'m, M> {
             };
             let known = self.parts.fingerprint(self.here[part]);
             assert_eq!(now, known, "part {part} has changed unnoticed");
+        }
+    }
+
+    /// Adds the contents of parts that are known to `print`, by number.
+    pub(super) fn digest(&self, print: &mut Fingerprint) {
+        print.pair(self.contents(), self.here.len());
+        for number in 0..self.contents() {
+            let contents = self.parts.fingerprint(number as Contents);
+            print.pair(contents as usize, (contents >> 64) as usize);
         }
     }
 

@@ -83,7 +83,8 @@ pub(super) struct Round {
     pub(super) won: usize,
 }
 
-fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
+/// Sends everybody a message, and returns what they sent.
+pub(super) fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
     match peers.exchange(outgoing) {
         Ok(incoming) => ControlFlow::Continue(incoming),
         Err(why) => ControlFlow::Break(Ending::Refused(why)),

@@ -281,23 +281,55 @@ fn several_peers_find_what_one_finds() {
     assert!(apart > 20, "{apart}");
 }
 
+/// If states are identified by different bytes in different peers, the first of them does it alone.
+#[test]
+fn peers_that_do_not_agree_do_not_mix_their_states() {
+    let script = |value| {
+        let worker = vec![
+            Instruction::Store(0, value),
+            Instruction::Load(0, 1),
+            Instruction::Store(1, value),
+        ];
+        StateScript::new(Program::of_workers(vec![worker; 3]))
+    };
+    for algorithm in [Algorithm::Csdr, Algorithm::CsdrExact, Algorithm::Bfs] {
+        let asked = settings(algorithm, Identity::Fingerprint);
+        let mut ends = Ends::default();
+        let alone = search(&mut script(1), asked, &mut ends);
+        let all = search_each(vec![script(1), script(2), script(1)], asked);
+        let (first, met) = &all[0];
+        assert_eq!(first.ending, Ending::Complete, "{algorithm}");
+        assert_eq!(first.states, alone.states, "{algorithm}");
+        assert_eq!(met.0, ends.0, "{algorithm}");
+        assert!(
+            all[1..]
+                .iter()
+                .all(|(report, _)| report.ending == Ending::Stopped)
+        );
+    }
+}
+
 /// The report of rank 0, and the ends that all of them have met.
 fn search_together(machine: &StateScript, asked: Settings, count: usize) -> (Report, Ends) {
-    let all: Vec<(Report, Ends)> = thread::scope(|scope| {
-        let one = |peer| {
-            let mut machine = machine.clone();
+    let mut all = search_each(vec![machine.clone(); count], asked).into_iter();
+    let (report, mut ends) = all.next().unwrap();
+    all.for_each(|(_, more)| ends.0.extend(more.0));
+    (report, ends)
+}
+
+/// The reports of all, and the ends that they have met.
+fn search_each(machines: Vec<StateScript>, asked: Settings) -> Vec<(Report, Ends)> {
+    thread::scope(|scope| {
+        let peers = ThreadPeers::new(machines.len()).into_iter();
+        let one = |(peer, mut machine): (ThreadPeers, StateScript)| {
             scope.spawn(move || {
                 let mut ends = Ends::default();
                 let report = search_with(&mut machine, asked, peer, &mut ends);
                 (report, ends)
             })
         };
-        let threads: Vec<_> = ThreadPeers::new(count).into_iter().map(one).collect();
+        let threads: Vec<_> = peers.zip(machines).map(one).collect();
         let results = threads.into_iter().map(|thread| thread.join());
         results.map(|result| result.unwrap()).collect()
-    });
-    let mut all = all.into_iter();
-    let (report, mut ends) = all.next().unwrap();
-    all.for_each(|(_, more)| ends.0.extend(more.0));
-    (report, ends)
+    })
 }
