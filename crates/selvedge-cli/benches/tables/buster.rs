@@ -188,18 +188,35 @@ fn fastest(program: &str, sizes: &[(&str, u64)], bound: Option<u32>) -> Option<C
 /// No more runs than this are made for one figure.
 const MOST_RUNS: u32 = 25;
 
+/// How often each bound is tried on the program with four threads.
+const ROUNDS: u32 = 9;
+
 /// A program on which the published implementation was seen to take a hundred times longer with a bound.
 fn every_bound() {
     let table = Table::new(
         "Four threads, five to nine accesses each: time with a bound over time without one",
         &["bound", "executions", "beyond", "s", "ratio"],
     );
+    let check = |options, bound| run("four_threads.c", &[], options, bound, 60).ok();
+    let bounds = [None].into_iter().chain((0..10).map(Some));
+    let mut best: Vec<(Option<u32>, Option<Checked>)> = bounds.map(|bound| (bound, None)).collect();
+    // Compiling and loading.
+    let mut overhead = Duration::MAX;
+    // One after the other, so that whatever else the machine does slows down all of them.
+    for _ in 0..ROUNDS {
+        if let Some(nothing) = check("--model sc --max-executions 1", None) {
+            overhead = overhead.min(nothing.processor);
+        }
+        for (bound, best) in &mut best {
+            let now = check("--model sc", *bound);
+            let both = [best.take(), now].into_iter().flatten();
+            *best = both.min_by_key(|checked| checked.processor);
+        }
+    }
     let mut unbounded = f64::NAN;
-    for bound in [None].into_iter().chain((0..10).map(Some)) {
-        let Some(checked) = fastest("four_threads.c", &[], bound) else {
-            continue;
-        };
-        let seconds = checked.time.as_secs_f64();
+    for (bound, best) in best {
+        let Some(checked) = best else { continue };
+        let seconds = checked.processor.saturating_sub(overhead).as_secs_f64();
         if bound.is_none() {
             unbounded = seconds;
         }
@@ -212,7 +229,7 @@ fn every_bound() {
         ]);
     }
     table.end(&[
-        "Time of the search alone, the shortest of several runs. Where nearly every execution is within the bound, what is above 1 is the price of telling.",
+        "Processor time of the search alone, the best of several runs. Where nearly every execution is within the bound, what is above 1 is the price of telling.",
     ]);
 }
 

@@ -18,11 +18,11 @@
 use std::ops::ControlFlow;
 
 use super::Algorithm;
-use super::peers::Peers;
+use super::peers::{Flow, Peers, exchange};
 use super::queue::{Later, Node, Packed, Queue};
 use super::search::{Search, Seen};
 use super::space::Step;
-use super::together::{self, Apart, Flow, Notice, Round, Stranger};
+use super::together::{Apart, Notice, Round, Stranger};
 use super::visited::{MOST_SWITCHES, MOST_THREADS, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::ids::ThreadId;
@@ -354,7 +354,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         let (first, second) = print.finish();
         let digest = [first.to_le_bytes(), second.to_le_bytes()].concat();
         let outgoing = vec![digest; self.peers.count()];
-        let incoming = together::exchange(&mut self.peers, &outgoing)?;
+        let incoming = exchange(&mut self.peers, &outgoing)?;
         if incoming == outgoing {
             return ControlFlow::Continue(true);
         }

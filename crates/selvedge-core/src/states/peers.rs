@@ -1,6 +1,12 @@
 //! Several processes, or threads, that search together.
 
+use std::ops::ControlFlow;
+
 use super::queue::Packed;
+use crate::report::Ending;
+
+/// Goes on with a value, or ends the search.
+pub(super) type Flow<T> = ControlFlow<Ending, T>;
 
 /// Those who search together, seen by one of them. Each runs a copy of the same machine: the same
 /// numbers stand for the same threads, and equal states are identified by the same bytes, in all of
@@ -55,6 +61,14 @@ impl Peers for Alone {
 
     fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String> {
         Ok(outgoing.to_vec())
+    }
+}
+
+/// Sends everybody a message, and returns what they sent.
+pub(super) fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
+    match peers.exchange(outgoing) {
+        Ok(incoming) => ControlFlow::Continue(incoming),
+        Err(why) => ControlFlow::Break(Ending::Refused(why)),
     }
 }
 

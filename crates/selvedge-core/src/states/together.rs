@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use super::contest::{Contest, Won};
 use super::mail::Mail;
 use super::parts::Contents;
-use super::peers::{Peers, Reader, put_bytes, put_words};
+use super::peers::{Flow, Peers, Reader, exchange, put_bytes, put_words};
 use super::queue::{Later, Node, Nodes, Packed, Queue};
 use super::share;
 use super::space::{Space, Step};
@@ -21,9 +21,6 @@ use super::ways::Ways;
 use crate::ids::ThreadId;
 use crate::report::{Ending, StateCounts};
 use crate::saved::StateMachine;
-
-/// Goes on with a value, or ends the search.
-pub(super) type Flow<T> = ControlFlow<Ending, T>;
 
 /// What a peer knows that works on its share.
 pub(super) struct Apart {
@@ -81,14 +78,6 @@ pub(super) struct Round {
     pub(super) elsewhere: StateCounts,
     /// How many states all of them have won.
     pub(super) won: usize,
-}
-
-/// Sends everybody a message, and returns what they sent.
-pub(super) fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
-    match peers.exchange(outgoing) {
-        Ok(incoming) => ControlFlow::Continue(incoming),
-        Err(why) => ControlFlow::Break(Ending::Refused(why)),
-    }
 }
 
 /// The peer that knows whether a state was met.

@@ -10,7 +10,8 @@
 //! where its thread was left last, if all that has to come before it was performed by then.
 
 use super::Level;
-use crate::graph::{Event, Graph, Kind, LANES, Slot};
+use super::slack::was_newest;
+use crate::graph::{Graph, Kind, LANES, Slot};
 use crate::ids::ThreadId;
 use crate::model::Model;
 use crate::op::Op;
@@ -118,7 +119,7 @@ impl Course {
         let graph = &level.graph;
         let event = graph.event(last);
         let clocks = level.narrow_clocks();
-        let Some(clocks) = clocks.filter(|_| conflicts_with_nothing(graph, event, last)) else {
+        let Some(clocks) = clocks.filter(|_| was_newest(graph, last)) else {
             self.forget();
             return;
         };
@@ -319,16 +320,4 @@ fn lacking(done: &Counts, clock: &Counts) -> (usize, u32) {
 /// Whether an operation that cannot be performed yet makes its thread wait, whatever others do.
 fn waits_for_end(op: Op) -> bool {
     matches!(op, Op::Join { .. } | Op::JoinAll)
-}
-
-/// Whether nothing has to come after the operation of which `event`, the last one, is in `slot`.
-fn conflicts_with_nothing(graph: &Graph, event: &Event, slot: Slot) -> bool {
-    let Some(location) = event.op.location() else {
-        return true;
-    };
-    let write = match event.kind.reads() {
-        true => event.source,
-        false => slot,
-    };
-    graph.write_at(location, graph.coherence(location).len()) == write
 }
