@@ -88,6 +88,11 @@ pub trait Machine {
     /// What `thread` is about to do. May be asked for any thread, also absent ones.
     fn pending(&self, thread: ThreadId) -> Pending;
 
+    /// Whether `thread` is about to do `op`.
+    fn is_about_to(&self, thread: ThreadId, op: &Op) -> bool {
+        matches!(self.pending(thread), Pending::Op(pending) if pending == *op)
+    }
+
     /// What `location` holds before any visible write to it. Asked only while an operation on it
     /// is pending or after one was performed.
     fn initial(&self, location: Location) -> Value;
@@ -191,6 +196,11 @@ macro_rules! forward_machine {
     (@pending $inner:ident) => {
         fn pending(&self, thread: $crate::ThreadId) -> $crate::Pending {
             self.$inner.pending(thread)
+        }
+    };
+    (@is_about_to $inner:ident) => {
+        fn is_about_to(&self, thread: $crate::ThreadId, op: &$crate::Op) -> bool {
+            self.$inner.is_about_to(thread, op)
         }
     };
     (@initial $inner:ident) => {

@@ -356,6 +356,14 @@ impl Machine for NativeMachine {
         })
     }
 
+    fn is_about_to(&self, thread: ThreadId, op: &Op) -> bool {
+        with(|runtime| {
+            let known = runtime.threads.get(thread.index());
+            let known = known.filter(|known| known.run == runtime.run);
+            matches!(known, Some(Thread { pending: Pending::Op(pending), .. }) if pending == op)
+        })
+    }
+
     fn initial(&self, location: Location) -> Value {
         with(|runtime| runtime.locations.initial(location, runtime.run))
     }

@@ -177,7 +177,9 @@ impl Machine for Watched<'_> {
         self.runs < self.journal_from && self.machine.can_retry(location)
     }
 
-    selvedge_core::forward_machine!(machine: around, pending, initial, never_races, retry, pointless);
+    selvedge_core::forward_machine!(
+        machine: around, pending, is_about_to, initial, never_races, retry, pointless
+    );
 }
 
 impl StateMachine for Watched<'_> {

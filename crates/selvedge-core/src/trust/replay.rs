@@ -6,7 +6,7 @@ use super::bound::Stretch;
 use super::{Ending, Search};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Outcome, Pending};
+use crate::machine::{Machine, Outcome};
 use crate::model::Model;
 use crate::op::Op;
 
@@ -146,13 +146,21 @@ pub(crate) fn waits(graph: &Graph, slot: Slot) -> bool {
 }
 
 /// Checks that the machine is about to do what `event` stands for.
+#[inline]
 pub(crate) fn expect<M: Machine>(machine: &M, event: &Event) -> Result<(), String> {
-    match machine.pending(event.id.thread) {
-        Pending::Op(op) if op == event.op => Ok(()),
-        other => Err(format!(
-            "{} did something else when it was run again (expected {:?}, got {other:?}): the \
-             program does not depend on its schedule alone",
-            event.id.thread, event.op
-        )),
+    match machine.is_about_to(event.id.thread, &event.op) {
+        true => Ok(()),
+        false => Err(mismatch(machine, event)),
     }
+}
+
+#[cold]
+fn mismatch<M: Machine>(machine: &M, event: &Event) -> String {
+    format!(
+        "{} did something else when it was run again (expected {:?}, got {:?}): the program does \
+         not depend on its schedule alone",
+        event.id.thread,
+        event.op,
+        machine.pending(event.id.thread)
+    )
 }

@@ -15,8 +15,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         };
         let level = &mut self.levels[self.depth];
-        self.course.lay(level);
-        let within = self.course.is_within(bound)
+        let within = self.course.find(level, bound)
             || level.may_stay_within(bound, &self.course, &mut self.checks);
         if !within {
             self.counts.bound_blocked += 1;

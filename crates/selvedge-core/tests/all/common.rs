@@ -10,6 +10,11 @@ use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Axioms, Execution, Outcomes, Program, ScriptMachine};
 
+/// A number that the environment gives, for longer runs: how many programs, and from which on.
+pub(crate) fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
 /// The classes that a search visits.
 #[derive(Default)]
 pub(crate) struct Collect {

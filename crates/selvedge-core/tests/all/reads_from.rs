@@ -15,6 +15,8 @@ use selvedge_testkit::{
     brute_force, random_program, with_random_orders,
 };
 
+use crate::common::number;
+
 /// What the exchanges of random loops write.
 const SPUN: Value = 7;
 /// How many programs of each flavour.
@@ -233,11 +235,6 @@ pub(crate) fn in_vain_within(program: &Program, limits: Limits) -> u64 {
     let all = allowed(&mut machine(), Axioms::Ra, 100_000).expect("it is not that large");
     let (_, under_ra) = compare_within::<SaturatedRa>(program, all, limits);
     under_sc + under_ra
-}
-
-/// A number that the environment gives, for longer runs: how many programs, and from which on.
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
 }
 
 /// Every interleaving.

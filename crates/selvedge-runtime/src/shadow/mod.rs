@@ -29,6 +29,12 @@ impl Kind {
         BY_KIND[self as usize]
     }
 
+    /// Whether it races with nothing but plain accesses.
+    #[inline(always)]
+    const fn is_atomic(self) -> bool {
+        matches!(self, Kind::AtomicRead | Kind::AtomicWrite)
+    }
+
     /// Whether it changes memory.
     pub(crate) fn writes(self) -> bool {
         matches!(self, Kind::PlainWrite | Kind::AtomicWrite)
@@ -100,8 +106,16 @@ pub(crate) fn halves(mask: u8) -> u8 {
 /// Accesses that did not fit into their cells.
 #[derive(Default)]
 struct Spills {
-    lists: Vec<Vec<Record>>,
+    lists: Vec<List>,
     used: usize,
+}
+
+/// Those of one cell.
+#[derive(Default)]
+struct List {
+    records: Vec<Record>,
+    /// Whether there may be a plain access among them.
+    plain: bool,
 }
 
 /// All cells.
@@ -241,15 +255,20 @@ impl Shadow {
             return None;
         }
         let mut private = cell.spill == 0;
+        let mut atomic = new.kind.is_atomic();
         for old in &cell.records[..usize::from(cell.count)] {
             // Nobody else has run since: nothing can have changed.
             if old.thread == new.thread && old.epoch == new.epoch && old.covers(&new) {
                 return None;
             }
             private &= old.thread == new.thread;
+            atomic &= old.kind.is_atomic();
         }
         if private && usize::from(cell.count) < INLINE {
             cell.add_own(new);
+            return None;
+        }
+        if atomic && self.spills.note_atomic(cell, new) {
             return None;
         }
         self.spills.access(cell, new, view)
@@ -310,7 +329,7 @@ impl Spills {
     fn race(&self, cell: &Cell, new: &Record, view: View<'_>) -> Option<Record> {
         let spilled: &[Record] = match cell.spill {
             0 => &[],
-            number => &self.lists[number as usize - 1],
+            number => &self.lists[number as usize - 1].records,
         };
         let inline = &cell.records[..usize::from(cell.count)];
         inline
@@ -318,6 +337,28 @@ impl Spills {
             .chain(spilled)
             .find(|old| judge(old, new, view) == Judgement::Race)
             .copied()
+    }
+
+    /// Notes an atomic access to a word whose cell holds atomic ones only: it cannot race with
+    /// those. False if there may be plain ones in the list.
+    fn note_atomic(&mut self, cell: &mut Cell, new: Record) -> bool {
+        let spilled: &mut [Record] = match cell.spill {
+            0 => &mut [],
+            number => {
+                let list = &mut self.lists[number as usize - 1];
+                if list.plain {
+                    return false;
+                }
+                &mut list.records
+            }
+        };
+        let inline = &mut cell.records[..usize::from(cell.count)];
+        let mut all = inline.iter_mut().chain(spilled);
+        match all.find(|old| old.thread == new.thread && new.covers(old)) {
+            Some(old) => *old = new,
+            None => self.add(cell, new),
+        }
+        true
     }
 
     fn access(&mut self, cell: &mut Cell, new: Record, view: View<'_>) -> Option<Record> {
@@ -331,7 +372,7 @@ impl Spills {
             }
         }
         if cell.spill != 0 {
-            let list = &mut self.lists[cell.spill as usize - 1];
+            let list = &mut self.lists[cell.spill as usize - 1].records;
             let mut keep_all = true;
             for old in list.iter() {
                 match judge(old, &new, view) {
@@ -347,22 +388,32 @@ impl Spills {
         if covered != 0 {
             cell.drop(covered);
         }
+        self.add(cell, new);
+        None
+    }
+
+    fn add(&mut self, cell: &mut Cell, new: Record) {
         match usize::from(cell.count) {
-            INLINE => self.list(cell).push(new),
+            INLINE => {
+                let list = self.list(cell);
+                list.plain |= !new.kind.is_atomic();
+                list.records.push(new);
+            }
             count => {
                 cell.records[count] = new;
                 cell.count += 1;
             }
         }
-        None
     }
 
-    fn list(&mut self, cell: &mut Cell) -> &mut Vec<Record> {
+    fn list(&mut self, cell: &mut Cell) -> &mut List {
         if cell.spill == 0 {
             if self.used == self.lists.len() {
-                self.lists.push(Vec::new());
+                self.lists.push(List::default());
             }
-            self.lists[self.used].clear();
+            let list = &mut self.lists[self.used];
+            list.records.clear();
+            list.plain = false;
             self.used += 1;
             cell.spill = self.used as u32;
         }

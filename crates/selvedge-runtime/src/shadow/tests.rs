@@ -49,7 +49,9 @@ fn no_race_is_missed_and_none_is_invented() {
         let mut clocks = vec![vec![0_u32; THREADS]; THREADS];
         let mut history: Vec<Record> = Vec::new();
         let writes = random.below(4);
-        for _ in 0..40 {
+        // Sometimes a word is accessed plainly only after many atomic accesses.
+        let plain_from = 15 * random.below(3);
+        for step in 0..40 {
             let thread = random.below(THREADS as u64) as usize;
             if random.below(3) == 0 {
                 let other = random.below(THREADS as u64) as usize;
@@ -64,6 +66,11 @@ fn no_race_is_missed_and_none_is_invented() {
             let kind = match random.below(4) < writes {
                 true => kinds[random.below(4) as usize],
                 false => kinds[2 * random.below(2) as usize],
+            };
+            let kind = match kind {
+                Kind::PlainRead if step < plain_from => Kind::AtomicRead,
+                Kind::PlainWrite if step < plain_from => Kind::AtomicWrite,
+                other => other,
             };
             let masks = [0xff, 0x0f, 0xf0, 1 << random.below(8)];
             let new = Record {

@@ -22,6 +22,17 @@ type Counts = [u32; LANES];
 /// Stands for all events of a thread: its own are there when they are needed.
 const ALL: u32 = i32::MAX as u32;
 
+/// All events of one thread, and none of the others.
+const ONLY: [Counts; LANES] = {
+    let mut only = [[0; LANES]; LANES];
+    let mut thread = 0;
+    while thread < LANES {
+        only[thread][thread] = ALL;
+        thread += 1;
+    }
+    only
+};
+
 /// What is known of the order in which the machine performs a graph.
 #[derive(Debug, Default)]
 pub(in crate::trust) struct Course {
@@ -29,6 +40,8 @@ pub(in crate::trust) struct Course {
     known: bool,
     /// How many preemptions it has, at most.
     preemptions: u32,
+    /// Whether the last one that was asked for was within the bound.
+    was_within: bool,
     /// How many stretches end where their thread has to be left, waiting aside.
     forced: u32,
     /// The thread that goes on at the end.
@@ -94,9 +107,32 @@ impl Course {
         }
     }
 
+    /// Finds an order for a replay, and tells whether it is within the bound. If the last one was, so will this one be: it is
+    /// not made from scratch then.
+    pub(in crate::trust) fn find<C: Model>(&mut self, level: &Level<C>, bound: u32) -> bool {
+        if self.was_within {
+            self.adapt(level);
+        }
+        if !self.was_within || !self.is_within(bound) {
+            self.lay(level);
+        }
+        self.was_within = self.is_within(bound);
+        self.was_within
+    }
+
     /// Finds an order for a replay, if the graph is small and has one.
     pub(in crate::trust) fn lay<C: Model>(&mut self, level: &Level<C>) {
-        self.begin();
+        self.stretches.clear();
+        self.adapt(level);
+    }
+
+    /// The same with as much of the last order as still holds. That is cheaper, but may take more preemptions than
+    /// needed, and fewer of them are known to be forced.
+    pub(in crate::trust) fn adapt<C: Model>(&mut self, level: &Level<C>) {
+        self.known = true;
+        self.preemptions = 0;
+        self.forced = 0;
+        self.done = [0; LANES];
         let graph = &level.graph;
         let mut layer = level
             .narrow_clocks()
@@ -188,9 +224,11 @@ impl<'a> Layer<'a> {
     /// False if something has to come after what is not performed.
     fn lay(&mut self, course: &mut Course) -> bool {
         let mut left: usize = self.events.iter().map(|events| events.len()).sum();
-        let main = ThreadId::MAIN.index();
-        self.go_far(&course.done, main);
-        let mut thread = Some((main, self.left_after(&course.done, main)));
+        let first = self.keep(course);
+        left -= course.done.iter().sum::<u32>() as usize;
+        self.reach = course.done;
+        self.go_far(&course.done, first);
+        let mut thread = Some((first, self.left_after(&course.done, first)));
         while let Some((next, after)) = thread {
             let (from, to) = (course.done[next], self.reach[next]);
             course.stretches.push(Stretch {
@@ -201,7 +239,7 @@ impl<'a> Layer<'a> {
             });
             course.forced += u32::from(after.is_some());
             course.preemptions += u32::from(!self.free[next]);
-            course.done[next] = to;
+            course.done = with(&course.done, next, to);
             course.left[next] = course.done;
             course.running = next;
             left -= (to - from) as usize;
@@ -211,6 +249,40 @@ impl<'a> Layer<'a> {
             thread = self.next(&course.done, next);
         }
         false
+    }
+
+    /// Goes along the last order as far as it still holds, and returns the thread that goes on: the one at the end of
+    /// that, since it may get further now.
+    fn keep(&self, course: &mut Course) -> usize {
+        let mut kept = 0;
+        let mut last = (course.done, 0, ThreadId::MAIN.index());
+        for stretch in &mut course.stretches {
+            let thread = stretch.thread.index() % LANES;
+            let (events, to) = (self.events[thread], stretch.to as usize);
+            let Some(&end) = events.get(to - 1) else {
+                break;
+            };
+            let half = self.graph.event(end).kind == Kind::ReadHalf;
+            if half || !has_all(&course.done, thread, &self.clocks[end as usize]) {
+                break;
+            }
+            let waits = |&ahead: &Slot| {
+                waits_for_end(self.graph.event(ahead).op)
+                    && !has_all(&course.done, thread, &self.clocks[ahead as usize])
+            };
+            let free = events.get(to).is_none_or(waits);
+            last = (course.done, u32::from(!free), thread);
+            stretch.after = None;
+            course.preemptions += last.1;
+            course.done = with(&course.done, thread, stretch.to);
+            course.left[thread] = course.done;
+            kept += 1;
+        }
+        course.stretches.truncate(kept);
+        course.stretches.pop();
+        course.done = last.0;
+        course.preemptions -= last.1;
+        last.2
     }
 
     /// Which thread goes on after `last`, and where it has to be left.
@@ -251,8 +323,7 @@ impl<'a> Layer<'a> {
     /// Lets `thread` go on as far as it gets.
     fn go_far(&mut self, done: &Counts, thread: usize) {
         let thread = thread % LANES;
-        let mut done = *done;
-        done[thread] = ALL;
+        let done = with_all(done, thread);
         let events = self.events[thread];
         let first = self.reach[thread] as usize;
         let mut at = first;
@@ -293,9 +364,21 @@ impl<'a> Layer<'a> {
 
 /// Whether `done` has all of other threads that has to come before an event of `thread` with this `clock`.
 fn has_all(done: &Counts, thread: usize, clock: &Counts) -> bool {
-    let mut done = *done;
-    done[thread] = ALL;
-    covers(&done, clock)
+    covers(&with_all(done, thread), clock)
+}
+
+/// `done` with all events of `thread`. All lanes are written at once, since they are read at once: a processor has to
+/// wait for single ones.
+#[inline]
+fn with_all(done: &Counts, thread: usize) -> Counts {
+    std::array::from_fn(|lane| done[lane] | ONLY[thread % LANES][lane])
+}
+
+/// `done` with `count` events of `thread`.
+#[inline]
+fn with(done: &Counts, thread: usize, count: u32) -> Counts {
+    let only = &ONLY[thread % LANES];
+    std::array::from_fn(|lane| done[lane] & !only[lane] | count & only[lane])
 }
 
 /// Whether `done` counts all that `clock` does.

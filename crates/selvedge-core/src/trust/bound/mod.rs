@@ -113,7 +113,8 @@ impl<C: Model> Level<C> {
             return true;
         }
         let budget = bound.saturating_add(self.slack());
-        let within = self.is_within(budget, checks);
+        let (within, searched) = self.is_within(budget);
+        checks.in_vain += SEARCH * u64::from(searched);
         checks.count(within);
         checks.by_slack += u64::from(!within);
         within
@@ -167,7 +168,7 @@ impl<C: Model> Level<C> {
                 return true;
             }
         }
-        self.is_within(bound, checks)
+        self.is_within(bound).0
     }
 
     /// Whether the graph is a small one that has linearisations. It is in the table then.
@@ -175,25 +176,24 @@ impl<C: Model> Level<C> {
         self.is_linear() && packed.fill(&self.graph, self.order())
     }
 
-    /// Whether the graph needs no more than `budget` preemptions.
-    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+    /// Whether the graph needs no more than `budget` preemptions, and whether that took a search.
+    fn is_within(&mut self, budget: u32) -> (bool, bool) {
         if self.is_linear() {
-            return self.measure().is_within(budget, checks);
+            return self.measure().is_within(budget);
         }
         let known = self.at_least.last();
         if known.is_some_and(|known| known.preemptions > budget) {
-            return false;
+            return (false, false);
         }
-        checks.in_vain += SEARCH;
         let Some(preemptions) = self.parts.exceed(&self.graph, budget) else {
-            return true;
+            return (true, true);
         };
         let events = self.graph.len();
         self.at_least.push(AtLeast {
             events,
             preemptions,
         });
-        false
+        (false, true)
     }
 
     /// Whether the graph has linearisations.
@@ -261,23 +261,24 @@ impl Measure<'_> {
         self.line.is_within(budget)
     }
 
-    fn is_within(&mut self, budget: u32, checks: &mut Checks) -> bool {
+    /// Whether `budget` preemptions are enough, and whether that took a search.
+    fn is_within(&mut self, budget: u32) -> (bool, bool) {
         if self.line_is_within(budget) {
-            return true;
+            return (true, false);
         }
         let known = self.at_least.last();
         if known.is_some_and(|known| known.preemptions > budget) {
-            return false;
+            return (false, false);
         }
         let ends = &mut self.scratch.ends;
         if self.line.counts_within(self.graph, ends, budget) {
-            return true;
+            return (true, false);
         }
         let mut linear = Linear::new(self.graph, self.order, self.scratch);
         let known = known.map_or(0, |known| known.preemptions);
         let mut preemptions = linear.at_least().max(known);
-        if preemptions <= budget {
-            checks.in_vain += SEARCH;
+        let searches = preemptions <= budget;
+        if searches {
             let found = linear.search_from(self.order, preemptions, budget);
             preemptions = found.map_or(budget + 1, |(cost, _)| cost);
             if let Some((cost, order)) = found {
@@ -289,6 +290,6 @@ impl Measure<'_> {
             events,
             preemptions,
         });
-        preemptions <= budget
+        (preemptions <= budget, searches)
     }
 }
