@@ -128,7 +128,7 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
         return perform_natively(op, site);
     }
     settle_now();
-    let outcome = pause(op, site);
+    let outcome = pause(&op, site);
     match with(|runtime| runtime.performed(&op, outcome, site.0 as usize)) {
         Ok(None) => {}
         Ok(Some(write)) => crate::memory::write(write.address, write.width, write.value),
@@ -139,27 +139,31 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
 
 /// Stops before `op`, which the program is going to make by itself.
 #[inline(always)]
-pub(crate) fn pause(op: Op, site: Site) -> Outcome {
-    match with(|runtime| runtime.arrive(&op, site.0 as usize)) {
+pub(crate) fn pause(op: &Op, site: Site) -> Outcome {
+    match with(|runtime| runtime.arrive(op, site.0 as usize)) {
         Ok(()) => {}
         Err(Obstacle::Problem(problem, access)) => report(problem, access),
         Err(Obstacle::Spinning(since)) => {
-            with(|runtime| runtime.current().repeated = Some(op));
+            with(|runtime| {
+                let thread = runtime.current();
+                thread.repeated = Some(*op);
+                thread.pending = Pending::Stopped(Stop::Spinning { since });
+            });
             // Only a retry lets it go on.
-            return suspend(Pending::Stopped(Stop::Spinning { since }), site);
+            return suspend(site);
         }
         Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
     }
-    suspend(Pending::Op(op), site)
+    with(|runtime| runtime.current().pending = Pending::Op(*op));
+    suspend(site)
 }
 
 /// Gives control to the explorer until it resumes the running thread.
 #[inline(always)]
-fn suspend(pending: Pending, site: Site) -> Outcome {
+fn suspend(site: Site) -> Outcome {
     let (save, host) = with(|runtime| {
         let host = runtime.host;
         let thread = runtime.current();
-        thread.pending = pending;
         thread.site = site.0 as usize;
         (&raw mut thread.context, host)
     });

@@ -23,17 +23,11 @@ use crate::states;
 #[inline(always)]
 fn read(address: usize, width: u8) {
     let site = current::site();
-    let kind = Kind::PlainRead;
-    let access = Access {
-        address,
-        size: usize::from(width),
-        kind,
-        site: site.0 as usize,
-    };
-    match with(|runtime| runtime.plain(access)) {
+    let (size, kind) = (usize::from(width), Kind::PlainRead);
+    match judge(address, size, kind, site) {
         Step::Go => {}
         Step::Event => event_read(address, width, MemoryOrder::Plain, site),
-        Step::Stop(problem) => report(problem, access),
+        Step::Stop(problem) => report(problem, access(address, size, kind, site)),
     }
 }
 
@@ -41,17 +35,28 @@ fn read(address: usize, width: u8) {
 #[inline(always)]
 fn write(address: usize, width: u8) {
     let site = current::site();
-    let kind = Kind::PlainWrite;
-    let access = Access {
+    let (size, kind) = (usize::from(width), Kind::PlainWrite);
+    match judge(address, size, kind, site) {
+        Step::Go => {}
+        Step::Event => defer(access(address, size, kind, site), false),
+        Step::Stop(problem) => report(problem, access(address, size, kind, site)),
+    }
+}
+
+/// What such an access comes to. All that is known of it is passed in registers: what was just written to memory in parts
+/// cannot be read at once without waiting for it.
+#[inline(never)]
+fn judge(address: usize, size: usize, kind: Kind, site: Site) -> Step {
+    with(|runtime| runtime.plain(access(address, size, kind, site)))
+}
+
+#[inline(always)]
+fn access(address: usize, size: usize, kind: Kind, site: Site) -> Access {
+    Access {
         address,
-        size: usize::from(width),
+        size,
         kind,
         site: site.0 as usize,
-    };
-    match with(|runtime| runtime.plain(access)) {
-        Step::Go => {}
-        Step::Event => defer(access, false),
-        Step::Stop(problem) => report(problem, access),
     }
 }
 
@@ -69,17 +74,8 @@ fn volatile_read(address: usize, width: u8) {
 
 fn volatile_write(address: usize, width: u8) {
     if !current::booting() {
-        let site = current::site().0 as usize;
-        let size = usize::from(width);
-        defer(
-            Access {
-                address,
-                size,
-                kind: Kind::AtomicWrite,
-                site,
-            },
-            true,
-        );
+        let (size, site) = (usize::from(width), current::site());
+        defer(access(address, size, Kind::AtomicWrite, site), true);
     }
 }
 
