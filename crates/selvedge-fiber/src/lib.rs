@@ -6,7 +6,7 @@
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("Selvedge runs programs on x86-64 Linux only");
 
-use std::arch::naked_asm;
+use std::arch::{asm, naked_asm};
 use std::ffi::c_void;
 
 /// A suspended context.
@@ -77,23 +77,42 @@ pub unsafe fn prepare(
 
 /// Suspends the running context into `save` and continues with `to`.
 ///
+/// There is neither a call nor a return in it. So if a context is continued after nothing else ran than its peer, in which
+/// calls and returns are balanced, the processor still knows where the calls that it is in return to.
+///
 /// # Safety
 ///
 /// `save` must be writable, and `to` a context that is suspended and has not been continued since.
-#[unsafe(naked)]
-pub unsafe extern "C" fn switch(save: *mut Context, to: Context) {
-    naked_asm!(
-        "push rbp",
-        "push rbx",
-        "push r12",
-        "push r13",
-        "push r14",
-        "push r15",
-        "mov [rdi], rsp",
-        "mov rdi, rsi",
-        "jmp {leave}",
-        leave = sym leave_to,
-    )
+#[inline(always)]
+pub unsafe fn switch(save: *mut Context, to: Context) {
+    // SAFETY: everything is as before when this context is continued: registers that calls preserve lie in the frame, and
+    // all others are declared to change.
+    unsafe {
+        asm!(
+            "lea rcx, [rip + 2f]",
+            "push rcx",
+            "push rbp",
+            "push rbx",
+            "push r12",
+            "push r13",
+            "push r14",
+            "push r15",
+            "mov [rdi], rsp",
+            "mov rsp, rsi",
+            "pop r15",
+            "pop r14",
+            "pop r13",
+            "pop r12",
+            "pop rbx",
+            "pop rbp",
+            "pop rcx",
+            "jmp rcx",
+            "2:",
+            inout("rdi") save => _,
+            inout("rsi") to.0 => _,
+            clobber_abi("C"),
+        );
+    }
 }
 
 /// Continues with `to` and forgets the running context.

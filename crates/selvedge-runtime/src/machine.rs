@@ -318,7 +318,9 @@ fn enter(context: Context) {
     unsafe { fiber::switch(save, context) };
 }
 
-/// Runs the thread with this number up to its next stop.
+/// Runs the thread with this number up to its next stop. Functions that return after that are to be
+/// few: see [`fiber::switch`].
+#[inline(always)]
 fn run(thread: usize) {
     let context = with(|runtime| {
         runtime.phase = Phase::Fiber;
@@ -368,6 +370,7 @@ impl Machine for NativeMachine {
         with(|runtime| runtime.locations.initial(location, runtime.run))
     }
 
+    #[inline(always)]
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let index = thread.index();
         let created = with(|runtime| {

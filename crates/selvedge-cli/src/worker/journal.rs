@@ -160,6 +160,7 @@ impl Machine for Watched<'_> {
         self.machine.reset();
     }
 
+    #[inline(always)]
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         self.steps += 1;
         self.counters.steps().store(self.steps, Ordering::Relaxed);
