@@ -93,7 +93,9 @@ impl Engine {
         self.outcome.set(outcome);
     }
 
-    /// Runs the fiber of `thread` until it stops.
+    /// Runs the fiber of `thread` until it stops. Functions that return after that are to be few: see
+    /// [`fiber::switch`].
+    #[inline(always)]
     pub(super) fn run(&self, thread: usize) {
         let mut context = {
             let mut state = self.state.borrow_mut();

@@ -148,10 +148,20 @@ impl Machine for RustMachine {
         }
     }
 
+    fn is_about_to(&self, thread: ThreadId, op: &Op) -> bool {
+        let state = self.engine.state().borrow();
+        let known = state.threads.get(thread.index());
+        let pending = known
+            .filter(|known| known.run == state.run)
+            .map(|known| &known.pending);
+        matches!(pending, Some(Pending::Op(pending)) if pending == op)
+    }
+
     fn initial(&self, location: Location) -> Value {
         self.engine.state().borrow().places[location.index()].initial
     }
 
+    #[inline(always)]
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let index = thread.index();
         let mut state = self.engine.state().borrow_mut();
