@@ -122,8 +122,7 @@ fn overhead() {
         ],
     );
     for &(program, sizes, theirs, figures, note) in TABLE_4 {
-        let fastest = |bound| fastest(program, sizes, bound);
-        let Some(unbounded) = fastest(None) else {
+        let Ok(unbounded) = run(program, sizes, "--model sc", None, 60) else {
             continue;
         };
         let all =
@@ -144,8 +143,16 @@ fn overhead() {
             unbounded.executions(),
             least.to_string(),
         ];
-        for bound in least..=least + 2 {
-            let cell = fastest(Some(bound)).map(|checked| {
+        let check = |bound| run(program, sizes, "--model sc", bound, 60).ok();
+        let bounds = [None].into_iter().chain((least..=least + 2).map(Some));
+        let a_second = 1.0 / unbounded.time.as_secs_f64();
+        let rounds = (a_second as u32).clamp(3, MOST_RUNS);
+        let fastest = side_by_side(bounds, rounds, check, |checked| checked.time);
+        let Some(unbounded) = fastest.first().and_then(|(_, checked)| checked.as_ref()) else {
+            continue;
+        };
+        for (_, checked) in &fastest[1..] {
+            let cell = checked.as_ref().map(|checked| {
                 let more = checked.time.as_secs_f64() / unbounded.time.as_secs_f64() - 1.0;
                 format!("{:.0}%", 100.0 * more)
             });
@@ -164,28 +171,26 @@ fn overhead() {
 /// No bound from here on is tried.
 const MOST: u32 = 12;
 
-/// The quickest of several runs: as many as take a second, but no fewer than three. A search of some hundredths of a second differs by a
-/// quarter from one run to the next.
-fn fastest(program: &str, sizes: &[(&str, u64)], bound: Option<u32>) -> Option<Checked> {
-    let mut fastest: Option<Checked> = None;
-    let mut spent = Duration::ZERO;
-    for runs in 1..=MOST_RUNS {
-        let checked = run(program, sizes, "--model sc", bound, 60).ok()?;
-        spent += checked.time;
-        if fastest
-            .as_ref()
-            .is_none_or(|fastest| checked.time < fastest.time)
-        {
-            fastest = Some(checked);
-        }
-        if runs >= 3 && spent > Duration::from_secs(1) {
-            break;
+/// The best of several runs with each bound: one after the other, so that whatever else the machine does slows down all of
+/// them.
+fn side_by_side(
+    bounds: impl Iterator<Item = Option<u32>>,
+    rounds: u32,
+    mut check: impl FnMut(Option<u32>) -> Option<Checked>,
+    cost: impl Fn(&Checked) -> Duration,
+) -> Vec<(Option<u32>, Option<Checked>)> {
+    let mut best: Vec<(Option<u32>, Option<Checked>)> = bounds.map(|bound| (bound, None)).collect();
+    for _ in 0..rounds {
+        for (bound, best) in &mut best {
+            let both = [best.take(), check(*bound)].into_iter().flatten();
+            *best = both.min_by_key(&cost);
         }
     }
-    fastest
+    best
 }
 
-/// No more runs than this are made for one figure.
+/// No more runs than this are made for one figure. A search of some hundredths of a second differs by a quarter from one run to the
+/// next.
 const MOST_RUNS: u32 = 25;
 
 /// How often each bound is tried on the program with four threads.
@@ -199,20 +204,12 @@ fn every_bound() {
     );
     let check = |options, bound| run("four_threads.c", &[], options, bound, 60).ok();
     let bounds = [None].into_iter().chain((0..10).map(Some));
-    let mut best: Vec<(Option<u32>, Option<Checked>)> = bounds.map(|bound| (bound, None)).collect();
     // Compiling and loading.
-    let mut overhead = Duration::MAX;
-    // One after the other, so that whatever else the machine does slows down all of them.
-    for _ in 0..ROUNDS {
-        if let Some(nothing) = check("--model sc --max-executions 1", None) {
-            overhead = overhead.min(nothing.processor);
-        }
-        for (bound, best) in &mut best {
-            let now = check("--model sc", *bound);
-            let both = [best.take(), now].into_iter().flatten();
-            *best = both.min_by_key(|checked| checked.processor);
-        }
-    }
+    let nothing = (0..ROUNDS).filter_map(|_| check("--model sc --max-executions 1", None));
+    let overhead = nothing.map(|checked| checked.processor).min();
+    let overhead = overhead.unwrap_or_default();
+    let with_bound = |bound| check("--model sc", bound);
+    let best = side_by_side(bounds, ROUNDS, with_bound, |checked| checked.processor);
     let mut unbounded = f64::NAN;
     for (bound, best) in best {
         let Some(checked) = best else { continue };
