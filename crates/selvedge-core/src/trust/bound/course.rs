@@ -153,18 +153,21 @@ impl Course {
             return;
         }
         let graph = &level.graph;
-        let event = graph.event(last);
-        let clocks = level.narrow_clocks();
-        let Some(clocks) = clocks.filter(|_| was_newest(graph, last)) else {
+        if graph.threads() > LANES || !level.is_linear() || !was_newest(graph, last) {
             self.forget();
             return;
-        };
+        }
+        let event = graph.event(last);
         let own = event.id.thread.index() % LANES;
-        let first = event.id.index - u32::from(event.kind == Kind::WriteHalf);
         if own == self.running {
             self.done[own] = event.id.index + 1;
             return;
         }
+        let Some(clocks) = level.narrow_clocks() else {
+            self.forget();
+            return;
+        };
+        let first = event.id.index - u32::from(event.kind == Kind::WriteHalf);
         if first > 0 && has_all(&self.left[own], own, &clocks[last as usize]) {
             // Those that were left later were left with this performed.
             for left in &mut self.left {

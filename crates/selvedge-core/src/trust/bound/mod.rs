@@ -197,7 +197,7 @@ impl<C: Model> Level<C> {
     }
 
     /// Whether the graph has linearisations.
-    fn is_linear(&self) -> bool {
+    pub(super) fn is_linear(&self) -> bool {
         self.model.sequential().is_some() || self.beside.is_whole(&self.graph)
     }
 
