@@ -6,6 +6,9 @@
 //! does now. Nearly always that makes for the fewest preemptions; and those that have to be in any case are a lower
 //! bound.
 //!
+//! The next graph mostly differs in little. As much of the order as still holds is kept then, and the rest laid out anew:
+//! that is half the work. If it is not within the bound, the order is made from scratch.
+//!
 //! What is added after a replay conflicts with nothing that comes after it. So it can be put at the end of all; or
 //! where its thread was left last, if all that has to come before it was performed by then.
 
