@@ -75,18 +75,27 @@ pub unsafe fn prepare(
     Context(at)
 }
 
+/// Continues the context whose stack is current: pops its [`Frame`].
+macro_rules! continue_here {
+    () => {
+        // A jump rather than a return: the processor's return predictor knows nothing of fibers.
+        "pop r15\npop r14\npop r13\npop r12\npop rbx\npop rbp\npop rcx\njmp rcx"
+    };
+}
+
 /// Suspends the running context into `save` and continues with `to`.
 ///
-/// There is neither a call nor a return in it. So if a context is continued after nothing else ran than its peer, in which
-/// calls and returns are balanced, the processor still knows where the calls that it is in return to.
+/// There is neither a call nor a return in it. So if a context is continued after nothing else ran
+/// than its peer, in which calls and returns are balanced, the processor still knows where the calls
+/// that it is in return to.
 ///
 /// # Safety
 ///
 /// `save` must be writable, and `to` a context that is suspended and has not been continued since.
 #[inline(always)]
 pub unsafe fn switch(save: *mut Context, to: Context) {
-    // SAFETY: everything is as before when this context is continued: registers that calls preserve lie in the frame, and
-    // all others are declared to change.
+    // SAFETY: everything is as before when this context is continued: registers that calls preserve
+    // lie in the frame, and all others are declared to change.
     unsafe {
         asm!(
             "lea rcx, [rip + 2f]",
@@ -99,14 +108,7 @@ pub unsafe fn switch(save: *mut Context, to: Context) {
             "push r15",
             "mov [rdi], rsp",
             "mov rsp, rsi",
-            "pop r15",
-            "pop r14",
-            "pop r13",
-            "pop r12",
-            "pop rbx",
-            "pop rbp",
-            "pop rcx",
-            "jmp rcx",
+            continue_here!(),
             "2:",
             inout("rdi") save => _,
             inout("rsi") to.0 => _,
@@ -122,18 +124,7 @@ pub unsafe fn switch(save: *mut Context, to: Context) {
 /// As for [`switch`].
 #[unsafe(naked)]
 pub unsafe extern "C" fn leave_to(to: Context) -> ! {
-    naked_asm!(
-        "mov rsp, rdi",
-        "pop r15",
-        "pop r14",
-        "pop r13",
-        "pop r12",
-        "pop rbx",
-        "pop rbp",
-        // A jump rather than a return: the processor's return predictor knows nothing of fibers.
-        "pop rcx",
-        "jmp rcx",
-    )
+    naked_asm!("mov rsp, rdi", continue_here!(),)
 }
 
 /// The first code of a fiber. Its missing return address tells unwinders that the stack ends here.

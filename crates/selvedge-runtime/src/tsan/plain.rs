@@ -43,8 +43,8 @@ fn write(address: usize, width: u8) {
     }
 }
 
-/// What such an access comes to. All that is known of it is passed in registers: what was just written to memory in parts
-/// cannot be read at once without waiting for it.
+/// What such an access comes to. All that is known of it is passed in registers: what was just
+/// written to memory in parts cannot be read as a whole without waiting for it.
 #[inline(never)]
 fn judge(address: usize, size: usize, kind: Kind, site: Site) -> Step {
     with(|runtime| runtime.plain(access(address, size, kind, site)))

@@ -68,14 +68,19 @@ pub(in crate::trust) struct Stretch {
 }
 
 impl Course {
-    /// Nothing has been performed.
+    /// Nothing has been performed, and no order is known.
     pub(in crate::trust) fn begin(&mut self) {
+        self.start();
+        self.stretches.clear();
+    }
+
+    /// Nothing has been performed.
+    fn start(&mut self) {
         self.known = true;
         self.preemptions = 0;
         self.forced = 0;
         self.running = 0;
         self.done = [0; LANES];
-        self.stretches.clear();
     }
 
     /// The machine takes steps in another order.
@@ -131,11 +136,8 @@ impl Course {
 
     /// The same with as much of the last order as still holds. That is cheaper, but may take more preemptions than
     /// needed, and fewer of them are known to be forced.
-    pub(in crate::trust) fn adapt<C: Model>(&mut self, level: &Level<C>) {
-        self.known = true;
-        self.preemptions = 0;
-        self.forced = 0;
-        self.done = [0; LANES];
+    fn adapt<C: Model>(&mut self, level: &Level<C>) {
+        self.start();
         let graph = &level.graph;
         let mut layer = level
             .narrow_clocks()
