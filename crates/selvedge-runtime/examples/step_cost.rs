@@ -1,5 +1,8 @@
 //! What a visible step and a reset cost without any search: `cargo run --release --example step_cost`.
 
+#[path = "../tests/all/common/checks.rs"]
+mod checks;
+
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -53,7 +56,16 @@ fn build(directory: &Path, source: &str) -> Result<PathBuf, Box<dyn Error>> {
         "-fno-builtin",
         "-w",
     ];
-    compile(&flags, "program.c", "program.o")?;
+    let mut command = Command::new("cc");
+    let assembly = ["-S", "-o"];
+    command
+        .args(flags)
+        .args(assembly)
+        .args([at("program.s"), at("program.c")])
+        .status()?;
+    let text = fs::read_to_string(at("program.s"))?;
+    fs::write(at("program.s"), checks::insert(&text))?;
+    compile(&[], "program.s", "program.o")?;
     compile(support::SHIM_FLAGS, "shim.c", "shim.o")?;
     let objects = ["program.o", "shim.o", "stubs.s"].map(at);
     Command::new("cc")

@@ -61,9 +61,7 @@ pub(crate) fn exports() -> Vec<Export> {
     all
 }
 
-/// What the exports announce, by their place in the table.
-static ANNOUNCED: OnceLock<Vec<Option<Plain>>> = OnceLock::new();
-/// How many arguments are noted, by the same.
+/// How many arguments are noted, by the place in the table.
 static NOTED_ARGUMENTS: OnceLock<Vec<usize>> = OnceLock::new();
 
 /// How many arguments the stub at `slot` of the table notes.
@@ -73,35 +71,6 @@ pub(crate) fn noted_arguments(slot: usize) -> usize {
     all.get(slot).copied().unwrap_or(0)
 }
 
-/// Whether the export at `slot` of the table announces a plain read.
-pub(crate) fn announces_read(slot: usize) -> bool {
-    announced(slot) == Some(Plain::Read)
-}
-
-/// Whether it announces a plain write.
-pub(crate) fn announces_write(slot: usize) -> bool {
-    announced(slot) == Some(Plain::Write)
-}
-
-/// A plain access that is announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Plain {
-    Read,
-    Write,
-}
-
-fn announced(slot: usize) -> Option<Plain> {
-    let plain = |export: &Export| {
-        let rest = export.name.strip_prefix("__tsan_").unwrap_or_default();
-        let rest = rest.strip_prefix("unaligned_").unwrap_or(rest);
-        let rest = rest.strip_prefix("volatile_").unwrap_or(rest);
-        let access = |name, plain| rest.starts_with(name).then_some(plain);
-        access("read", Plain::Read).or(access("write", Plain::Write))
-    };
-    let all = ANNOUNCED.get_or_init(|| exports().iter().map(plain).collect());
-    all.get(slot).copied().flatten()
-}
-
 /// Fills the table of the mapped gate.
 pub(crate) fn fill_table() {
     let exports = exports();
@@ -109,9 +78,12 @@ pub(crate) fn fill_table() {
         exports.len() <= gate::CAPACITY,
         "the gate's table is too small"
     );
-    let _ = (announces_read(0), noted_arguments(0));
+    let _ = noted_arguments(0);
     // SAFETY: the gate is mapped, and no reference to it is live.
-    unsafe { (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize };
+    unsafe {
+        (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize;
+        (*gate()).stored = crate::tsan::settle::stored as *const () as usize;
+    }
     for (slot, export) in exports.iter().enumerate() {
         // SAFETY: the gate is mapped, `slot` is below its capacity, and no reference to it is live.
         unsafe { (*gate()).table[slot] = export.function };

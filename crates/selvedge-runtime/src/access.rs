@@ -7,7 +7,7 @@ use crate::gate::{self, Gate};
 use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
-use crate::shadow::{Cell, Kind, Record, View, words};
+use crate::shadow::{Kind, Record, View, words};
 use crate::states;
 
 /// The state of a word of heap: so many of its bytes may be accessed, or this.
@@ -31,6 +31,10 @@ pub(crate) enum Problem {
     Wild,
     /// It touches the stack of a thread that has ended.
     Ended,
+    /// It touches the stack of another thread where that has returned from a function.
+    Returned,
+    /// It is the end of a variable, and nothing orders this access before it.
+    InUse(Record),
     /// It touches a freed block.
     Freed,
     /// It touches heap that belongs to no block.
@@ -39,8 +43,12 @@ pub(crate) enum Problem {
     Race(Record),
     /// It covers, as a whole, bytes that are also accessed as scalars by visible operations.
     Aggregate,
-    /// It overlaps a visible location of another extent.
-    Mixed,
+    /// It overlaps a visible location of another extent, and nothing orders it after this access.
+    Mixed(Record),
+    /// What it accesses was changed by something that nobody announced.
+    Unseen,
+    /// It was announced and is nowhere to be found.
+    Lost,
     /// It is a read in a loop that nothing can end.
     Endless,
     /// In a run where plain accesses are events, an access that is none conflicts with this one.
@@ -58,6 +66,8 @@ pub(crate) enum FreeProblem {
     Twice(Option<(ThreadId, Site)>),
     /// Nothing orders this access before it.
     InUse(Record),
+    /// What lies there was changed by something that nobody announced.
+    Unseen(usize),
 }
 
 /// What to do with a plain access.
@@ -67,6 +77,8 @@ pub(crate) enum Step {
     Go,
     /// It is an event.
     Event,
+    /// It overlaps visible locations of other extents: each of them is accessed by an event.
+    Parts,
     /// It is wrong.
     Stop(Problem),
 }
@@ -148,7 +160,7 @@ impl Runtime {
         let written = !access.kind.writes();
         // SAFETY: cells are mapped while the program is loaded.
         if unsafe { (*cell).is_visible(self.run, mask, written) } {
-            return Step::Event;
+            return self.visible_access(access);
         }
         let record = self.record_now(access, mask);
         let view = View {
@@ -159,6 +171,17 @@ impl Runtime {
         match self.shadow.access(cell, record, view) {
             None => Step::Go,
             Some(other) => Step::Stop(Problem::Race(other)),
+        }
+    }
+
+    /// What a plain access to visible bytes comes to.
+    fn visible_access(&mut self, access: Access) -> Step {
+        let width = access.size as u8;
+        let (shadow, kind) = (&self.shadow, LocationKind::Memory);
+        let location = self.locations.number(shadow, access.address, width, kind);
+        match self.locations.is_alone(location, self.run) {
+            true => Step::Event,
+            false => Step::Parts,
         }
     }
 
@@ -255,7 +278,7 @@ impl Runtime {
             }
             // SAFETY: cells are mapped while the program is loaded.
             if unsafe { (*cell).is_visible(self.run, mask, !access.kind.writes()) } {
-                self.visible_parts(access, (word, cell, mask))?;
+                self.visible_parts(access, (word, mask))?;
             }
             let view = View {
                 run: self.run,
@@ -267,36 +290,32 @@ impl Runtime {
         Ok(())
     }
 
-    /// Adds the visible locations that begin in a word of a range to `parts`.
-    fn visible_parts(
-        &mut self,
-        access: Access,
-        (word, cell, mask): (usize, *mut Cell, u8),
-    ) -> Result<(), Problem> {
-        let mut missing = {
-            // SAFETY: cells are mapped while the program is loaded.
-            unsafe { (*cell).visible & mask }
-        };
-        if let Some(before) = self.parts.last() {
-            let entry = self.locations.entry(*before);
-            missing &= !entry.mask_in(word);
-        }
-        for location in self.locations.touched(cell, self.run) {
-            let entry = self.locations.entry(location);
-            let inside = entry.address >= access.address
-                && entry.address + usize::from(entry.width) <= access.address + access.size;
-            // Writing over an object begins a new life of it; reading one means nothing.
-            let known = entry.kind == LocationKind::Memory || access.kind.writes();
-            if inside && known {
-                missing &= !entry.mask_in(word);
-                self.parts.push(location);
+    /// Adds the visible locations that have bytes in a word of a range to `parts`.
+    fn visible_parts(&mut self, access: Access, (word, mask): (usize, u8)) -> Result<(), Problem> {
+        // A location has up to sixteen bytes, so it begins at most two words earlier.
+        for start in [word.wrapping_sub(16), word.wrapping_sub(8), word] {
+            let Some(cell) = self.shadow.cell(start) else {
+                continue;
+            };
+            for location in self.locations.touched(cell, self.run) {
+                let entry = self.locations.entry(location);
+                if entry.mask_in(word) & mask == 0 || self.parts.contains(&location) {
+                    continue;
+                }
+                if entry.kind == LocationKind::Memory {
+                    self.parts.push(location);
+                } else if access.kind.writes() {
+                    // Writing over an object begins a new life of it; reading one means nothing.
+                    let inside = entry.address >= access.address
+                        && entry.address + usize::from(entry.width) <= access.address + access.size;
+                    if !inside {
+                        return Err(Problem::Aggregate);
+                    }
+                    self.parts.push(location);
+                }
             }
         }
-        if missing == 0 {
-            Ok(())
-        } else {
-            Err(Problem::Aggregate)
-        }
+        Ok(())
     }
 
     /// What the running thread knows.
@@ -387,6 +406,11 @@ impl Runtime {
                 };
                 if let Some(other) = self.shadow.check(cell, record, view) {
                     return Err(FreeProblem::InUse(other));
+                }
+                let mut inside = self.locations.touched(cell, self.run);
+                let lie = inside.find(|&at| self.locations.entry(at).lies(self.run));
+                if let Some(lie) = lie {
+                    return Err(FreeProblem::Unseen(self.locations.entry(lie).address));
                 }
             }
         }

@@ -77,6 +77,11 @@ impl Frames {
         self.depth = self.depth.saturating_sub(1);
     }
 
+    /// How many functions the thread is inside of.
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
     /// The calls as they lie in memory.
     pub(crate) fn bytes(&self) -> &[u8] {
         let size = self.depth.min(CAPACITY) * size_of::<Frame>();

@@ -36,6 +36,10 @@ pub(crate) struct Registers {
 pub(crate) struct Gate {
     /// Not zero if the next entry has to call `settle` first.
     pub(crate) attention: usize,
+    /// Not zero while the running thread has announced stores that it has not made yet.
+    pub(crate) stores: usize,
+    /// Room for the checks behind stores.
+    pub(crate) scratch: [usize; 2],
     /// Return address of the last entry.
     pub(crate) site: usize,
     /// Stack pointer at the last entry; the return address lies there.
@@ -48,6 +52,8 @@ pub(crate) struct Gate {
     pub(crate) entering: usize,
     /// What a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,
+    /// What the checks behind stores call.
+    pub(crate) stored: usize,
     /// The entry points, in the order of `abi::exports`.
     pub(crate) table: [usize; CAPACITY],
 }

@@ -31,6 +31,16 @@ pub(crate) struct Entry {
     run: u32,
     /// What it held before that.
     initial: Value,
+    /// What the runtime knows its memory to hold.
+    last: Value,
+    /// The execution in which its frame was left: it means another variable from then on.
+    ended: u32,
+    /// One more than the number of the location that it is after that.
+    next_life: u32,
+    /// It is what another one is after that.
+    later_life: bool,
+    /// The execution in which another location was found to overlap it.
+    overlapped: u32,
     /// The cells of the words it lies in, each with the bytes it covers there.
     cells: [(*mut Cell, u8); 3],
     /// One more than the number of another location in the same word.
@@ -49,6 +59,10 @@ pub(crate) struct Locations {
     objects: Vec<Location>,
     /// What other processes have to agree to.
     agreed: Option<Agreed>,
+    /// The number of the present execution.
+    present: u32,
+    /// What was touched in it.
+    touched: Vec<Location>,
 }
 
 impl Locations {
@@ -69,7 +83,10 @@ impl Locations {
         while next != 0 {
             let entry = &self.entries[next as usize - 1];
             if entry.address == address && entry.width == width && entry.kind == kind {
-                return Location(next - 1);
+                return match entry.next_life {
+                    0 => Location(next - 1),
+                    _ => self.present_life(next - 1),
+                };
             }
             next = entry.next;
         }
@@ -77,6 +94,58 @@ impl Locations {
             return self.agree_on(shadow, (address, width, kind));
         }
         self.add_with_cell(shadow, (address, width, kind), cell)
+    }
+
+    /// The location that `first` and its bytes are at present.
+    #[cold]
+    fn present_life(&self, first: u32) -> Location {
+        let mut life = first as usize;
+        while self.entries[life].ended == self.present {
+            life = self.entries[life].next_life as usize - 1;
+        }
+        Location(life as u32)
+    }
+
+    /// Ends the life of a location in execution `run`: its bytes are another one from now on.
+    fn end_life(&mut self, location: Location, run: u32) {
+        let entry = &mut self.entries[location.index()];
+        entry.ended = run;
+        for (cell, mask) in entry.cells() {
+            // SAFETY: cells are mapped while the program is loaded.
+            let cell = unsafe { &mut *cell };
+            cell.visible &= !mask;
+            cell.written &= !mask;
+        }
+        if entry.next_life == 0 {
+            let young = Entry {
+                run: 0,
+                ended: 0,
+                next: 0,
+                overlapped: 0,
+                later_life: true,
+                ..*entry
+            };
+            let number = self.entries.len() as u32 + 1;
+            self.entries[location.index()].next_life = number;
+            self.add(young);
+        }
+    }
+
+    /// Ends the life of all locations in `range` in execution `run`. The lowest of the others that
+    /// lie in the same stack is returned.
+    pub(crate) fn end_lives(&mut self, range: std::ops::Range<usize>, run: u32) -> Option<usize> {
+        let mut lowest = None;
+        for n in 0..self.touched.len() {
+            let location = self.touched[n];
+            let entry = self.entry(location);
+            let (address, ended) = (entry.address, entry.ended == run);
+            if range.contains(&address) && !ended {
+                self.end_life(location, run);
+            } else if address >= range.end && !ended {
+                lowest = lowest.min(Some(address)).or(Some(address));
+            }
+        }
+        lowest
     }
 
     /// Adds a location that begins in the word of `cell`.
@@ -96,14 +165,8 @@ impl Locations {
             *into = (shadow.cell(word).unwrap_or(ptr::null_mut()), mask);
         }
         self.add(Entry {
-            address,
-            width,
-            kind,
-            run: 0,
-            initial: 0,
-            cells,
             next: *head,
-            relied_on: false,
+            ..Entry::new((address, width, kind), cells)
         });
         *head = self.entries.len() as u32;
         Location(*head - 1)
@@ -121,16 +184,7 @@ impl Locations {
 
     fn add_elsewhere(&mut self, (address, width, kind): (usize, u8, Kind)) -> Location {
         let cells = [(ptr::null_mut(), 0); 3];
-        self.add(Entry {
-            address,
-            width,
-            kind,
-            run: 0,
-            initial: 0,
-            cells,
-            next: 0,
-            relied_on: false,
-        });
+        self.add(Entry::new((address, width, kind), cells));
         let number = self.entries.len() as u32 - 1;
         self.elsewhere.insert((address, width, kind), number);
         Location(number)
@@ -247,26 +301,33 @@ impl Locations {
         }
     }
 
-    /// Notes that an operation on `location` is being performed. `Err` if it overlaps a location of
-    /// another extent that was touched in this execution.
+    /// Notes that an operation on `location` is being performed.
     #[inline(always)]
-    pub(crate) fn perform(
-        &mut self,
-        location: Location,
-        run: u32,
-        writes: bool,
-    ) -> Result<&Entry, ()> {
-        let entry = &mut self.entries[location.index()];
-        if entry.run != run {
-            entry.begin(run)?;
+    pub(crate) fn perform(&mut self, location: Location, run: u32, writes: bool) -> &Entry {
+        if self.entries[location.index()].run != run {
+            self.begin_location(location, run);
         }
+        let entry = &mut self.entries[location.index()];
         if writes {
             for (cell, mask) in entry.cells() {
                 // SAFETY: cells are mapped while the program is loaded.
                 unsafe { (*cell).written |= mask };
             }
         }
-        Ok(entry)
+        entry
+    }
+
+    /// The first visible operation of execution `run` on a location.
+    fn begin_location(&mut self, location: Location, run: u32) {
+        let entry = &mut self.entries[location.index()];
+        let overlaps = entry.begin(run);
+        self.touched.push(location);
+        if overlaps {
+            for other in self.overlapping(location) {
+                self.entries[other.index()].overlapped = run;
+                self.entries[location.index()].overlapped = run;
+            }
+        }
     }
 
     /// The locations that begin in the word of `cell` and were touched in execution `run`.
@@ -276,10 +337,10 @@ impl Locations {
         std::iter::from_fn(move || {
             while next != 0 {
                 let number = next - 1;
-                let entry = &self.entries[number as usize];
-                next = entry.next;
-                if entry.run == run {
-                    return Some(Location(number));
+                next = self.entries[number as usize].next;
+                let present = self.present_life(number);
+                if self.entry(present).run == run {
+                    return Some(present);
                 }
             }
             None
@@ -289,8 +350,47 @@ impl Locations {
     /// Forgets in which execution each location was touched last.
     pub(crate) fn forget_runs(&mut self) {
         for entry in &mut self.entries {
-            entry.run = 0;
+            (entry.run, entry.ended, entry.overlapped) = (0, 0, 0);
         }
+    }
+
+    /// Execution `run` begins.
+    pub(crate) fn begin(&mut self, run: u32) {
+        self.present = run;
+        self.touched.clear();
+    }
+
+    /// What the runtime has put into the memory of a location.
+    #[inline(always)]
+    pub(crate) fn holds(&mut self, location: Location, value: Value) {
+        self.entries[location.index()].last = value;
+    }
+
+    /// Whether a location was touched in execution `run`, and none that overlaps it.
+    pub(crate) fn is_alone(&self, location: Location, run: u32) -> bool {
+        let entry = self.entry(location);
+        entry.run == run && entry.overlapped != run
+    }
+
+    /// What was touched in the present execution and lives.
+    pub(crate) fn all_touched(&self) -> impl Iterator<Item = &Entry> {
+        let entries = self.touched.iter().map(|&at| self.entry(at));
+        entries.filter(|entry| entry.run == self.present && entry.ended != self.present)
+    }
+
+    /// The locations that were touched in the present execution and share bytes with `location`.
+    pub(crate) fn overlapping(&self, location: Location) -> Vec<Location> {
+        let entry = self.entry(location);
+        let (start, end) = (entry.address, entry.address + usize::from(entry.width));
+        let shares = |at: &Location| {
+            let other = self.entry(*at);
+            let lives = other.run == self.present && other.ended != self.present;
+            lives
+                && *at != location
+                && other.address < end
+                && start < other.address + usize::from(other.width)
+        };
+        self.touched.iter().copied().filter(shares).collect()
     }
 
     /// Takes it for certain that no plain access ever touches `location`.
@@ -307,7 +407,7 @@ impl Locations {
                 entry.mark_relied_on();
             }
             let (cell, _) = entry.cells[0];
-            if !cell.is_null() {
+            if !cell.is_null() && !entry.later_life {
                 // SAFETY: cells are mapped while the program is loaded.
                 unsafe { (*cell).location = index as u32 + 1 };
             }
@@ -334,6 +434,45 @@ impl Kind {
 }
 
 impl Entry {
+    /// A location that was not touched yet.
+    fn new((address, width, kind): (usize, u8, Kind), cells: [(*mut Cell, u8); 3]) -> Entry {
+        Entry {
+            address,
+            width,
+            kind,
+            run: 0,
+            initial: 0,
+            last: 0,
+            ended: 0,
+            next_life: 0,
+            later_life: false,
+            overlapped: 0,
+            cells,
+            next: 0,
+            relied_on: false,
+        }
+    }
+
+    /// Whether its memory holds something else than it should, in execution `run`.
+    #[inline(always)]
+    pub(crate) fn lies(&self, run: u32) -> bool {
+        self.run == run
+            && self.kind == Kind::Memory
+            && memory::read(self.address, self.width) != self.last
+    }
+
+    /// Whether it was not touched in execution `run` yet.
+    #[inline(always)]
+    pub(crate) fn is_new(&self, run: u32) -> bool {
+        self.run != run
+    }
+
+    /// Whether another location that was touched in execution `run` has some of its bytes.
+    #[inline(always)]
+    pub(crate) fn is_overlapped(&self, run: u32) -> bool {
+        self.overlapped == run
+    }
+
     fn words(&self) -> [u64; 2] {
         words(self.address, self.width, self.kind)
     }
@@ -372,21 +511,19 @@ impl Entry {
     }
 
     /// The first visible operation of an execution on it.
-    fn begin(&mut self, run: u32) -> Result<(), ()> {
+    /// Tells whether others have some of its bytes.
+    fn begin(&mut self, run: u32) -> bool {
+        let mut overlaps = false;
         for (cell, mask) in self.cells() {
             // SAFETY: cells are mapped while the program is loaded.
             let cell = unsafe { &mut *cell };
             cell.refresh(run);
-            if cell.visible & mask != 0 {
-                return Err(());
-            }
-        }
-        for (cell, mask) in self.cells() {
-            // SAFETY: as above.
-            unsafe { (*cell).visible |= mask };
+            overlaps |= cell.visible & mask != 0;
+            cell.visible |= mask;
         }
         self.run = run;
         self.initial = self.now();
-        Ok(())
+        self.last = self.initial;
+        overlaps
     }
 }

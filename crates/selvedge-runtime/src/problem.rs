@@ -38,6 +38,18 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             let message = format!("{what} in {place}, which has ended");
             current::fail(FailureKind::WildAccess, message, site)
         }
+        Problem::Returned => {
+            let message = format!("{what} in {place}, in a function that has returned");
+            current::fail(FailureKind::WildAccess, message, site)
+        }
+        Problem::InUse(record) => {
+            let other = party(record);
+            let message = format!(
+                "a function returns whose variables, {place}, are in use: nothing orders {} before it",
+                other.what
+            );
+            current::fail_with(FailureKind::WildAccess, message, site, Some(other))
+        }
         Problem::Freed => {
             let message = format!("{what} in {place}, which has been freed");
             let other = block
@@ -80,6 +92,10 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             );
             current::fail(FailureKind::EndlessLoop, message, site)
         }
+        Problem::Lost => {
+            let message = format!("{what} of {place}, whose instruction cannot be found");
+            current::refuse(message, site)
+        }
         Problem::Aggregate => {
             let message = format!(
                 "{what}, as a whole, of {place}, which is also accessed by atomic or visible \
@@ -87,10 +103,18 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             );
             current::refuse(message, site)
         }
-        Problem::Mixed => {
+        Problem::Mixed(record) => {
+            let other = party(record);
             let message = format!(
-                "mixed-size accesses: {what} of {place}, which visible operations also access with \
-                 another size"
+                "mixed-size accesses: {what} of {place}, which is accessed with another size, too, \
+                 and {} by {} that nothing orders",
+                other.what, other.thread
+            );
+            current::refuse(message, site)
+        }
+        Problem::Unseen => {
+            let message = format!(
+                "{what} of {place}, which was changed by something that Selvedge does not see"
             );
             current::refuse(message, site)
         }
@@ -119,6 +143,13 @@ pub(crate) fn report_free(problem: FreeProblem, address: usize, site: Site) -> !
             });
             let message = format!("{PLACE} is freed twice");
             current::fail_with(FailureKind::DoubleFree, message, site, other)
+        }
+        FreeProblem::Unseen(place) => {
+            with(|runtime| runtime.failure_place = place);
+            let message = format!(
+                "free of {PLACE}, which was changed by something that Selvedge does not see"
+            );
+            current::refuse(message, site)
         }
         FreeProblem::InUse(record) => {
             let other = party(record);

@@ -61,8 +61,7 @@ impl Runtime {
         }
     }
 
-    /// The running thread accesses `address`, which may lie in the slot of another. That must not
-    /// have been waited for: its variables are gone.
+    /// The running thread accesses `address`, which may lie in the slot of another.
     #[inline(always)]
     pub(crate) fn enters(&mut self, address: usize) -> Result<(), Problem> {
         if let Some(owner) = self.layout.stack_owner(address)
@@ -72,9 +71,7 @@ impl Runtime {
             thread.quiet.entered = true;
             // Told once: the search that starts over knows.
             self.misjudged |= std::mem::take(&mut thread.quiet.relied_on);
-            if self.exists(owner) && self.view().knows_end(owner) {
-                return Err(Problem::Ended);
-            }
+            return self.enters_stack(owner, address);
         }
         Ok(())
     }

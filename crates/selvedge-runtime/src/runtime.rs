@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::path::PathBuf;
 
-use selvedge_core::{Failure, Location};
+use selvedge_core::{Failure, Location, MemoryOrder};
 
 use crate::access::Access;
 use crate::fiber::Context;
@@ -35,13 +35,11 @@ pub(crate) enum Phase {
     Fiber,
 }
 
-/// A plain store that was announced, whose value is known only at the thread's next entry.
+/// A store that was announced, whose value is not known yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deferred {
     pub(crate) access: Access,
-    pub(crate) volatile: bool,
-    /// Whether the program makes it, after it was told to go on, or the runtime, before that.
-    pub(crate) by_program: bool,
+    pub(crate) order: MemoryOrder,
     /// What was there before.
     pub(crate) old: u128,
     /// The object that it begins a new life of.
@@ -66,11 +64,8 @@ pub(crate) struct Runtime {
     pub(crate) heap_used: usize,
     pub(crate) shadow: Shadow,
     pub(crate) locations: Locations,
-    pub(crate) deferred: Option<Deferred>,
-    /// Further stores that were announced with it, as one range.
-    pub(crate) deferred_parts: Vec<Deferred>,
-    /// Pairs of a store's announcement and a read's that were found to be different statements.
-    pub(crate) statements: Box<[(usize, usize); 256]>,
+    /// Stores that the runtime makes on the program's behalf, to be performed at its next entry.
+    pub(crate) owed: Vec<Deferred>,
     /// The visible locations inside of the range that is being accessed.
     pub(crate) parts: Vec<Location>,
     /// For each place in the program whether an access there was no event, if somebody wants to know.
@@ -164,9 +159,7 @@ impl Runtime {
             heap_used: 0,
             shadow: Shadow::new(layout.stacks(), heaps),
             locations: Locations::default(),
-            deferred: None,
-            deferred_parts: Vec::new(),
-            statements: Box::new([(0, 0); 256]),
+            owed: Vec::new(),
             parts: Vec::new(),
             silent: Vec::new(),
             written_addresses: Vec::new(),
@@ -234,14 +227,14 @@ impl Runtime {
         self.heap_used = 0;
         self.failure = None;
         self.refusal = None;
-        self.deferred = None;
-        self.deferred_parts.clear();
+        self.owed.clear();
         self.written_addresses.clear();
         self.shadow.reset();
         if self.run == u32::MAX {
             self.forget_runs();
         }
         self.run += 1;
+        self.locations.begin(self.run);
     }
 
     /// Starts counting executions again.

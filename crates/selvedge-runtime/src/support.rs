@@ -43,6 +43,16 @@ pub(crate) const SHIM_SYMBOLS: &str = "\
     syscall thrd_exit warn warnx";
 /// What the names of functions begin with that tell the value of an expression; a number follows.
 pub const EXPRESSION: &str = "selvedge_expression_";
+/// Where it is noted that the running thread has announced stores that it has not made yet.
+pub const STORES_ADDRESS: usize = gate::ADDRESS + offset_of!(Gate, stores);
+/// Sixteen bytes for the checks behind stores.
+pub const STORES_SCRATCH: usize = gate::ADDRESS + offset_of!(Gate, scratch);
+/// The routine that a check behind a store calls when the thread has announced some: with the address
+/// and the number of bytes. It keeps all registers and flags except those two and what is wider
+/// than sixteen bytes.
+pub const STORED: &str = "selvedge_stored";
+/// The same, which keeps all registers of every kind.
+pub const STORED_EXTENDED: &str = "selvedge_stored_extended";
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
 /// Headers that come before the compiler's own in C++: their names and texts.
@@ -64,6 +74,7 @@ pub fn stub_assembly() -> String {
     let registers = at(offset_of!(Gate, registers));
     let mut text = String::from("\t.text\n");
     settle_routine(&mut text, at(offset_of!(Gate, settle)));
+    stored_routines(&mut text, at(offset_of!(Gate, stored)));
     for (slot, export) in abi::exports().iter().enumerate() {
         let name = &export.name;
         let _ = write!(
@@ -95,7 +106,7 @@ pub fn stub_assembly() -> String {
         let _ = write!(
             text,
             "\tjmp *{target:#x}\n2:\tmovl ${slot}, {entering:#x}\n\tcall selvedge_settle\n\
-             \tjz 1b\n\tret\n\t.size {name}, . - {name}\n",
+             \tjmp 1b\n\t.size {name}, . - {name}\n",
             target = at(offset_of!(Gate, table)) + 8 * slot,
         );
     }
@@ -113,8 +124,7 @@ pub(crate) const STUBS: &str = "selvedge_settle";
 pub(crate) const STUBS_END: &str = "selvedge_stubs_end";
 
 /// The routine that stubs call while something is left over from the thread's last entry. It keeps
-/// every register that can carry an argument, and sets the zero flag if the stub has to go on
-/// (`Arguments` in `tsan::settle` is the layout that it builds on the stack).
+/// every register that can carry an argument.
 fn settle_routine(text: &mut String, settle: usize) {
     let registers = ["rax", "rdi", "rsi", "rdx", "rcx", "r8", "r9", "r10"];
     let _ = write!(text, "\t.type {STUBS}, @function\n{STUBS}:\n");
@@ -125,15 +135,55 @@ fn settle_routine(text: &mut String, settle: usize) {
     for i in 0..8 {
         let _ = writeln!(text, "\tmovups %xmm{i}, {}(%rsp)", 16 * i);
     }
-    text.push_str("\tmovq %rsp, %rdi\n\tmovq %rbp, %rsi\n");
-    let _ = writeln!(text, "\tcall *{settle:#x}\n\ttestl %eax, %eax");
+    let _ = writeln!(text, "\tcall *{settle:#x}");
     for i in 0..8 {
         let _ = writeln!(text, "\tmovups {}(%rsp), %xmm{i}", 16 * i);
     }
-    // None of these touches the flags.
     text.push_str("\tleaq 128(%rsp), %rsp\n");
     for register in registers.iter().rev() {
         let _ = writeln!(text, "\tpopq %{register}");
     }
     text.push_str("\tret\n\t.size selvedge_settle, . - selvedge_settle\n");
+}
+
+/// The routines [`STORED`] and [`STORED_EXTENDED`].
+fn stored_routines(text: &mut String, stored: usize) {
+    let registers = ["rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "rbx"];
+    for (name, extended) in [(STORED, false), (STORED_EXTENDED, true)] {
+        let _ = write!(
+            text,
+            "\t.globl {name}\n\t.hidden {name}\n\t.type {name}, @function\n{name}:\n\tpushfq\n"
+        );
+        for register in registers {
+            let _ = writeln!(text, "\tpushq %{register}");
+        }
+        text.push_str("\tmovq %rsp, %rbx\n");
+        if extended {
+            // The floating-point stack and vectors of every width (`XCR0` bits 0-2 and 5-7). The 64
+            // bytes of the area's header must be zero at first.
+            text.push_str("\tsubq $4096, %rsp\n\tandq $-64, %rsp\n\txorl %eax, %eax\n");
+            for i in 0..8 {
+                let _ = writeln!(text, "\tmovq %rax, {}(%rsp)", 512 + 8 * i);
+            }
+            text.push_str("\tmovl $0xe7, %eax\n\txorl %edx, %edx\n\txsave64 (%rsp)\n\tfninit\n");
+        } else {
+            text.push_str("\tsubq $256, %rsp\n\tandq $-16, %rsp\n");
+            for i in 0..16 {
+                let _ = writeln!(text, "\tmovaps %xmm{i}, {}(%rsp)", 16 * i);
+            }
+        }
+        let _ = writeln!(text, "\tcall *{stored:#x}");
+        if extended {
+            text.push_str("\tmovl $0xe7, %eax\n\txorl %edx, %edx\n\txrstor64 (%rsp)\n");
+        } else {
+            for i in 0..16 {
+                let _ = writeln!(text, "\tmovaps {}(%rsp), %xmm{i}", 16 * i);
+            }
+        }
+        text.push_str("\tmovq %rbx, %rsp\n");
+        for register in registers.iter().rev() {
+            let _ = writeln!(text, "\tpopq %{register}");
+        }
+        let _ = write!(text, "\tpopfq\n\tret\n\t.size {name}, . - {name}\n");
+    }
 }

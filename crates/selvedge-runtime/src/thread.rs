@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use selvedge_core::{Op, Outcome, Pending};
+use selvedge_core::{Op, Outcome, Pending, Stop};
 
 use crate::fiber::Context;
 use crate::frames::Frames;
@@ -12,6 +12,7 @@ use crate::layout::{Layout, Slot};
 use crate::quiet::Quiet;
 use crate::spin::Spin;
 use crate::states::Call;
+use crate::tsan::settle::InFlight;
 use crate::visits::Visits;
 
 /// A thread, for the whole search: the same place in the spawn tree has the same number, stack,
@@ -45,6 +46,14 @@ pub(crate) struct Thread {
     pub(crate) heap: Region,
     /// Its call stack.
     pub(crate) frames: Frames,
+    /// Below which address nothing on its stack is visible: there is no frame to look at further down.
+    pub(crate) visible_stack: usize,
+    /// Words of its stack that other threads have accessed.
+    pub(crate) foreign: Vec<usize>,
+    /// The program's stack pointer where it was stopped, or zero if that is not known.
+    pub(crate) stopped_at: usize,
+    /// The stores that it has announced and not made yet.
+    pub(crate) in_flight: Vec<InFlight>,
     /// What it did since its last side effect.
     pub(crate) spin: Spin,
     /// The operation that it came back to, if it spins.
@@ -76,6 +85,10 @@ impl Thread {
             published: false,
             heap: Region::new(index, layout.heap_region),
             frames: Frames::new(index),
+            visible_stack: usize::MAX,
+            foreign: Vec::new(),
+            stopped_at: 0,
+            in_flight: Vec::new(),
             spin: Spin::new(),
             repeated: None,
             quiet: Quiet::default(),
@@ -94,10 +107,19 @@ impl Thread {
         self.lowest = self.slot.stack_top;
         self.published = false;
         self.frames.clear();
+        self.visible_stack = usize::MAX;
+        self.foreign.clear();
+        self.stopped_at = 0;
+        self.in_flight.clear();
         self.spin.begin();
         self.quiet.begin();
         self.visits.reset(run);
         self.call = Call::default();
+    }
+
+    /// Whether it has come to its end.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.pending == Pending::Stopped(Stop::Finished)
     }
 
     /// Notes how far its stack was used.

@@ -5,7 +5,7 @@ use selvedge_core::{Function, MemoryOrder, Op, Outcome, Value};
 
 use crate::access::{Access, Problem};
 use crate::gate::gate;
-use crate::locations::Kind as LocationKind;
+use crate::locations::{Entry, Kind as LocationKind};
 use crate::memory;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
@@ -20,6 +20,8 @@ pub(crate) enum Obstacle {
     Spinning(u32),
     /// It was here more often than the user allows.
     Unrolled,
+    /// Memory holds something else than what the runtime let into it.
+    Unseen(Access),
 }
 
 /// A write that completes a performed operation.
@@ -28,6 +30,8 @@ pub(crate) struct Write {
     pub(crate) address: usize,
     pub(crate) width: u8,
     pub(crate) value: Value,
+    /// Whether other locations have some of these bytes.
+    pub(crate) overlapped: bool,
 }
 
 impl Runtime {
@@ -43,6 +47,13 @@ impl Runtime {
             }
             // A bad address must fault here, in the thread that uses it.
             let _ = memory::read(entry.address, 1);
+            if entry.lies(self.run) && !self.settings.stateful {
+                return Err(Obstacle::Unseen(self.access_of(
+                    op,
+                    Outcome::default(),
+                    site,
+                )));
+            }
         }
         if self.settings.stateful {
             self.enter_operation();
@@ -136,6 +147,7 @@ impl Runtime {
         let memory = entry.kind == LocationKind::Memory;
         if memory {
             self.overwrites(entry.address, entry.width.into());
+            self.locations.holds(location, value);
         }
         let thread = self.current();
         // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
@@ -149,6 +161,7 @@ impl Runtime {
             address: entry.address,
             width: entry.width,
             value,
+            overlapped: entry.is_overlapped(self.run),
         }))
     }
 
@@ -164,8 +177,13 @@ impl Runtime {
         let entry = *self.locations.entry(location);
         self.enters(entry.address)?;
         self.check_address(entry.address, entry.width.into())?;
-        let entry = self.locations.perform(location, self.run, kind.writes());
-        let entry = entry.map_err(|()| Problem::Mixed)?;
+        if entry.is_new(self.run) {
+            self.begins_life(entry.address);
+        }
+        let entry = *self.locations.perform(location, self.run, kind.writes());
+        if entry.is_overlapped(self.run) {
+            self.check_mixed(&entry, site)?;
+        }
         let thread = &self.threads[self.running];
         for (cell, mask) in entry.cells() {
             let record = Record {
@@ -182,6 +200,25 @@ impl Runtime {
             };
             if let Some(other) = self.shadow.access(cell, record, view) {
                 return Err(self.unordered(other));
+            }
+        }
+        Ok(())
+    }
+
+    /// Accesses of different extents to the same bytes are events of their own, so they must not
+    /// compete: all earlier ones have to happen before.
+    #[cold]
+    fn check_mixed(&self, entry: &Entry, site: usize) -> Result<(), Problem> {
+        for (cell, mask) in entry.cells() {
+            let record = Record {
+                epoch: self.threads[self.running].clock[self.running],
+                site: self.image.relative(site),
+                thread: self.running as u16,
+                mask,
+                kind: Kind::PlainWrite,
+            };
+            if let Some(other) = self.shadow.check(cell, record, self.view()) {
+                return Err(Problem::Mixed(other));
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use iced_x86::Register;
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget};
 
 use super::assembly::{line_to, without_comment};
+use super::checks::{Check, Checks};
 use super::fresh::{self, Fresh};
 use crate::scan::{Operand, Silence, Silent};
 
@@ -30,8 +31,39 @@ const RED_ZONE: i64 = 128;
 /// How much the stack pointer is lower, besides, once they are saved.
 const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
 
-/// What to announce by line, and whether its function uses the floating-point stack.
-pub(super) type Places<'a> = BTreeMap<usize, Vec<(&'a Silent, bool)>>;
+/// What to put in by line.
+pub(super) type Places<'a> = BTreeMap<usize, Place<'a>>;
+
+/// What to put in around one instruction.
+#[derive(Default)]
+pub(super) struct Place<'a> {
+    /// The accesses to announce before it, and whether its function uses the floating-point stack.
+    accesses: Vec<(&'a Silent, bool)>,
+    /// The store to tell of after it.
+    store: Option<Check<'a>>,
+}
+
+/// Collects what to put in, given the line of each instruction by its function, address and number.
+fn collect<'a>(
+    silences: &'a [Silence],
+    mut line_of: impl FnMut(usize, &Silent) -> Option<usize>,
+) -> Option<Places<'a>> {
+    let mut places = Places::new();
+    for (n, silence) in silences.iter().enumerate() {
+        for access in &silence.accesses {
+            let place = places.entry(line_of(n, access)?).or_default();
+            place.accesses.push((access, silence.float));
+        }
+        for store in &silence.stores {
+            let place = places.entry(line_of(n, &store.access)?).or_default();
+            place.store = Some(Check {
+                store,
+                extended: silence.float || silence.wide,
+            });
+        }
+    }
+    Some(places)
+}
 
 /// Lines of assembly that get a label each.
 #[derive(Debug)]
@@ -81,14 +113,9 @@ pub(super) fn count<'a>(text: &str, silences: &'a [Silence]) -> Option<Places<'a
             lines[function].push(number);
         }
     });
-    let mut places = Places::new();
-    for (silence, lines) in silences.iter().zip(lines) {
-        for access in &silence.accesses {
-            let place = places.entry(*lines.get(access.nth)?).or_default();
-            place.push((access, silence.float));
-        }
-    }
-    Some(places)
+    collect(silences, |function, access| {
+        lines[function].get(access.nth).copied()
+    })
 }
 
 /// Puts a label on every instruction of the functions in `silences`.
@@ -133,16 +160,12 @@ impl Labelled {
                 starts.insert(name.to_owned(), (section, symbol.address()));
             }
         }
-        let mut found = Places::new();
-        for silence in silences {
+        collect(silences, |function, access| {
+            let silence = &silences[function];
             let &(section, start) = starts.get(silence.names.first()?)?;
-            for access in &silence.accesses {
-                let address = start + (access.ip - silence.start);
-                let line = *places.get(&(section, address))?;
-                found.entry(line).or_default().push((access, silence.float));
-            }
-        }
-        Some(found)
+            let address = start + (access.ip - silence.start);
+            places.get(&(section, address)).copied()
+        })
     }
 }
 
@@ -155,8 +178,12 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     let mut written = String::with_capacity(text.len() * 2);
     let mut count = 0;
     let lines: Vec<&str> = text.lines().collect();
+    let mut checks = Checks::new(round);
     for (number, line) in lines.iter().enumerate() {
-        for &(access, float) in places.get(&number).into_iter().flatten() {
+        let place = places.get(&number);
+        let store = place.and_then(|place| place.store.as_ref());
+        let accesses = place.map_or(&[][..], |place| &place.accesses);
+        for (n, &(access, float)) in accesses.iter().enumerate() {
             line_to(&mut written, &format!(".Lselvedge_own_{round}_{count}:"));
             let fresh = Fresh::before(&lines[..number]).filter(|fresh| fresh.explains(line));
             let saved = match (float, fresh) {
@@ -165,22 +192,35 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
                 (false, None) => Saved::All(fresh::vectors(&lines, number)),
             };
             callback(&mut written, access, &saved, line)?;
+            if store.is_some() && n + 1 == accesses.len() {
+                Checks::before(&mut written, line);
+            }
             line_to(&mut written, &format!(".Lselvedge_owned_{round}_{count}:"));
             count += 1;
         }
+        if store.is_some() && accesses.is_empty() {
+            checks.alone(&mut written, line);
+        }
         line_to(&mut written, line);
+        if let Some(check) = store {
+            checks.after(&mut written, check, line)?;
+        }
     }
-    line_to(
-        &mut written,
-        &format!("\t.section {SECTION},\"e\",@progbits"),
-    );
-    for n in 0..count {
-        line_to(
-            &mut written,
-            &format!("\t.quad .Lselvedge_own_{round}_{n}, .Lselvedge_owned_{round}_{n}"),
-        );
-    }
+    table(&mut written, SECTION, count, |n| {
+        format!(".Lselvedge_own_{round}_{n}, .Lselvedge_owned_{round}_{n}")
+    });
+    checks.finish(&mut written);
     Some(written)
+}
+
+/// Adds a section that tells where pieces of code are, which no linker keeps.
+pub(super) fn table(to: &mut String, section: &str, count: usize, pair: impl Fn(usize) -> String) {
+    if count > 0 {
+        line_to(to, &format!("\t.section {section},\"e\",@progbits"));
+    }
+    for n in 0..count {
+        line_to(to, &format!("\t.quad {}", pair(n)));
+    }
 }
 
 /// What is saved around a callback. Leftovers are not, since how a thread came here must not be
@@ -281,7 +321,7 @@ fn callback(to: &mut String, access: &Silent, saved: &Saved, line: &str) -> Opti
 }
 
 /// The operand's address as the assembler understands it, with the stack pointer lowered.
-fn address(operand: &Operand, line: &str, lowered: i64) -> Option<String> {
+pub(super) fn address(operand: &Operand, line: &str, lowered: i64) -> Option<String> {
     if operand.relocated {
         return named(line);
     }
@@ -371,7 +411,9 @@ mod tests {
             names: vec!["f2".to_owned(), "g".to_owned()],
             start: 0,
             accesses: Vec::new(),
+            stores: Vec::new(),
             float: false,
+            wide: false,
         };
         assert_eq!(label(text, &[silence]).lines, [5, 7]);
     }

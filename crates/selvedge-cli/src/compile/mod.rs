@@ -3,6 +3,7 @@
 pub(crate) mod announce;
 pub(crate) mod assembly;
 mod cache;
+pub(crate) mod checks;
 mod compiler;
 mod expressions;
 mod fingerprint;

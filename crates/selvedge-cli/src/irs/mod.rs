@@ -2,6 +2,7 @@
 
 mod build;
 mod calls;
+mod checks;
 mod pairs;
 mod patch;
 mod picture;

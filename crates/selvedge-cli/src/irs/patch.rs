@@ -7,6 +7,7 @@ use selvedge_enforce::{Chosen, Notes, SYMBOL};
 use selvedge_irs_format::{Class, Flags, View};
 
 use super::calls::{Access, Call, Callee, Executable};
+use super::checks;
 use super::pairs::{self, Pairs};
 use super::thunks;
 use crate::problem::Problem;
@@ -34,6 +35,7 @@ pub(super) fn apply(
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
     let prefix = chosen.and_then(|chosen| View::new(&chosen.bytes).ok());
     let pairs = pairs::find(bytes, executable);
+    checks::remove(bytes);
     let (mut removed, mut uncounted) = (Vec::new(), Vec::new());
     for (call, action) in actions(executable, prefix, &pairs) {
         let at = bytes.get_mut(call.at..call.at + 5).ok_or_else(failed)?;

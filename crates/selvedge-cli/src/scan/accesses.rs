@@ -26,6 +26,7 @@ use super::callbacks::{Callee, Extent};
 use super::flow;
 use super::frame::InFrame;
 use super::state::State;
+use super::stores::{Store, flags_matter};
 use super::values::{Atom, Region, Value, Values};
 use super::variables::Variable;
 
@@ -52,8 +53,6 @@ pub(super) trait Surroundings {
     fn reference(&self, instruction: &Instruction) -> Reference;
     /// Whether nothing in a section changes while the program runs.
     fn is_constant(&self, section: SectionIndex) -> bool;
-    /// Whether the instruction there is none of the program's.
-    fn is_own(&self, ip: u64) -> bool;
     /// Whether the compiler leaves the load in that a callback for atomics has done already, and
     /// ignores what it reads.
     fn leaves_loads(&self) -> bool;
@@ -98,6 +97,8 @@ pub(crate) struct Operand {
 pub(super) struct Verdict {
     /// What is not announced.
     pub(super) silent: Vec<Silent>,
+    /// The stores that are announced.
+    pub(super) stores: Vec<Store>,
     /// Whether the compiler put any callback in, and be it for entering the function.
     pub(super) instrumented: bool,
     /// Whether all silent accesses go where the first argument points, and every return hands that
@@ -234,6 +235,9 @@ impl<S: Surroundings> Analysis<'_, S> {
             self.escape_backwards(n, blocks, code);
             after.push(self.state.clone());
         }
+        for store in &mut self.verdict.stores {
+            store.flags = flags_matter(code, store.access.nth);
+        }
         self.finish()
     }
 
@@ -315,10 +319,7 @@ impl<S: Surroundings> Analysis<'_, S> {
 
     /// Looks at every access of an instruction. Tells whether a class's table is read.
     fn accesses(&mut self, instruction: &Instruction, reference: &Reference) -> bool {
-        if touches_nothing(instruction)
-            || matches!(reference, Reference::Entry(_))
-            || self.surroundings.is_own(instruction.ip())
-        {
+        if touches_nothing(instruction) || matches!(reference, Reference::Entry(_)) {
             return false;
         }
         let through_table = matches!(reference, Reference::Function(_));
@@ -392,6 +393,12 @@ impl<S: Surroundings> Analysis<'_, S> {
             return false;
         }
         if let Some(table) = self.is_announced(address, &silent) {
+            if write {
+                self.verdict.stores.push(Store {
+                    access: silent,
+                    flags: true,
+                });
+            }
             return table;
         }
         // Nobody knows the frame before anything was handed out.

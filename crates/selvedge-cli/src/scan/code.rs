@@ -10,8 +10,8 @@ use object::{
 };
 
 use super::accesses::{self, Reference, Silent, Surroundings};
-use super::assembly::Block;
 use super::index::Index;
+use super::stores::{Store, flags_matter};
 use super::variables::{Variable, Variables};
 use super::{Inspection, instructions};
 use crate::place;
@@ -43,17 +43,21 @@ fn is_generated(name: &str) -> bool {
         || name.contains("__static_initialization_and_destruction")
 }
 
-/// The accesses of a function that the compiler does not announce.
+/// What has to be put into a function.
 #[derive(Clone, Debug)]
 pub(crate) struct Silence {
     /// The function's symbols.
     pub(crate) names: Vec<String>,
     /// Where it begins in its section.
     pub(crate) start: u64,
-    /// The accesses, in the order of the code.
+    /// The accesses that the compiler does not announce, in the order of the code.
     pub(crate) accesses: Vec<Silent>,
+    /// The stores that are announced, or will be, and have no check behind them.
+    pub(crate) stores: Vec<Store>,
     /// Whether it keeps numbers in the floating-point stack.
     pub(crate) float: bool,
+    /// Whether it uses registers wider than sixteen bytes.
+    pub(crate) wide: bool,
 }
 
 impl Inspection<'_> {
@@ -88,7 +92,9 @@ impl Inspection<'_> {
         index: &Index<'_>,
     ) {
         let before = self.findings.count();
-        let code = self.decode((section, start), bytes, relocations);
+        let mut code = self.decode((section, start), bytes, relocations);
+        // What was put in leaves everything as it was.
+        code.retain(|instruction| !index.is_own(section, instruction.ip()));
         let range = start..start + bytes.len() as u64;
         let named =
             |&(index, offset): &(SectionIndex, u64)| index == section && range.contains(&offset);
@@ -107,12 +113,44 @@ impl Inspection<'_> {
             place: (section, start),
             leaves_loads: self.source.leaves_loads,
         };
-        let mut verdict = accesses::analyse(&code, entries, continued, &surroundings);
+        let verdict = accesses::analyse(&code, entries, continued, &surroundings);
         // What was announced by hand need not be understood.
-        verdict
+        let (own, silent): (Vec<Silent>, Vec<Silent>) = verdict
             .silent
-            .retain(|silent| !index.follows_own(section, silent.ip));
-        let Some(first) = verdict.silent.first() else {
+            .into_iter()
+            .partition(|silent| index.is_announced(section, silent.ip));
+        let later = own.iter().chain(&silent).filter(|silent| silent.write);
+        let later = later.map(|silent| Store {
+            access: silent.clone(),
+            flags: flags_matter(&code, silent.nth),
+        });
+        let mut stores: Vec<Store> = verdict.stores.into_iter().chain(later).collect();
+        stores.retain(|store| !index.is_checked(section, code[store.access.nth].next_ip()));
+        if stores.is_empty() && silent.is_empty() {
+            return;
+        }
+        let silence = Silence {
+            names: names.to_owned(),
+            start,
+            accesses: silent,
+            stores,
+            float: verdict.float,
+            wide: verdict.wide,
+        };
+        if self.last {
+            let stores = silence.stores.iter().map(|store| store.access.ip);
+            let first = silence
+                .accesses
+                .iter()
+                .map(|silent| silent.ip)
+                .chain(stores);
+            let place = self.place(section, first.min().unwrap_or(start));
+            let what = "has an access that the compiler does not announce";
+            self.findings.add(place, what.to_owned(), SIMPLER);
+            return;
+        }
+        let Some(first) = silence.accesses.first() else {
+            self.silences.push(silence);
             return;
         };
         let first = first.ip;
@@ -120,7 +158,7 @@ impl Inspection<'_> {
         let large = |silent: &Silent| silent.operand.bytes > 8 || silent.operand.repeated;
         let announceable = verdict.instrumented
             || verdict.fills_result
-            || verdict.silent.iter().all(large)
+            || silence.accesses.iter().all(large)
             || self.in_system_header(section, first);
         if !announceable {
             let place = self.place(section, first);
@@ -129,18 +167,13 @@ impl Inspection<'_> {
             return;
         }
         let unknown = |silent: &Silent| silent.operand.bytes == 0;
-        if verdict.wide || self.last || verdict.silent.iter().any(unknown) {
+        if silence.wide || silence.accesses.iter().any(unknown) {
             let place = self.place(section, first);
             let what = "has an access that the compiler does not announce";
             self.findings.add(place, what.to_owned(), SIMPLER);
             return;
         }
-        self.silences.push(Silence {
-            names: names.to_owned(),
-            start,
-            accesses: verdict.silent,
-            float: verdict.float,
-        });
+        self.silences.push(silence);
     }
 
     /// The instructions of a function; what is refused by itself is a finding.
@@ -291,12 +324,6 @@ impl Surroundings for Around<'_> {
             }
             _ => true,
         }
-    }
-
-    fn is_own(&self, ip: u64) -> bool {
-        let within =
-            |block: &Block| block.section == self.place.0 && (block.start..block.end).contains(&ip);
-        self.index.own.iter().any(within)
     }
 
     fn leaves_loads(&self) -> bool {

@@ -1,7 +1,7 @@
 //! What is looked up in a compiled file for every function.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use object::elf;
 use object::{
@@ -9,15 +9,25 @@ use object::{
     Section, SectionIndex, SectionKind,
 };
 
-use super::assembly::Block;
-use super::is_debug;
 use super::variables::Variables;
+use super::{assembly, is_debug};
+use crate::compile::announce::SECTION as ANNOUNCED;
+use crate::compile::checks::SECTION as CHECKED;
 
 /// How the names of sections begin that were put in here.
 const OWN_SECTIONS: &str = ".selvedge";
 
 /// A function: where it begins, and its names.
 pub(super) type Function = (u64, Vec<String>);
+
+/// What a piece of code that was put in is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// It announces the access that comes next.
+    Announcement,
+    /// It tells that the store before it was made.
+    Check,
+}
 
 /// What is looked up for every function.
 pub(super) struct Index<'a> {
@@ -27,15 +37,16 @@ pub(super) struct Index<'a> {
     pub(super) functions: HashMap<SectionIndex, Vec<Function>>,
     /// Places in the code that are not only reached from the code before them.
     pub(super) entries: HashMap<SectionIndex, BTreeSet<u64>>,
-    /// Code that announces by hand, and only touches what it has saved itself.
-    pub(super) own: Vec<Block>,
+    /// Code that was put in later, by section: where each piece begins, where it ends, and what it
+    /// is for.
+    own: HashMap<SectionIndex, BTreeMap<u64, (u64, Own)>>,
     /// Read when the first function needs them.
     pub(super) variables: OnceCell<Option<Variables>>,
 }
 
 impl<'a> Index<'a> {
-    /// Looks through `file`, in which `own` was put in later.
-    pub(super) fn new(file: &'a File<'a>, own: Vec<Block>) -> Index<'a> {
+    /// Looks through `file`.
+    pub(super) fn new(file: &'a File<'a>) -> Index<'a> {
         let mut functions: HashMap<SectionIndex, Vec<Function>> = HashMap::new();
         for symbol in file.symbols().filter(|symbol| symbol.is_definition()) {
             if let (Some(section), Ok(name)) = (symbol.section_index(), symbol.name())
@@ -57,6 +68,13 @@ impl<'a> Index<'a> {
             });
         }
         let entries = entries(file);
+        let mut own: HashMap<SectionIndex, BTreeMap<u64, (u64, Own)>> = HashMap::new();
+        for (section, what) in [(ANNOUNCED, Own::Announcement), (CHECKED, Own::Check)] {
+            for block in assembly::blocks(file, section).into_iter().flatten() {
+                let pieces = own.entry(block.section).or_default();
+                pieces.insert(block.start, (block.end, what));
+            }
+        }
         Index {
             file,
             functions,
@@ -68,10 +86,31 @@ impl<'a> Index<'a> {
 }
 
 impl Index<'_> {
-    /// Whether the instruction at `ip` comes right after what was put in for it.
-    pub(super) fn follows_own(&self, section: SectionIndex, ip: u64) -> bool {
-        let before = |block: &Block| block.section == section && block.end == ip;
-        self.own.iter().any(before)
+    /// The last piece of code that was put in before `ip` or at it.
+    fn own_before(&self, section: SectionIndex, ip: u64) -> Option<(u64, (u64, Own))> {
+        let pieces = self.own.get(&section)?;
+        let (&start, &piece) = pieces.range(..=ip).next_back()?;
+        Some((start, piece))
+    }
+
+    /// Whether the instruction at `ip` was put in later.
+    pub(super) fn is_own(&self, section: SectionIndex, ip: u64) -> bool {
+        let piece = self.own_before(section, ip);
+        piece.is_some_and(|(_, (end, _))| ip < end)
+    }
+
+    /// Whether the access at `ip` comes right after its announcement by hand.
+    pub(super) fn is_announced(&self, section: SectionIndex, ip: u64) -> bool {
+        let piece = ip
+            .checked_sub(1)
+            .and_then(|ip| self.own_before(section, ip));
+        piece.is_some_and(|(_, piece)| piece == (ip, Own::Announcement))
+    }
+
+    /// Whether a check begins at `ip`.
+    pub(super) fn is_checked(&self, section: SectionIndex, ip: u64) -> bool {
+        let piece = self.own_before(section, ip);
+        piece.is_some_and(|(start, (_, what))| start == ip && what == Own::Check)
     }
 }
 

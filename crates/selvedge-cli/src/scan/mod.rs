@@ -16,6 +16,7 @@ mod index;
 mod instructions;
 mod lines;
 mod state;
+mod stores;
 mod values;
 mod variables;
 
@@ -35,8 +36,8 @@ pub(crate) use self::code::Silence;
 use self::findings::Findings;
 use self::index::Index;
 use self::lines::Lines;
+pub(crate) use self::stores::Store;
 use crate::compile::Object;
-use crate::compile::announce::SECTION as ANNOUNCED;
 use crate::compile::assembly::SECTION as INLINE;
 use crate::place;
 use crate::problem::Problem;
@@ -187,8 +188,7 @@ impl<'a> Inspection<'a> {
     fn run(mut self) -> Vec<Silence> {
         self.symbols();
         self.inline_assembly();
-        let own = assembly::blocks(self.file, ANNOUNCED);
-        let index = Index::new(self.file, own.into_iter().flatten().collect());
+        let index = Index::new(self.file);
         for section in self
             .file
             .sections()

@@ -199,10 +199,6 @@ impl<S: Surroundings> Analysis<'_, S> {
             return Some(false);
         }
         for instruction in next {
-            // What was put in here leaves every register as it was.
-            if self.surroundings.is_own(instruction.ip()) {
-                continue;
-            }
             let mut written = false;
             for used in self.factory.info(instruction).used_registers() {
                 if number(used.register()) == Some(register) {

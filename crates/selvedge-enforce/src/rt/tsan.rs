@@ -74,6 +74,11 @@ global_asm!(
     "cmp byte ptr fs:[selvedge_thread@tpoff + 2], 0",
     "jne {settle}",
     "ret",
+    // For the checks behind stores, which are taken out of executables.
+    ".weak selvedge_stored, selvedge_stored_extended",
+    ".hidden selvedge_stored, selvedge_stored_extended",
+    "selvedge_stored:",
+    "selvedge_stored_extended: ud2",
     // What the calls at places that nobody knows are directed to.
     ".globl selvedge_check_access, selvedge_check_operation",
     ".hidden selvedge_check_access, selvedge_check_operation",

@@ -12,6 +12,7 @@ use crate::gate::gate;
 use crate::posix;
 use crate::runtime::{Phase, with};
 use crate::states;
+use crate::tsan::settle;
 
 /// The number that the next [`spawn`] of the running thread will return; the program may store it
 /// where the new thread reads it.
@@ -80,6 +81,7 @@ pub(crate) fn start_main() {
 /// Ends the running thread with `result`, which a join returns.
 pub(crate) fn finish(result: *mut c_void) -> ! {
     settle_now();
+    settle::finish();
     with(|runtime| runtime.current().result = result);
     stop(Stop::Finished, site())
 }
@@ -148,14 +150,15 @@ pub(super) fn stop(stop: Stop, site: Site) -> ! {
             "the program cannot stop: it is not running"
         );
         let host = runtime.host;
-        runtime.deferred = None;
-        runtime.deferred_parts.clear();
+        runtime.owed.clear();
         let thread = runtime.current();
+        thread.in_flight.clear();
         thread.pending = Pending::Stopped(stop);
         thread.site = site.0 as usize;
         // SAFETY: the gate is mapped while a program is loaded.
         let entered = unsafe {
             (*gate()).attention = 0;
+            (*gate()).stores = 0;
             (*gate()).stack_pointer
         };
         // Without an entry, this function's own frame is as deep as the stack goes.

@@ -61,7 +61,7 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
             states::announce(access);
             memory::write(address, width.0, Value::from(value));
         }
-        Step::Event => {
+        Step::Event | Step::Parts => {
             let (at, value) = (object(address, width), Value::from(value));
             perform(
                 Op::Store {

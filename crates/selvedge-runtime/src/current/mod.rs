@@ -14,8 +14,9 @@ pub(crate) use memory::{
     allocate, block_size, initialise_object, location, object, queue, release, store, touch,
 };
 
-use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_core::{MemoryOrder, Op, Outcome, Pending, Site, Stop, ThreadId};
 
+use crate::access::{Access, Problem};
 use crate::fiber;
 use crate::gate::gate;
 use crate::problem::report;
@@ -131,7 +132,12 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
     let outcome = pause(&op, site);
     match with(|runtime| runtime.performed(&op, outcome, site.0 as usize)) {
         Ok(None) => {}
-        Ok(Some(write)) => crate::memory::write(write.address, write.width, write.value),
+        Ok(Some(write)) => {
+            crate::memory::write(write.address, write.width, write.value);
+            if write.overlapped {
+                tell_others(&op, site);
+            }
+        }
         Err((problem, access)) => report(problem, access),
     }
     outcome
@@ -153,9 +159,51 @@ pub(crate) fn pause(op: &Op, site: Site) -> Outcome {
             return suspend(site);
         }
         Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
+        Err(Obstacle::Unseen(access)) => {
+            take_as_own(op, access, site);
+            return pause(op, site);
+        }
     }
     with(|runtime| runtime.current().pending = Pending::Op(*op));
     suspend(site)
+}
+
+/// The memory that `op` accesses was changed by something that nobody announced. Compilers do not
+/// announce what they do with variables that no other thread can know: on the thread's own stack,
+/// the change is a store of the thread.
+#[cold]
+fn take_as_own(op: &Op, access: Access, site: Site) {
+    if !with(|runtime| runtime.on_own_stack(access.address)) {
+        report(Problem::Unseen, access);
+    }
+    let Some(at) = op.location() else { return };
+    let value = crate::memory::read(access.address, access.size as u8);
+    with(|runtime| runtime.locations.holds(at, value));
+    forget_entry();
+    let order = MemoryOrder::Plain;
+    perform(Op::Store { at, value, order }, site);
+}
+
+/// A write changed bytes of other locations too: it is a store to each of them.
+#[cold]
+fn tell_others(op: &Op, site: Site) {
+    let Some(location) = op.location() else {
+        return;
+    };
+    for at in with(|runtime| runtime.locations.overlapping(location)) {
+        let value = with(|runtime| {
+            let entry = *runtime.locations.entry(at);
+            let value = crate::memory::read(entry.address, entry.width);
+            let changed = entry.lies(runtime.run);
+            runtime.locations.holds(at, value);
+            changed.then_some(value)
+        });
+        if let Some(value) = value {
+            forget_entry();
+            let order = MemoryOrder::Relaxed;
+            perform(Op::Store { at, value, order }, site);
+        }
+    }
 }
 
 /// Gives control to the explorer until it resumes the running thread.
@@ -165,13 +213,28 @@ fn suspend(site: Site) -> Outcome {
         let host = runtime.host;
         let thread = runtime.current();
         thread.site = site.0 as usize;
+        // SAFETY: the gate is mapped while a program is loaded.
+        thread.stopped_at = unsafe { (*gate()).stack_pointer };
         (&raw mut thread.context, host)
     });
+    // SAFETY: the gate is mapped while a program is loaded.
+    let in_flight = std::mem::take(unsafe { &mut (*gate()).stores });
     // SAFETY: the host is suspended in `resume`; `save` belongs to the running thread. The threads
     // may move while this one is suspended, but `save` is used only before that.
     unsafe { fiber::switch(save, host) };
     forget_entry();
+    if in_flight != 0 {
+        go_on_storing();
+    }
     with(|runtime| runtime.current().outcome)
+}
+
+/// The running thread, which has stores in flight, goes on.
+#[cold]
+fn go_on_storing() {
+    with(|runtime| runtime.renew_in_flight());
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stores = 1 };
 }
 
 /// Whatever the gate noted does not describe the running thread any more.

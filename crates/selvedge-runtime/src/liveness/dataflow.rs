@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::checks::without_checks;
 use super::effects::{Effects, Tracker};
 use super::{Callees, LiveFrame, LiveWord};
 
@@ -71,9 +72,8 @@ pub(super) fn live_at_calls(
 }
 
 fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, LiveFrame)>> {
-    let instructions: Vec<Instruction> = Decoder::with_ip(64, code, address, DecoderOptions::NONE)
-        .into_iter()
-        .collect();
+    let decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
+    let instructions = without_checks(decoder.into_iter().collect());
     if instructions.iter().any(Instruction::is_invalid) {
         return None;
     }

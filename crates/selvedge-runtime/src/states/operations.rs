@@ -171,6 +171,7 @@ impl Runtime {
             address: entry.address,
             width: entry.width,
             value,
+            overlapped: false,
         }))
     }
 

@@ -4,7 +4,9 @@ use std::arch::naked_asm;
 
 use crate::abi::{Entry, Export};
 use crate::gate::gate;
+use crate::problem::report;
 use crate::runtime::{Phase, with};
+use crate::tsan::settle;
 
 /// Passes on the frame pointer of the function that was entered.
 #[unsafe(naked)]
@@ -28,8 +30,28 @@ extern "C" fn entered(return_address: usize, frame_pointer: usize) {
     });
 }
 
+/// Passes on the frame pointer of the function that is left.
+#[unsafe(naked)]
 extern "C" fn leave() {
-    with(|runtime| runtime.current().frames.leave());
+    naked_asm!("mov rdi, rbp", "jmp {left}", left = sym left)
+}
+
+extern "C" fn left(frame_pointer: usize) {
+    // SAFETY: the gate is mapped while a program is loaded.
+    if unsafe { (*gate()).stores } != 0 {
+        settle::leave();
+    }
+    let ended = with(|runtime| {
+        let thread = runtime.current();
+        thread.frames.leave();
+        match frame_pointer > thread.visible_stack {
+            true => runtime.end_frame(frame_pointer),
+            false => Ok(()),
+        }
+    });
+    if let Err((problem, access)) = ended {
+        report(problem, access);
+    }
 }
 
 /// `__tsan_init`, and requests to look away, which are not granted: a race is a race.

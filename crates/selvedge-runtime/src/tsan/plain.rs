@@ -2,9 +2,10 @@
 //!
 //! An announced read that is an event stops the thread, and the value that the explorer chose is
 //! put into memory before the program reads it. An announced write that is an event cannot stop the
-//! thread yet, because its value is not known: the bytes are saved, the program writes, and at the
-//! thread's next entry [`super::settle`] takes the value, puts the old bytes back, and performs the
-//! store.
+//! thread yet, because its value is not known: the bytes are saved, the program writes, and then
+//! [`super::settle`] takes the value, puts the old bytes back, and performs the store.
+//!
+//! An access that overlaps visible locations of other extents accesses each of them.
 
 use selvedge_core::{Location, MemoryOrder, Op, Site, Value, Width};
 
@@ -18,6 +19,7 @@ use crate::problem::report;
 use crate::runtime::{Deferred, with};
 use crate::shadow::Kind;
 use crate::states;
+use crate::tsan::settle;
 
 /// A plain read of `width` bytes that the program is about to make.
 #[inline(always)]
@@ -27,6 +29,7 @@ fn read(address: usize, width: u8) {
     match judge(address, size, kind, site) {
         Step::Go => {}
         Step::Event => event_read(address, width, MemoryOrder::Plain, site),
+        Step::Parts => range(address, size, false, site, By::Program),
         Step::Stop(problem) => report(problem, access(address, size, kind, site)),
     }
 }
@@ -38,7 +41,8 @@ fn write(address: usize, width: u8) {
     let (size, kind) = (usize::from(width), Kind::PlainWrite);
     match judge(address, size, kind, site) {
         Step::Go => {}
-        Step::Event => defer(access(address, size, kind, site), false),
+        Step::Event => defer(access(address, size, kind, site), MemoryOrder::Plain),
+        Step::Parts => range(address, size, true, site, By::Program),
         Step::Stop(problem) => report(problem, access(address, size, kind, site)),
     }
 }
@@ -75,7 +79,8 @@ fn volatile_read(address: usize, width: u8) {
 fn volatile_write(address: usize, width: u8) {
     if !current::booting() {
         let (size, site) = (usize::from(width), current::site());
-        defer(access(address, size, Kind::AtomicWrite, site), true);
+        let access = access(address, size, Kind::AtomicWrite, site);
+        defer(access, MemoryOrder::Relaxed);
     }
 }
 
@@ -84,32 +89,39 @@ fn volatile_write(address: usize, width: u8) {
 fn event_read(address: usize, width: u8, order: MemoryOrder, site: Site) {
     let at = current::location(address, Width(width));
     let chosen = current::perform(Op::Load { at, order }, site).read;
+    put(at, address, width, chosen);
+}
+
+/// Puts the value that a read of `at` is to find into memory.
+#[inline(always)]
+fn put(at: Location, address: usize, width: u8, chosen: Value) {
     if memory::read(address, width) != chosen {
         memory::write(address, width, chosen);
+        with(|runtime| runtime.locations.holds(at, chosen));
     }
 }
 
 /// Remembers a write whose value is not known yet.
 #[inline(never)]
-fn defer(access: Access, volatile: bool) {
+fn defer(access: Access, order: MemoryOrder) {
     if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
         report(problem, access);
     }
     if states::in_use() {
         return states::announce(access);
     }
-    let old = memory::read(access.address, access.size as u8);
-    with(|runtime| {
-        runtime.deferred = Some(Deferred {
-            access,
-            volatile,
-            by_program: true,
-            old,
-            object: None,
-        })
-    });
-    // SAFETY: the gate is mapped while a program is loaded.
-    unsafe { (*gate()).attention = 1 };
+    let store = Deferred {
+        access,
+        order,
+        old: memory::read(access.address, access.size as u8),
+        object: None,
+    };
+    settle::announce(store, all(access.size));
+}
+
+/// The bits of so many bytes.
+fn all(bytes: usize) -> u32 {
+    ((1_u64 << bytes) - 1) as u32
 }
 
 /// Who accesses a range of bytes.
@@ -158,30 +170,16 @@ pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By
 
 #[cold]
 fn range_parts(access: Access, parts: &[Location], by: By) {
-    let by_program = by == By::Program;
     let site = Site(access.site as u64);
     for &part in parts {
         let entry = with(|runtime| *runtime.locations.entry(part));
-        let old = memory::read(entry.address, entry.width);
-        if access.kind.writes() {
-            let (address, size) = (entry.address, usize::from(entry.width));
-            let access = Access {
-                address,
-                size,
-                ..access
-            };
-            with(|runtime| {
-                runtime.deferred_parts.push(Deferred {
-                    access,
-                    volatile: false,
-                    by_program,
-                    old,
-                    object: (entry.kind == LocationKind::Object).then_some(part),
-                });
-            });
-            // SAFETY: the gate is mapped while a program is loaded.
-            unsafe { (*gate()).attention = 1 };
-        } else {
+        let start = access.address.max(entry.address) - entry.address;
+        let end = (access.address + access.size).min(entry.address + usize::from(entry.width));
+        let bytes = all(end - entry.address) & !all(start);
+        let writes = access.kind.writes();
+        // What is left of a location that is written in part has to be known.
+        if !writes || bytes != all(entry.width.into()) {
+            let old = memory::read(entry.address, entry.width);
             current::forget_entry();
             let op = Op::Load {
                 at: part,
@@ -191,9 +189,36 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
             if chosen != old && by == By::Library {
                 report(Problem::Aggregate, access);
             }
-            memory::write(entry.address, entry.width, chosen);
+            put(part, entry.address, entry.width, chosen);
+        }
+        if writes {
+            let store = Deferred {
+                access: Access {
+                    address: entry.address,
+                    size: entry.width.into(),
+                    ..access
+                },
+                order: MemoryOrder::Plain,
+                old: memory::read(entry.address, entry.width),
+                object: (entry.kind == LocationKind::Object).then_some(part),
+            };
+            match by {
+                By::Program => settle::announce(store, bytes),
+                By::Runtime | By::Library => owe(store),
+            }
         }
     }
+}
+
+/// Remembers a write that the runtime is about to make.
+fn owe(store: Deferred) {
+    with(|runtime| {
+        // The program may have announced it as well.
+        runtime.take_over(&store);
+        runtime.owed.push(store);
+    });
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).attention = 1 };
 }
 
 /// What the gate knows belongs to the entry that is still to come. Not so where states are kept:
@@ -228,6 +253,10 @@ pub(crate) fn store(address: usize, width: u8, value: Value, site: Site) {
     match with(|runtime| runtime.plain(access)) {
         Step::Go => memory::write(address, width, value),
         Step::Event => perform_store(address, width, value, MemoryOrder::Plain, site),
+        Step::Parts => {
+            range(address, usize::from(width), true, site, By::Runtime);
+            memory::write(address, width, value);
+        }
         Step::Stop(problem) => report(problem, access),
     }
 }
@@ -254,6 +283,10 @@ pub(crate) fn load(address: usize, width: u8, site: Site) -> Value {
                 site,
             )
             .read
+        }
+        Step::Parts => {
+            range(address, usize::from(width), false, site, By::Runtime);
+            memory::read(address, width)
         }
         Step::Stop(problem) => report(problem, access),
     }

@@ -1,131 +1,34 @@
-//! Plain stores that were announced: at the next entry their values are known.
+//! Stores that were announced: when their values are known, and what becomes of them then.
+//!
+//! A store of the program is *in flight* from its announcement until the check behind its
+//! instruction tells that it was made ([`stored`]). Whatever the thread does in between, the store
+//! happens at its instruction. What the runtime writes on the program's behalf, as `memcpy`, is
+//! *owed*: it is complete when the runtime is entered the next time ([`at_entry`]).
 
-use std::ffi::c_int;
-
-use selvedge_core::{FailureKind, MemoryOrder, Op, Site};
+use selvedge_core::{FailureKind, MemoryOrder, Op, Site, Value};
 
 use super::plain::perform_store;
-use crate::abi;
-use crate::code::{self, Frame};
+use crate::access::{Access, Problem};
 use crate::current;
 use crate::gate::gate;
-use crate::loader::Range;
 use crate::memory;
-use crate::runtime::{Deferred, Phase, with};
+use crate::problem::report;
+use crate::runtime::{Deferred, Phase, Runtime, with};
 use crate::signals;
 
-/// What the assembly routine in front of [`at_entry`] saves, lowest address first.
-#[repr(C)]
-pub(crate) struct Arguments {
-    vectors: [u128; 8],
-    r10: usize,
-    r9: usize,
-    r8: usize,
-    rcx: usize,
-    rdx: usize,
-    rsi: usize,
-    rdi: usize,
-    rax: usize,
-    stub: usize,
-    return_address: usize,
-}
-
-/// A stub found something left over. Returns whether the entry has been dealt with as well, so that
-/// the stub must return to the program.
-pub(crate) extern "C" fn at_entry(arguments: *const Arguments, base_pointer: usize) -> c_int {
-    // SAFETY: the assembly routine passes what it has just built.
-    let arguments = unsafe { &*arguments };
-    // SAFETY: the gate is mapped while a program is loaded.
-    let slot = unsafe { (*gate()).entering };
-    if abi::announces_read(slot) && is_same_statement(arguments, base_pointer) {
-        read_in_between(arguments, slot);
-        return 1;
-    }
-    if abi::announces_write(slot) && is_same_statement(arguments, base_pointer) {
-        // Its value is not known yet, and will not be known from this one on.
-        current::refuse(
-            String::from("two stores that the compiler makes at once (compile with -O0)"),
-            Site(arguments.return_address as u64),
-        );
-    }
+/// A stub found something left over from the thread's last entry.
+pub(crate) extern "C" fn at_entry() {
     now();
-    0
 }
 
-/// Whether the announced store has not been made yet, because it belongs to the same statement as
-/// the read that is being announced now.
-fn is_same_statement(arguments: &Arguments, base_pointer: usize) -> bool {
-    let stack_pointer = (&raw const arguments.return_address).addr() + 8;
-    with(|runtime| {
-        let first = runtime.deferred.as_ref().or(runtime.deferred_parts.first());
-        let Some(&Deferred {
-            access,
-            by_program: true,
-            ..
-        }) = first
-        else {
-            return false;
-        };
-        let range = (access.site, arguments.return_address);
-        let slot = (access.site ^ arguments.return_address) % runtime.statements.len();
-        if runtime.statements[slot] == range {
-            return false;
-        }
-        let frame = Frame {
-            stack_pointer,
-            base_pointer,
-        };
-        let target = Range {
-            start: access.address,
-            end: access.address + access.size,
-        };
-        let written = code::may_have_written(runtime.image.whole, range, frame, target);
-        if written && !runtime.on_own_stack(access.address) {
-            runtime.statements[slot] = range;
-        }
-        !written
-    })
-}
-
-/// Lets the program announce its read, and keeps waiting for the store.
-#[cold]
-fn read_in_between(arguments: &Arguments, slot: usize) {
-    let (deferred, parts) = with(|runtime| {
-        (
-            runtime.deferred.take(),
-            std::mem::take(&mut runtime.deferred_parts),
-        )
-    });
-    // SAFETY: the gate is mapped while a program is loaded; the slot is that of a callback that
-    // announces a read, which has this signature or ignores the second argument.
-    let read: extern "C" fn(usize, usize) = unsafe {
-        (*gate()).attention = 0;
-        (*gate()).site = arguments.return_address;
-        (*gate()).stack_pointer = 0;
-        std::mem::transmute::<usize, extern "C" fn(usize, usize)>((*gate()).table[slot])
-    };
-    read(arguments.rdi, arguments.rsi);
-    // Others may have run meanwhile.
-    let renew = |part: Deferred| Deferred {
-        old: memory::read(part.access.address, part.access.size as u8),
-        ..part
-    };
-    with(|runtime| {
-        runtime.deferred = deferred.map(renew);
-        runtime.deferred_parts = parts.into_iter().map(renew).collect();
-    });
-    // SAFETY: as above.
-    unsafe { (*gate()).attention = 1 };
-}
-
-/// Performs what is left over from the thread's last entry.
+/// Performs the stores that are owed.
 pub(crate) fn now() {
     // SAFETY: the gate is mapped while a program is loaded.
     unsafe { (*gate()).attention = 0 };
-    let (deferred, parts, expired, phase) = with(|runtime| {
+    let (owed, expired, phase) = with(|runtime| {
         let expired = std::mem::take(&mut runtime.watchdog.expired);
-        let parts = std::mem::take(&mut runtime.deferred_parts);
-        (runtime.deferred.take(), parts, expired, runtime.phase)
+        let owed = std::mem::take(&mut runtime.owed);
+        (owed, expired, runtime.phase)
     });
     if phase != Phase::Fiber {
         return;
@@ -137,56 +40,184 @@ pub(crate) fn now() {
             current::site(),
         );
     }
-    if let Some(Deferred {
-        access,
-        volatile,
-        old,
-        ..
-    }) = deferred
-    {
-        let width = access.size as u8;
-        let value = memory::read(access.address, width);
-        memory::write(access.address, width, old);
-        let order = if volatile {
-            MemoryOrder::Relaxed
-        } else {
-            MemoryOrder::Plain
-        };
-        perform_store(
-            access.address,
-            width,
-            value,
-            order,
-            Site(access.site as u64),
-        );
-    }
-    if !parts.is_empty() {
-        perform_parts(parts);
+    let stores: Vec<_> = owed.iter().map(|store| (*store, take(store))).collect();
+    for (store, value) in stores {
+        perform(&store, value);
     }
 }
 
-/// Performs the stores to visible locations that were announced as a range.
-#[cold]
-fn perform_parts(parts: Vec<Deferred>) {
-    let take = |part: Deferred| {
-        let (address, width) = (part.access.address, part.access.size as u8);
-        let value = memory::read(address, width);
-        // What an object's memory holds matters only before its first use.
-        if part.object.is_none() {
-            memory::write(address, width, part.old);
+/// Takes the value that a store has left in memory, and puts back what was there before.
+fn take(store: &Deferred) -> Value {
+    let (address, width) = (store.access.address, store.access.size as u8);
+    let value = memory::read(address, width);
+    // What an object's memory holds matters only before its first use.
+    if store.object.is_none() {
+        memory::write(address, width, store.old);
+    }
+    value
+}
+
+/// Performs a store whose value is known.
+fn perform(store: &Deferred, value: Value) {
+    let (address, width) = (store.access.address, store.access.size as u8);
+    let site = Site(store.access.site as u64);
+    match store.object {
+        None => perform_store(address, width, value, store.order, site),
+        Some(at) => {
+            current::forget_entry();
+            let order = MemoryOrder::Plain;
+            current::perform(Op::Store { at, value, order }, site);
         }
-        (part, value)
-    };
-    let stores: Vec<_> = parts.into_iter().map(take).collect();
-    for (Deferred { access, object, .. }, value) in stores {
-        let (address, width) = (access.address, access.size as u8);
-        let (order, site) = (MemoryOrder::Plain, Site(access.site as u64));
-        match object {
-            None => perform_store(address, width, value, order, site),
-            Some(at) => {
-                current::forget_entry();
-                current::perform(Op::Store { at, value, order }, site);
+    }
+}
+
+/// A store in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InFlight {
+    store: Deferred,
+    /// The bytes that were not written yet, one bit each.
+    left: u32,
+    /// How many calls the thread was inside of at its announcement.
+    depth: usize,
+    /// What it has written, once it was made.
+    value: Option<Value>,
+}
+
+/// The running thread is about to make `store`, of which it writes only the bytes in `bytes`.
+pub(crate) fn announce(store: Deferred, bytes: u32) {
+    with(|runtime| {
+        let thread = runtime.current();
+        let depth = thread.frames.depth();
+        let new = InFlight {
+            store,
+            left: bytes,
+            depth,
+            value: None,
+        };
+        let Access { address, size, .. } = store.access;
+        let same = |known: &&mut InFlight| {
+            let access = known.store.access;
+            (access.address, access.size) == (address, size) && known.value.is_none()
+        };
+        // Some stores are announced twice.
+        match thread.in_flight.iter_mut().find(same) {
+            Some(known) => known.left |= bytes,
+            None => thread.in_flight.push(new),
+        }
+    });
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stores = 1 };
+}
+
+/// The running thread has written `size` bytes at `address`, and has stores in flight.
+pub(crate) extern "C" fn stored(address: usize, size: usize) {
+    if !with(|runtime| runtime.complete(address, size)) {
+        return;
+    }
+    while let Some((store, value)) = with(next_complete) {
+        perform(&store, value);
+    }
+    let empty = with(|runtime| runtime.current().in_flight.is_empty());
+    // SAFETY: the gate is mapped while a program is loaded.
+    unsafe { (*gate()).stores = usize::from(!empty) };
+}
+
+/// The first store that was made and is not performed.
+fn next_complete(runtime: &mut Runtime) -> Option<(Deferred, Value)> {
+    let in_flight = &mut runtime.current().in_flight;
+    let place = in_flight.iter().position(|store| store.value.is_some())?;
+    let made = in_flight.remove(place);
+    made.value.map(|value| (made.store, value))
+}
+
+impl Runtime {
+    /// Notes which stores in flight are made by a write of `size` bytes at `address`, and puts what
+    /// was there before back for them. Tells whether there are any.
+    fn complete(&mut self, address: usize, size: usize) -> bool {
+        let mut any = false;
+        for store in &mut self.current().in_flight {
+            if store.value.is_some() {
+                continue;
+            }
+            let start = store.store.access.address;
+            let from = address.clamp(start, start + 32) - start;
+            let to = address.saturating_add(size).clamp(start, start + 32) - start;
+            let written = (u64::MAX << from & !(u64::MAX << to)) as u32;
+            if store.left & written == 0 {
+                continue;
+            }
+            store.left &= !written;
+            if store.left == 0 {
+                store.value = Some(memory::read(start, store.store.access.size as u8));
+                any = true;
             }
         }
+        if any {
+            for made in self.threads[self.running].in_flight.iter().rev() {
+                if made.value.is_some() {
+                    take(&made.store);
+                }
+            }
+        }
+        any
+    }
+
+    /// The runtime makes `store`, whatever the program has announced of it.
+    pub(crate) fn take_over(&mut self, store: &Deferred) {
+        let access = store.access;
+        self.current().in_flight.retain(|known| {
+            let known = known.store.access;
+            (known.address, known.size) != (access.address, access.size)
+        });
+        if self.current().in_flight.is_empty() {
+            // SAFETY: the gate is mapped while a program is loaded.
+            unsafe { (*gate()).stores = 0 };
+        }
+    }
+
+    /// Others may run before the stores in flight are made.
+    pub(crate) fn renew_in_flight(&mut self) {
+        for flying in &mut self.current().in_flight {
+            if flying.value.is_none() {
+                let access = flying.store.access;
+                flying.store.old = memory::read(access.address, access.size as u8);
+            }
+        }
+    }
+}
+
+/// The running thread ends: everything it has done is known.
+pub(crate) fn finish() {
+    let problem = with(|runtime| {
+        if runtime.settings.stateful {
+            return None;
+        }
+        let thread = runtime.current();
+        let lost = thread.in_flight.first();
+        let lost = lost.map(|store| (Problem::Lost, store.store.access));
+        let unseen = || {
+            runtime
+                .unseen_change()
+                .map(|access| (Problem::Unseen, access))
+        };
+        lost.or_else(unseen)
+    });
+    if let Some((problem, access)) = problem {
+        report(problem, access);
+    }
+}
+
+/// The running thread returns from a function: what it has announced inside was made.
+#[cold]
+pub(crate) fn leave() {
+    let lost = with(|runtime| {
+        let thread = runtime.current();
+        let depth = thread.frames.depth();
+        let lost = |store: &&InFlight| store.depth >= depth;
+        let lost = thread.in_flight.iter().find(lost);
+        lost.map(|store| store.store.access)
+    });
+    if let Some(access) = lost {
+        report(Problem::Lost, access);
     }
 }

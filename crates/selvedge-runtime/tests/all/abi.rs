@@ -245,11 +245,11 @@ fn every_entry_can_be_called() {
         let program = Program::build(GCC, &source);
         let mut machine = program.load(Settings::default());
         Driver::first(&mut machine);
-        // Accesses of many widths to one place are refused once they are visible.
+        // The program announces stores that it does not make.
         assert_eq!(end(&machine), End::Refused, "{:?}", machine.failure());
-        let refusal = machine.refusal().expect("mixed sizes");
-        assert!(refusal.starts_with("mixed-size accesses: "), "{refusal}");
-        assert!(refusal.contains("`memory` at offset 32"), "{refusal}");
+        let refusal = machine.refusal().expect("a store that is not made");
+        let expected = "of `memory` at offset 32, whose instruction cannot be found";
+        assert!(refusal.contains(expected), "{refusal}");
     });
 }
 

@@ -1,6 +1,7 @@
 //! Builds small programs, loads them, and drives them one step at a time.
 #![allow(unreachable_pub)]
 
+pub mod checks;
 pub mod driver;
 pub mod ends;
 pub mod programs;
@@ -183,8 +184,15 @@ impl Program {
                 ])
                 .args(volatile)
                 .args(flags)
+                .args(["-S", "-o"])
+                .args([at("program.s"), at(name)]),
+        );
+        let text = fs::read_to_string(at("program.s")).expect("the assembly is read");
+        fs::write(at("program.s"), checks::insert(&text)).expect("the assembly is written");
+        compiler(
+            Command::new(build.compiler)
                 .args(["-c", "-o"])
-                .args([at("program.o"), at(name)]),
+                .args([at("program.o"), at("program.s")]),
         );
         link(build.compiler, &directory, &objects, &[]);
         Program { directory }
