@@ -2,8 +2,7 @@
 
 use selvedge_core::{Site, ThreadId};
 
-use crate::arena::{self, HEAPS, LIVENESS, pointer};
-use crate::gate::{self, Gate};
+use crate::arena::{HEAPS, LIVENESS, STACKS, pointer};
 use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
@@ -27,12 +26,12 @@ pub(crate) struct Access {
 pub(crate) enum Problem {
     /// It goes through a null pointer.
     Null,
-    /// It goes to memory that the runtime keeps for itself.
+    /// It goes to memory that is not the program's.
     Wild,
-    /// It touches the stack of a thread that has ended.
-    Ended,
-    /// It touches the stack of another thread where that has returned from a function.
-    Returned,
+    /// It touches the stack of this thread, which has ended.
+    Ended(usize),
+    /// It touches the stack of this thread where that has returned from a function.
+    Returned(usize),
     /// It is the end of a variable, and nothing orders this access before it.
     InUse(Record),
     /// It touches a freed block.
@@ -441,12 +440,21 @@ impl Runtime {
             }
             return check_heap(address, size);
         }
-        if address < 4096 {
-            Err(Problem::Null)
-        } else if is_reserved(address) {
-            Err(Problem::Wild)
-        } else {
-            Ok(())
+        let stack = address.wrapping_sub(STACKS) < self.stacks;
+        if stack || self.image.whole.contains(address) {
+            return Ok(());
+        }
+        self.check_outside(address)
+    }
+
+    /// Whether memory that is not the program's own may be accessed.
+    #[cold]
+    fn check_outside(&self, address: usize) -> Result<(), Problem> {
+        let outside = self.outside.iter().any(|range| range.contains(address));
+        match address {
+            _ if outside || self.phase != Phase::Fiber => Ok(()),
+            0..4096 => Err(Problem::Null),
+            _ => Err(Problem::Wild),
         }
     }
 
@@ -456,13 +464,6 @@ impl Runtime {
         let slot = &self.threads[self.running].slot;
         address >= slot.stack_low && address < slot.stack_top
     }
-}
-
-/// Whether the runtime keeps what lies at `address` for itself.
-#[inline(always)]
-fn is_reserved(address: usize) -> bool {
-    (arena::LIVENESS..arena::RESERVED_END).contains(&address)
-        || (gate::ADDRESS..gate::ADDRESS + size_of::<Gate>()).contains(&address)
 }
 
 /// The state of the word of heap that contains `address`.

@@ -29,9 +29,6 @@ pub(crate) const SHADOW: usize = 0x2000_0000_0000;
 /// Access history of the program's own segments.
 pub(crate) const IMAGE_SHADOW: usize = 0x4a00_0000_0000;
 
-/// The end of what the runtime keeps for itself, from [`LIVENESS`] on.
-pub(crate) const RESERVED_END: usize = 0x5000_0000_0000;
-
 /// The size of a page.
 pub(crate) const PAGE: usize = 4096;
 /// Unmapped bytes below each stack.

@@ -26,6 +26,7 @@ mod locations;
 mod machine;
 mod memory;
 mod names;
+mod outside;
 pub mod peers;
 mod posix;
 mod problem;

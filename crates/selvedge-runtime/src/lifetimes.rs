@@ -5,14 +5,18 @@
 //! its bytes are another location. What other threads do to a variable has to happen before that.
 
 use crate::access::{Access, Problem};
-use crate::locations::Kind as LocationKind;
+use crate::locations::{Entry, Kind as LocationKind};
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::{Kind, Record};
 
 impl Runtime {
-    /// A visible operation touches `address` for the first time in this execution.
+    /// A visible operation touches a location for the first time in this execution.
     #[cold]
-    pub(crate) fn begins_life(&mut self, address: usize) {
+    pub(crate) fn begins_life(&mut self, entry: &Entry) {
+        let address = entry.address;
+        if entry.kind == LocationKind::Memory {
+            self.touches_range(address, entry.width);
+        }
         if let Some(owner) = self.layout.stack_owner(address)
             && let Some(thread) = self.threads.get_mut(owner)
             && (thread.slot.stack_low..thread.slot.stack_top).contains(&address)
@@ -21,14 +25,13 @@ impl Runtime {
         }
     }
 
-    /// The running thread leaves the function whose frame ends at `end`.
+    /// The running thread leaves the function whose frame ends at `end`, or ends.
     #[cold]
     pub(crate) fn end_frame(&mut self, end: usize) -> Result<(), (Problem, Access)> {
         if self.phase != Phase::Fiber || self.settings.stateful {
             return Ok(());
         }
-        let low = self.threads[self.running].slot.stack_low;
-        let own = low..end.min(self.threads[self.running].slot.stack_top);
+        let own = self.threads[self.running].slot.stack_low..end;
         let gone = self.locations.end_lives(own.clone(), self.run);
         let thread = &mut self.threads[self.running];
         thread.visible_stack = gone.unwrap_or(usize::MAX);
@@ -51,7 +54,7 @@ impl Runtime {
         }
     }
 
-    /// A plain access of another thread to `word` that nothing orders before the present point.
+    /// An access of another thread to `word` that nothing orders before the present point.
     fn used_by_others(&self, word: usize) -> Option<(usize, Record)> {
         let cell = self.shadow.cell(word)?;
         let record = Record {
@@ -59,8 +62,7 @@ impl Runtime {
             site: 0,
             thread: self.running as u16,
             mask: 0xff,
-            // Atomic accesses order themselves, and whoever comes too late is noticed then.
-            kind: Kind::AtomicWrite,
+            kind: Kind::PlainWrite,
         };
         let other = self.shadow.check(cell, record, self.view())?;
         Some((word, other))
@@ -73,18 +75,18 @@ impl Runtime {
             return Ok(());
         }
         if self.view().knows_end(owner) || self.threads[owner].has_ended() {
-            return Err(Problem::Ended);
+            return Err(Problem::Ended(owner));
         }
         let thread = &mut self.threads[owner];
         if (thread.slot.stack_low..thread.slot.stack_top).contains(&address) {
             if address < thread.stopped_at {
-                return Err(Problem::Returned);
+                return Err(Problem::Returned(owner));
             }
-            let word = address & !7;
-            if thread.foreign.last() != Some(&word) {
-                thread.foreign.push(word);
-            }
-            thread.visible_stack = thread.visible_stack.min(word);
+            thread.visible_stack = thread.visible_stack.min(address & !7);
+        }
+        let word = address & !7;
+        if thread.foreign.last() != Some(&word) {
+            thread.foreign.push(word);
         }
         Ok(())
     }

@@ -366,6 +366,12 @@ impl Locations {
         self.entries[location.index()].last = value;
     }
 
+    /// What the memory of a location that was touched in execution `run` is known to hold.
+    pub(crate) fn known(&self, location: Location, run: u32) -> Option<Value> {
+        let entry = self.entry(location);
+        (entry.run == run).then_some(entry.last)
+    }
+
     /// Whether a location was touched in execution `run`, and none that overlaps it.
     pub(crate) fn is_alone(&self, location: Location, run: u32) -> bool {
         let entry = self.entry(location);

@@ -21,7 +21,7 @@ use crate::shadow::Shadow;
 use crate::signals::{self, Handlers};
 use crate::thread::Thread;
 use crate::watch::Watch;
-use crate::{abi, frames, gate};
+use crate::{abi, frames, gate, outside};
 
 /// A C or C++ program that is loaded into this process.
 ///
@@ -238,6 +238,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     crate::posix::begin();
     boot(&library)?;
     with(Runtime::keep)?;
+    with(|runtime| runtime.outside = outside::shared());
     crate::posix::booted();
     machine.reset();
     Ok(machine)

@@ -34,18 +34,21 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
             );
             current::fail(FailureKind::WildAccess, message, site)
         }
-        Problem::Ended => {
+        Problem::Ended(owner) => {
             let message = format!("{what} in {place}, which has ended");
-            current::fail(FailureKind::WildAccess, message, site)
+            let other = Some(last_stop(owner, "end of the thread"));
+            current::fail_with(FailureKind::WildAccess, message, site, other)
         }
-        Problem::Returned => {
+        Problem::Returned(owner) => {
             let message = format!("{what} in {place}, in a function that has returned");
-            current::fail(FailureKind::WildAccess, message, site)
+            let other = Some(last_stop(owner, "step after the return"));
+            current::fail_with(FailureKind::WildAccess, message, site, other)
         }
         Problem::InUse(record) => {
             let other = party(record);
             let message = format!(
-                "a function returns whose variables, {place}, are in use: nothing orders {} before it",
+                "a function or thread ends whose variables, {place}, are in use: nothing orders {} \
+                 before it",
                 other.what
             );
             current::fail_with(FailureKind::WildAccess, message, site, Some(other))
@@ -179,6 +182,15 @@ pub(crate) fn party(record: Record) -> Other {
         thread: ThreadId(record.thread.into()),
         site: Site(base as u64 + u64::from(record.site)),
         what: describe(record.kind, record.mask.count_ones() as usize),
+    }
+}
+
+/// Where another thread stands.
+fn last_stop(thread: usize, what: &str) -> Other {
+    Other {
+        thread: ThreadId(thread as u32),
+        site: Site(with(|runtime| runtime.threads[thread].site) as u64),
+        what: what.to_owned(),
     }
 }
 

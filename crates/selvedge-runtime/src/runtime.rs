@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::fiber::Context;
 use crate::layout::Layout;
 use crate::liveness::Liveness;
-use crate::loader::Image;
+use crate::loader::{Image, Range};
 use crate::locations::Locations;
 use crate::settings::Settings;
 use crate::shadow::{Ended, Shadow};
@@ -59,8 +59,11 @@ pub(crate) struct Runtime {
     /// How the threads of this execution ended, by number.
     pub(crate) ends: Vec<Ended>,
     pub(crate) layout: Layout,
-    /// Bytes of address space for heaps.
+    /// Bytes of address space for heaps, and for stacks.
     pub(crate) heaps: usize,
+    pub(crate) stacks: usize,
+    /// Memory of the C library that programs may access.
+    pub(crate) outside: Vec<Range>,
     pub(crate) heap_used: usize,
     pub(crate) shadow: Shadow,
     pub(crate) locations: Locations,
@@ -156,6 +159,8 @@ impl Runtime {
             ends: vec![Ended::NOT],
             layout,
             heaps,
+            stacks: layout.stacks(),
+            outside: Vec::new(),
             heap_used: 0,
             shadow: Shadow::new(layout.stacks(), heaps),
             locations: Locations::default(),

@@ -5,6 +5,7 @@ use std::ptr;
 
 use selvedge_core::{Op, Outcome, Pending, Stop};
 
+use crate::access::Access;
 use crate::fiber::Context;
 use crate::frames::Frames;
 use crate::heap::Region;
@@ -52,6 +53,8 @@ pub(crate) struct Thread {
     pub(crate) foreign: Vec<usize>,
     /// The program's stack pointer where it was stopped, or zero if that is not known.
     pub(crate) stopped_at: usize,
+    /// The range that it has announced a store to, in a function that it has not left.
+    pub(crate) open_range: Option<Access>,
     /// The stores that it has announced and not made yet.
     pub(crate) in_flight: Vec<InFlight>,
     /// What it did since its last side effect.
@@ -88,6 +91,7 @@ impl Thread {
             visible_stack: usize::MAX,
             foreign: Vec::new(),
             stopped_at: 0,
+            open_range: None,
             in_flight: Vec::new(),
             spin: Spin::new(),
             repeated: None,
@@ -110,6 +114,7 @@ impl Thread {
         self.visible_stack = usize::MAX;
         self.foreign.clear();
         self.stopped_at = 0;
+        self.open_range = None;
         self.in_flight.clear();
         self.spin.begin();
         self.quiet.begin();

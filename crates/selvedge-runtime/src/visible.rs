@@ -178,7 +178,7 @@ impl Runtime {
         self.enters(entry.address)?;
         self.check_address(entry.address, entry.width.into())?;
         if entry.is_new(self.run) {
-            self.begins_life(entry.address);
+            self.begins_life(&entry);
         }
         let entry = *self.locations.perform(location, self.run, kind.writes());
         if entry.is_overlapped(self.run) {

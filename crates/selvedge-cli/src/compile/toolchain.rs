@@ -124,7 +124,7 @@ impl Toolchain {
         if !done.status.success() {
             return Err(self.does_not_compile(source, done));
         }
-        let marked = fs::read_to_string(&text).map(|text| assembly::mark(&text));
+        let marked = read_assembly(&text).map(|text| assembly::mark(&text));
         let written = marked.and_then(|marked| {
             fs::write(&text, marked.text)?;
             Ok(marked.blocks)
@@ -154,7 +154,7 @@ impl Toolchain {
         /// What is put in may make the scan doubt more; it never took more than three rounds.
         const ROUNDS: usize = 6;
         let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
-        let mut text = fs::read_to_string(&object.text).map_err(failed)?;
+        let mut text = read_assembly(&object.text).map_err(failed)?;
         let mut silences = silences;
         let mut counting = true;
         for round in 0..ROUNDS {
@@ -298,6 +298,22 @@ impl Toolchain {
             .args(flags);
         linked(run(command)?)
     }
+}
+
+/// What a compiler wrote. clang's comments contain constants as they are, which need not be text.
+fn read_assembly(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    for line in fs::read(path)?.split(|&byte| byte == b'\n') {
+        let line = match std::str::from_utf8(line) {
+            Ok(line) => line,
+            Err(_) => {
+                let code = line.split(|&byte| byte == b'#').next().unwrap_or_default();
+                std::str::from_utf8(code).map_err(std::io::Error::other)?
+            }
+        };
+        assembly::line_to(&mut text, line);
+    }
+    Ok(text)
 }
 
 fn linked(done: Done) -> Result<(), Problem> {

@@ -26,8 +26,9 @@ pub(super) fn remove(bytes: &mut [u8]) {
     let (stores, scratch) = (address(STORES_ADDRESS), address(STORES_SCRATCH));
     let saved = address(STORES_SCRATCH + 8);
     let with = |code: &[u8], address: [u8; 4], rest: &[u8]| [code, &address, rest].concat();
-    // cmpl $0, STORES; jne
-    let compare = with(&[0x83, 0x3c, 0x25], stores, &[0x00, 0x0f, 0x85]);
+    // cmpl $0, STORES; jne, near or far
+    let compare = with(&[0x83, 0x3c, 0x25], stores, &[0x00]);
+    let (near, far): (&[u8], &[u8]) = (&[0x75], &[0x0f, 0x85]);
     // movq STORES, %rcx; jrcxz over the jump
     let load = with(&[0x48, 0x8b, 0x0c, 0x25], stores, &[0xe3]);
     // movq %rcx, SAVED and back; movq %rdi, SCRATCH
@@ -38,8 +39,12 @@ pub(super) fn remove(bytes: &mut [u8]) {
     ];
     let mut at = 0;
     while let Some(rest) = bytes.get_mut(at..) {
-        let length = if rest.starts_with(&compare) {
-            compare.len() + 4
+        let length = if let Some(jump) = rest.strip_prefix(&compare[..]) {
+            match (jump.starts_with(near), jump.starts_with(far)) {
+                (true, _) => compare.len() + 2,
+                (_, true) => compare.len() + 6,
+                _ => compare.len(),
+            }
         } else if rest.starts_with(&load) {
             load.len() + 1 + usize::from(rest.get(load.len()).copied().unwrap_or(0))
         } else if moves.iter().any(|code| rest.starts_with(code)) {

@@ -14,6 +14,7 @@ mod irs_verify;
 mod limits;
 mod litmus;
 mod ltl;
+mod memory;
 mod replay;
 mod reports;
 mod spinning;

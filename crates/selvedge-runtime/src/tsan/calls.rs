@@ -44,6 +44,7 @@ extern "C" fn left(frame_pointer: usize) {
     let ended = with(|runtime| {
         let thread = runtime.current();
         thread.frames.leave();
+        thread.open_range = None;
         match frame_pointer > thread.visible_stack {
             true => runtime.end_frame(frame_pointer),
             false => Ok(()),

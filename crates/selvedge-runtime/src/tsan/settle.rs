@@ -2,8 +2,10 @@
 //!
 //! A store of the program is *in flight* from its announcement until the check behind its
 //! instruction tells that it was made ([`stored`]). Whatever the thread does in between, the store
-//! happens at its instruction. What the runtime writes on the program's behalf, as `memcpy`, is
-//! *owed*: it is complete when the runtime is entered the next time ([`at_entry`]).
+//! happens at its instruction. A compiler may announce more than it writes, as for a bit field: a
+//! store that was made in part is complete when the runtime is entered the next time
+//! ([`at_entry`]). So is what the runtime writes on the program's behalf, as `memcpy`, which is
+//! *owed*.
 
 use selvedge_core::{FailureKind, MemoryOrder, Op, Site, Value};
 
@@ -11,6 +13,7 @@ use super::plain::perform_store;
 use crate::access::{Access, Problem};
 use crate::current;
 use crate::gate::gate;
+use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Deferred, Phase, Runtime, with};
@@ -40,21 +43,14 @@ pub(crate) fn now() {
             current::site(),
         );
     }
-    let stores: Vec<_> = owed.iter().map(|store| (*store, take(store))).collect();
+    if with(|runtime| runtime.complete_parts()) {
+        perform_complete();
+    }
+    let take = |store: &Deferred| (*store, with(|runtime| runtime.take(store)));
+    let stores: Vec<_> = owed.iter().map(take).collect();
     for (store, value) in stores {
         perform(&store, value);
     }
-}
-
-/// Takes the value that a store has left in memory, and puts back what was there before.
-fn take(store: &Deferred) -> Value {
-    let (address, width) = (store.access.address, store.access.size as u8);
-    let value = memory::read(address, width);
-    // What an object's memory holds matters only before its first use.
-    if store.object.is_none() {
-        memory::write(address, width, store.old);
-    }
-    value
 }
 
 /// Performs a store whose value is known.
@@ -75,8 +71,13 @@ fn perform(store: &Deferred, value: Value) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
     store: Deferred,
-    /// The bytes that were not written yet, one bit each.
+    /// The bytes that are going to be written, one bit each, and those that were not written yet.
+    bytes: u32,
     left: u32,
+    /// What it was announced with.
+    site: usize,
+    /// Whether something of what it was announced with was made.
+    satisfied: bool,
     /// How many calls the thread was inside of at its announcement.
     depth: usize,
     /// What it has written, once it was made.
@@ -90,7 +91,10 @@ pub(crate) fn announce(store: Deferred, bytes: u32) {
         let depth = thread.frames.depth();
         let new = InFlight {
             store,
+            bytes,
             left: bytes,
+            site: store.access.site,
+            satisfied: false,
             depth,
             value: None,
         };
@@ -101,7 +105,7 @@ pub(crate) fn announce(store: Deferred, bytes: u32) {
         };
         // Some stores are announced twice.
         match thread.in_flight.iter_mut().find(same) {
-            Some(known) => known.left |= bytes,
+            Some(known) => *known = new,
             None => thread.in_flight.push(new),
         }
     });
@@ -111,9 +115,13 @@ pub(crate) fn announce(store: Deferred, bytes: u32) {
 
 /// The running thread has written `size` bytes at `address`, and has stores in flight.
 pub(crate) extern "C" fn stored(address: usize, size: usize) {
-    if !with(|runtime| runtime.complete(address, size)) {
-        return;
+    if with(|runtime| runtime.complete(address, size)) {
+        perform_complete();
     }
+}
+
+/// Performs the stores in flight that were made.
+fn perform_complete() {
     while let Some((store, value)) = with(next_complete) {
         perform(&store, value);
     }
@@ -126,19 +134,22 @@ pub(crate) extern "C" fn stored(address: usize, size: usize) {
 fn next_complete(runtime: &mut Runtime) -> Option<(Deferred, Value)> {
     let in_flight = &mut runtime.current().in_flight;
     let place = in_flight.iter().position(|store| store.value.is_some())?;
-    let made = in_flight.remove(place);
-    made.value.map(|value| (made.store, value))
+    let made = &mut in_flight[place];
+    let (store, value) = (made.store, made.value.take()?);
+    match made.left {
+        0 => drop(in_flight.remove(place)),
+        left => made.bytes = left,
+    }
+    Some((store, value))
 }
 
 impl Runtime {
     /// Notes which stores in flight are made by a write of `size` bytes at `address`, and puts what
     /// was there before back for them. Tells whether there are any.
     fn complete(&mut self, address: usize, size: usize) -> bool {
-        let mut any = false;
+        let (mut complete, mut partial) = (false, false);
+        let mut satisfied = None;
         for store in &mut self.current().in_flight {
-            if store.value.is_some() {
-                continue;
-            }
             let start = store.store.access.address;
             let from = address.clamp(start, start + 32) - start;
             let to = address.saturating_add(size).clamp(start, start + 32) - start;
@@ -147,19 +158,94 @@ impl Runtime {
                 continue;
             }
             store.left &= !written;
-            if store.left == 0 {
-                store.value = Some(memory::read(start, store.store.access.size as u8));
-                any = true;
+            complete |= store.left == 0;
+            partial |= store.left != 0;
+            satisfied = Some(store.site);
+        }
+        for store in &mut self.current().in_flight {
+            store.satisfied |= Some(store.site) == satisfied;
+        }
+        if partial {
+            // SAFETY: the gate is mapped while a program is loaded.
+            unsafe { (*gate()).attention = 1 };
+        }
+        if complete {
+            self.take_values(|store| store.left == 0);
+        }
+        complete
+    }
+
+    /// Stores in flight that were made in part are complete. Tells whether there are any.
+    fn complete_parts(&mut self) -> bool {
+        self.take_values(|store| store.left != store.bytes);
+        let mut in_flight = self.current().in_flight.iter();
+        in_flight.any(|store| store.value.is_some())
+    }
+
+    /// Takes the values of some stores in flight from memory, and puts back what was there before.
+    fn take_values(&mut self, which: impl Fn(&InFlight) -> bool) {
+        let in_flight = &mut self.current().in_flight;
+        for store in in_flight.iter_mut().filter(|store| which(store)) {
+            let access = store.store.access;
+            store.value = Some(memory::read(access.address, access.size as u8));
+        }
+        for n in (0..self.current().in_flight.len()).rev() {
+            let store = self.current().in_flight[n];
+            if which(&store) {
+                self.take(&store.store);
             }
         }
-        if any {
-            for made in self.threads[self.running].in_flight.iter().rev() {
-                if made.value.is_some() {
-                    take(&made.store);
-                }
-            }
+    }
+
+    /// Takes the value that a store has left in memory, and puts back what was there before.
+    fn take(&mut self, store: &Deferred) -> Value {
+        let (address, width) = (store.access.address, store.access.size as u8);
+        let value = memory::read(address, width);
+        // What an object's memory holds matters only before its first use.
+        if store.object.is_none() {
+            let (shadow, kind) = (&self.shadow, LocationKind::Memory);
+            let location = self.locations.number(shadow, address, width, kind);
+            let known = self.locations.known(location, self.run);
+            memory::write(address, width, known.unwrap_or(store.old));
         }
-        any
+        value
+    }
+
+    /// The running thread has announced a store to a range, and touches a location in it before it
+    /// is made, if it was not made already.
+    pub(crate) fn touches_range(&mut self, address: usize, width: u8) {
+        let Some(range) = self.current().open_range else {
+            return;
+        };
+        let size = usize::from(width);
+        let from = range.address.clamp(address, address + size) - address;
+        let to = (range.address + range.size).clamp(address, address + size) - address;
+        let bytes = (u64::MAX << from & !(u64::MAX << to)) as u32;
+        if bytes == 0 {
+            return;
+        }
+        let store = Deferred {
+            access: Access {
+                address,
+                size,
+                ..range
+            },
+            order: MemoryOrder::Plain,
+            old: memory::read(address, width),
+            object: None,
+        };
+        let thread = self.current();
+        thread.in_flight.push(InFlight {
+            store,
+            bytes,
+            left: bytes,
+            site: range.site,
+            satisfied: true,
+            depth: thread.frames.depth(),
+            value: None,
+        });
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe { (*gate()).stores = 1 };
     }
 
     /// The runtime makes `store`, whatever the program has announced of it.
@@ -193,14 +279,16 @@ pub(crate) fn finish() {
             return None;
         }
         let thread = runtime.current();
-        let lost = thread.in_flight.first();
-        let lost = lost.map(|store| (Problem::Lost, store.store.access));
-        let unseen = || {
-            runtime
-                .unseen_change()
-                .map(|access| (Problem::Unseen, access))
-        };
-        lost.or_else(unseen)
+        let end = thread.slot.end;
+        let lost = thread.in_flight.iter().find(|store| !store.satisfied);
+        if let Some(lost) = lost {
+            return Some((Problem::Lost, lost.store.access));
+        }
+        if let Err(used) = runtime.end_frame(end) {
+            return Some(used);
+        }
+        let unseen = runtime.unseen_change();
+        unseen.map(|access| (Problem::Unseen, access))
     });
     if let Some((problem, access)) = problem {
         report(problem, access);
@@ -213,9 +301,13 @@ pub(crate) fn leave() {
     let lost = with(|runtime| {
         let thread = runtime.current();
         let depth = thread.frames.depth();
-        let lost = |store: &&InFlight| store.depth >= depth;
+        let lost = |store: &&InFlight| store.depth >= depth && !store.satisfied;
         let lost = thread.in_flight.iter().find(lost);
-        lost.map(|store| store.store.access)
+        let lost = lost.map(|store| store.store.access);
+        thread.in_flight.retain(|store| store.depth < depth);
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe { (*gate()).stores = usize::from(!thread.in_flight.is_empty()) };
+        lost
     });
     if let Some(access) = lost {
         report(Problem::Lost, access);

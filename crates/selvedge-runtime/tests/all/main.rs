@@ -23,3 +23,4 @@ mod states;
 mod symbols;
 mod temporal;
 mod threads;
+mod unseen;

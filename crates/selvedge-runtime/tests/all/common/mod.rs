@@ -127,8 +127,23 @@ impl Program {
         Program::build_from(build, "program.cc", source, &["-std=c++17"])
     }
 
+    /// Builds the C program `source` without checks behind its stores.
+    pub fn build_unchecked(build: Build, source: &str) -> Program {
+        Program::build_with(build, "program.c", source, &[], str::to_owned)
+    }
+
     /// Builds a program from a file of the given name, with further compiler flags.
     pub fn build_from(build: Build, name: &str, source: &str, flags: &[&str]) -> Program {
+        Program::build_with(build, name, source, flags, checks::insert)
+    }
+
+    fn build_with(
+        build: Build,
+        name: &str,
+        source: &str,
+        flags: &[&str],
+        change: impl Fn(&str) -> String,
+    ) -> Program {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let at = |name: &str| directory.path().join(name);
         let cxx = name.ends_with(".cc");
@@ -188,7 +203,7 @@ impl Program {
                 .args([at("program.s"), at(name)]),
         );
         let text = fs::read_to_string(at("program.s")).expect("the assembly is read");
-        fs::write(at("program.s"), checks::insert(&text)).expect("the assembly is written");
+        fs::write(at("program.s"), change(&text)).expect("the assembly is written");
         compiler(
             Command::new(build.compiler)
                 .args(["-c", "-o"])
