@@ -9,3 +9,4 @@
 mod common;
 mod csmith;
 mod tally;
+mod threads;

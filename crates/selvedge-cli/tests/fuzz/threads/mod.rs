@@ -1,0 +1,137 @@
+//! What the threads of random programs observe natively, Selvedge explores; and it explores the same
+//! whatever compiled the program and whatever searches.
+
+mod generate;
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::common::{Sandbox, compilers};
+use crate::tally::{self, End, Verdict};
+
+/// How often each program runs natively.
+const ROUNDS: u32 = 300;
+
+const LEVELS: [&str; 2] = ["-O0", "-O2"];
+
+/// The searches that must agree under sequential consistency.
+const SEARCHES: [&str; 4] = [
+    "--model sc --algorithm trust",
+    "--model sc --algorithm source-dpor",
+    "--model sc --algorithm csdr",
+    "--model sc --algorithm trust --plain sc",
+];
+
+type Outcomes = BTreeSet<u8>;
+
+/// What the program does when it runs by itself.
+fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Outcomes {
+    let mut build = Command::new(compiler);
+    let rounds = format!("-DROUNDS={ROUNDS}");
+    build.args([level, "-w", "-pthread", "-DNATIVE", &rounds, "-o"]);
+    build
+        .arg(sandbox.path("native"))
+        .arg(sandbox.path("program.c"));
+    assert!(build.status().expect("the compiler runs").success());
+    let mut run = Command::new("timeout");
+    let output = run.arg("60").arg(sandbox.path("native")).output();
+    let output = output.expect("timeout runs");
+    let text = String::from_utf8(output.stdout).expect("lines of text");
+    assert!(
+        output.status.success(),
+        "the program fails natively: {text}"
+    );
+    let lines = text.lines().map(|line| line.parse().expect("an outcome"));
+    lines.collect()
+}
+
+/// What Selvedge says the program can do.
+fn explored(
+    sandbox: &Sandbox,
+    (compiler, level): (&str, &str),
+    search: &str,
+) -> Result<Outcomes, End> {
+    let arguments =
+        format!("verify program.c --format json --keep-going --no-advice --timeout 20 {search}");
+    let mut arguments: Vec<&str> = arguments.split(' ').collect();
+    arguments.extend(["--cc", compiler, "--", level, "-w"]);
+    let context = format!("({search} with {compiler} {level})");
+    let bugs = match Verdict::of(&sandbox.run(&arguments)) {
+        Verdict::Bugs(bugs) => bugs,
+        Verdict::Slow => return Err(End::Slow("under Selvedge")),
+        Verdict::Refused(why) => return Err(End::Refused(format!("{why} {context}"))),
+        Verdict::Verified => return Err(End::Wrong(format!("no outcome at all {context}"))),
+    };
+    let outcome = |(kind, message): &(String, String)| {
+        let number = message.strip_prefix("assertion failed: outcome ");
+        let wrong = || format!("{kind} where there is none: {message} {context}");
+        let number = number.and_then(|number| number.parse().ok());
+        number.ok_or_else(|| End::Wrong(wrong()))
+    };
+    bugs.iter().map(outcome).collect()
+}
+
+fn compare(sandbox: &Sandbox) -> Result<(), End> {
+    let settings = || {
+        let compilers = compilers().into_iter();
+        compilers.flat_map(|compiler| LEVELS.map(|level| (compiler, level)))
+    };
+    let mut all = None;
+    for setting in settings() {
+        let found = explored(sandbox, setting, "--model rc11")?;
+        let observed = native(sandbox, setting);
+        if !observed.is_subset(&found) {
+            return Err(End::Wrong(format!(
+                "lost outcomes: {observed:?} natively, {found:?} explored with {setting:?}"
+            )));
+        }
+        let expected = all.get_or_insert_with(|| found.clone());
+        if found != *expected {
+            return Err(End::Wrong(format!(
+                "compilers disagree: {expected:?} with the first, {found:?} with {setting:?}"
+            )));
+        }
+    }
+    let mut all = None;
+    for (search, setting) in SEARCHES.into_iter().zip(settings().cycle()) {
+        let found = explored(sandbox, setting, search)?;
+        let expected = all.get_or_insert_with(|| found.clone());
+        if found != *expected {
+            return Err(End::Wrong(format!(
+                "searches disagree: {expected:?} with the first, {found:?} with {search}, {setting:?}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn experiment(seed: u64) -> End {
+    let program = generate::program(seed);
+    let sandbox = Sandbox::with("program.c", &program);
+    let end = compare(&sandbox).err().unwrap_or(End::Identical);
+    if !matches!(end, End::Identical | End::Slow(_)) {
+        std::fs::write(kept(seed), program).expect("the program is kept");
+    }
+    end
+}
+
+/// Where a program stays that something is wrong with.
+fn kept(seed: u64) -> String {
+    format!("{}/threads-{seed}.c", env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn reproduce(seed: u64) -> String {
+    format!(
+        "SELVEDGE_THREADS={seed}..{} cargo test -p selvedge-cli --test fuzz threads -- --ignored\n    \
+         selvedge verify {} --keep-going --no-advice",
+        seed + 1,
+        kept(seed),
+    )
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn what_threads_observe_natively_is_explored() {
+    let seeds = tally::seeds("SELVEDGE_THREADS", 1..37);
+    tally::run("threads", seeds, experiment, reproduce);
+}
