@@ -21,9 +21,12 @@ pub(super) fn program(seed: u64) -> String {
     let mut generator = Generator {
         random: Random::new(seed),
         text: prelude(),
-        shared: 0,
+        atomic: "",
+        volatile: "",
         kinds: Vec::new(),
     };
+    generator.atomic = generator.pick(&["&gx", "&shared->x", "&shared->y"]);
+    generator.volatile = generator.pick(&["gv", "shared->v"]);
     let few = 1 + generator.random.below(6);
     generator.kinds = (0..few).map(|_| generator.random.below(KINDS)).collect();
     generator.program();
@@ -41,8 +44,9 @@ fn prelude() -> String {
 struct Generator {
     random: Random,
     text: String,
-    /// How many accesses to shared memory the thread may still make.
-    shared: u64,
+    /// The shared variables. One of each kind, so that threads meet.
+    atomic: &'static str,
+    volatile: &'static str,
     /// The kinds of statements that the program consists of. A few for each program: all of them together
     /// hide what one of them does.
     kinds: Vec<u64>,
@@ -130,10 +134,6 @@ static __thread {s} local{number};",
     }
 
     fn thread(&mut self, thread: u64, threads: u64, parent: bool) {
-        self.shared = match threads {
-            2 => 4,
-            _ => 2,
-        };
         let own = match parent {
             true => {
                 "struct shared own = {1, 2, 3}; struct start child = {&own}; pthread_t id;\n    \
@@ -147,9 +147,21 @@ static __thread {s} local{number};",
     begin({thread}, {threads});
     {own}"
         ));
-        let statements = 4 + self.random.below(5);
-        for _ in 0..statements {
-            self.statement(1);
+        // Few: searches over states take a step for each access to a volatile local variable.
+        let (shared, private) = match threads {
+            2 => (2 + self.random.below(2), 2 + self.random.below(2)),
+            _ => (1 + self.random.below(2), 1 + self.random.below(2)),
+        };
+        let mut left = (shared, private);
+        while left.0 + left.1 > 0 {
+            if self.random.below(left.0 + left.1) < left.0 {
+                left.0 -= 1;
+                self.line("    delay();");
+                self.sharing();
+            } else {
+                left.1 -= 1;
+                self.statement(1);
+            }
         }
         if parent {
             self.line("    pthread_join(id, 0);\n    SEE(child.result); SEE(own.x); SEE(own.v); SEE(own.y);");
@@ -158,11 +170,6 @@ static __thread {s} local{number};",
     }
 
     fn statement(&mut self, depth: u64) {
-        if self.shared > 0 && self.random.once_in(2) {
-            self.shared -= 1;
-            self.line("    delay();");
-            return self.sharing();
-        }
         let k = 1 + self.random.below(3);
         let t = self.random.below(TYPES);
         let kind = self.random.below(self.kinds.len() as u64);
@@ -191,9 +198,7 @@ static __thread {s} local{number};",
             11 => self.line(&format!("    SEE(array({k}));")),
             12 if depth < 3 => {
                 self.line(&format!("    for (volatile int i{depth} = 0; i{depth} < {k}; i{depth}++) {{"));
-                let shared = std::mem::take(&mut self.shared);
                 self.statement(depth + 1);
-                self.shared = shared;
                 self.line(&format!("    SEE(i{depth}); }}"));
             }
             13 if depth < 3 => {
@@ -215,8 +220,7 @@ static __thread {s} local{number};",
     /// An access to memory that others access too.
     fn sharing(&mut self) {
         let k = 1 + self.random.below(3);
-        let atomic = self.pick(&["&gx", "&shared->x", "&shared->y"]);
-        let volatile = self.pick(&["gv", "shared->v"]);
+        let (atomic, volatile) = (self.atomic, self.volatile);
         let (load, store, update) = (self.pick(&LOAD), self.pick(&STORE), self.pick(&UPDATE));
         let line = match self.random.below(10) {
             0 | 1 => format!("SEE(atomic_load_explicit({atomic}, memory_order_{load}));"),
