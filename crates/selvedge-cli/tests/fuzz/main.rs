@@ -4,9 +4,11 @@
 //! `cargo test -p selvedge-cli --test fuzz -- --ignored --nocapture --test-threads 1`. Each of them takes
 //! its range of seeds from a variable of the environment, such as `SELVEDGE_CSMITH=1..20001`.
 
+mod checksum;
 #[path = "../all/common.rs"]
 #[allow(dead_code)]
 mod common;
+mod constructs;
 mod csmith;
 mod tally;
 mod threads;
