@@ -77,16 +77,13 @@ void __atomic_wait_address(const _Tp *__addr, _Pred __pred) noexcept {
     __detail::__selvedge_wait(__addr, __pred);
 }
 
-/* The condition of a semaphore takes what it waits for, and fails also where another thread was
- * faster. So the thread sleeps only while the counter is what it was before. */
+/* Only semaphores wait this way. Their condition takes one off the counter, and fails where the counter is
+ * zero or where another thread was faster. A release notifies only if the counter was zero: so the thread
+ * sleeps only while it is, and tries again otherwise. */
 template <typename _Pred>
 void __atomic_wait_address_bare(const __detail::__platform_wait_t *__addr, _Pred __pred) noexcept {
-    for (;;) {
-        auto __seen = __atomic_load_n(__addr, __ATOMIC_RELAXED);
-        if (__pred())
-            return;
-        selvedge_wait_while(__addr, __seen);
-    }
+    while (!__pred())
+        selvedge_wait_while(__addr, 0);
 }
 
 template <typename _Tp> void __atomic_notify_address(const _Tp *__addr, bool __all) noexcept {
