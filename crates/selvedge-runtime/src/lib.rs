@@ -13,6 +13,7 @@ mod agreed;
 mod arena;
 mod current;
 mod cxx;
+mod float;
 mod frames;
 mod gate;
 mod heap;

@@ -12,6 +12,7 @@ use selvedge_core::{
 use crate::arena;
 use crate::current;
 use crate::fiber::{self, Context};
+use crate::float::Float;
 use crate::heap::HeapBlock;
 use crate::layout::Layout;
 use crate::loader::{self, Image, LoadError};
@@ -291,9 +292,12 @@ fn boot(library: &Path) -> Result<(), LoadError> {
         runtime.run = 1;
         runtime.begin_thread(0);
     });
+    Float::DEFAULT.enter();
     enter(context);
+    let float = Float::leave();
     let failed = with(|runtime| {
         runtime.phase = Phase::Host;
+        runtime.initial_float = float;
         (runtime.failure.take(), runtime.refusal.take())
     });
     match (failed, boot.result) {
@@ -327,13 +331,16 @@ fn run(thread: usize) {
         runtime.phase = Phase::Fiber;
         runtime.running = thread;
         runtime.watchdog.steps += 1;
-        runtime.threads[thread].context
+        let thread = &runtime.threads[thread];
+        thread.float.enter();
+        thread.context
     });
     enter(context);
     with(|runtime| {
         runtime.phase = Phase::Host;
         runtime.stepped(thread);
         let thread = &mut runtime.threads[thread];
+        thread.float = Float::leave();
         thread.reached(thread.context.stack_pointer());
     });
 }

@@ -11,6 +11,7 @@ use selvedge_core::{Failure, Location, MemoryOrder};
 
 use crate::access::Access;
 use crate::fiber::Context;
+use crate::float::Float;
 use crate::layout::Layout;
 use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
@@ -85,6 +86,8 @@ pub(crate) struct Runtime {
     /// Whether the addresses in `image` are real ones yet.
     pub(crate) placed: bool,
     pub(crate) main_locals: Option<Box<[u8]>>,
+    /// The floating-point environment that the constructors left behind.
+    pub(crate) initial_float: Float,
     pub(crate) snapshot: Snapshot,
     pub(crate) watchdog: Watchdog,
     /// The visible operation that was passed most often in one execution: site and count.
@@ -175,6 +178,7 @@ impl Runtime {
             image,
             placed: false,
             main_locals: None,
+            initial_float: Float::DEFAULT,
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
             hottest: (0, 0),

@@ -12,6 +12,7 @@ use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, Op, Value};
 
+use crate::float::Float;
 use crate::gate::Registers;
 use crate::liveness::{self, Liveness};
 
@@ -269,7 +270,7 @@ fn fingerprint(
     hash.finish()
 }
 
-/// The registers and the stack, as far as they matter.
+/// The registers and the stack, as far as they matter, and the floating-point environment.
 #[inline(always)]
 fn visit(
     hash: &mut Fingerprint,
@@ -284,6 +285,7 @@ fn visit(
             place.map_or(now, |place| all[place].counts(now))
         }
     };
+    hash.pair(Float::now().word(), 0);
     liveness.visit(
         point.site,
         &point.registers,

@@ -7,6 +7,7 @@ use selvedge_core::{Op, Outcome, Pending, Stop};
 
 use crate::access::Access;
 use crate::fiber::Context;
+use crate::float::Float;
 use crate::frames::Frames;
 use crate::heap::Region;
 use crate::layout::{Layout, Slot};
@@ -29,6 +30,8 @@ pub(crate) struct Thread {
     pub(crate) outcome: Outcome,
     /// Where it goes on.
     pub(crate) context: Context,
+    /// Its floating-point environment while it is suspended.
+    pub(crate) float: Float,
     /// How many events of each thread happen before its present point.
     pub(crate) clock: Vec<u32>,
     /// The threads it ever created, in order.
@@ -79,6 +82,7 @@ impl Thread {
             site: 0,
             outcome: Outcome::default(),
             context: Context::NONE,
+            float: Float::DEFAULT,
             clock: Vec::new(),
             children: Vec::new(),
             spawned: 0,

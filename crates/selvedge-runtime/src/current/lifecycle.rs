@@ -8,6 +8,7 @@ use selvedge_core::{Failure, FailureKind, MemoryOrder, Op, Pending, Site, Stop, 
 use super::{booting, perform, settle_now, site};
 use crate::arena::pointer;
 use crate::fiber::{self, Start};
+use crate::float::Float;
 use crate::gate::gate;
 use crate::posix;
 use crate::runtime::{Phase, with};
@@ -48,6 +49,7 @@ pub(crate) fn spawn(
         let (young, old) = runtime.pair(child, parent);
         young.clock.copy_from_slice(&old.clock);
         young.clock[child] = 0;
+        young.float = Float::now();
         let top = young.slot.stack_top;
         // SAFETY: the slot is committed, aligned to pages, and nothing runs on it.
         young.context = unsafe { fiber::prepare(top, start, (argument, 0, 0), posix::after_start) };
@@ -62,6 +64,7 @@ pub(crate) fn start_main() {
         // SAFETY: the address of the program's `main`; further arguments do no harm.
         let start: Start = unsafe { std::mem::transmute(runtime.image.main) };
         let thread = &mut runtime.threads[0];
+        thread.float = runtime.initial_float;
         let arguments = thread.slot.stack_top - 64;
         let name = arguments + 32;
         // SAFETY: the top of a committed stack that nothing runs on.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::pieces::Saved;
 use super::{Call, States, bytes, decode, push};
 use crate::fiber::Context;
+use crate::float::Float;
 use crate::posix::state::{self, Local};
 use crate::runtime::Runtime;
 use crate::thread::Thread;
@@ -19,6 +20,7 @@ pub(super) struct Image<B = Saved> {
     site: usize,
     /// The stack pointer of its context.
     stack_pointer: usize,
+    float: Float,
     spawned: u32,
     /// The address that it returned.
     result: usize,
@@ -53,6 +55,7 @@ impl<B> Image<B> {
             pending: self.pending,
             site: self.site,
             stack_pointer: self.stack_pointer,
+            float: self.float,
             spawned: self.spawned,
             result: self.result,
             published: self.published,
@@ -72,6 +75,7 @@ impl Image {
             pending: self.pending,
             site: self.site,
             stack_pointer: self.stack_pointer,
+            float: self.float,
             spawned: self.spawned,
             result: self.result,
             published: self.published,
@@ -132,6 +136,7 @@ impl Runtime {
         };
         push(into, thread.spawned as usize);
         push(into, thread.published.into());
+        push(into, thread.float.word());
         self.identify_op(op, into);
         let call = thread.call;
         push(into, call.site);
@@ -201,6 +206,7 @@ impl Runtime {
             pending: thread.pending,
             site: thread.site,
             stack_pointer: thread.context.stack_pointer(),
+            float: thread.float,
             spawned: thread.spawned,
             result: thread.result.expose_provenance(),
             published: thread.published,
@@ -257,6 +263,7 @@ impl Runtime {
         thread.pending = image.pending;
         thread.site = image.site;
         thread.context = Context::suspended_at(image.stack_pointer);
+        thread.float = image.float;
         thread.spawned = image.spawned;
         thread.result = ptr::with_exposed_provenance_mut(image.result);
         thread.published = image.published;
