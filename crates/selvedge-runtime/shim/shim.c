@@ -156,6 +156,7 @@ API void call_once(int *control, void (*routine)(void)) { run_once(control, rout
 
 /* ---- jumps ----------------------------------------------------------------------------------- */
 
+void selvedge_touch(const void *address, size_t size, int write, uintptr_t site);
 void selvedge_check_jump(uintptr_t target, uintptr_t site);
 _Noreturn void selvedge_jump(void *buffer, int value);
 
@@ -168,6 +169,8 @@ __asm__(".text\n"
         ".weak __sigsetjmp\n.hidden __sigsetjmp\n"
         ".type setjmp, @function\n.type _setjmp, @function\n.type __sigsetjmp, @function\n"
         "setjmp:\n_setjmp:\n__sigsetjmp:\n"
+        "\tpushq %rdi\n\tmovl $64, %esi\n\tmovl $1, %edx\n\tmovq 8(%rsp), %rcx\n"
+        "\tcall selvedge_touch\n\tpopq %rdi\n"
         "\tmovq %rbx, (%rdi)\n\tmovq %rbp, 8(%rdi)\n"
         "\tmovq %r12, 16(%rdi)\n\tmovq %r13, 24(%rdi)\n"
         "\tmovq %r14, 32(%rdi)\n\tmovq %r15, 40(%rdi)\n"
@@ -183,6 +186,7 @@ __asm__(".text\n"
         "\tmovq 48(%rdi), %rsp\n\tjmp *56(%rdi)\n");
 
 static _Noreturn void jump(uintptr_t *buffer, int value, uintptr_t site) {
+    selvedge_touch(buffer, 64, 0, site);
     selvedge_check_jump(buffer[6], site);
     selvedge_jump(buffer, value ? value : 1);
 }
@@ -231,7 +235,6 @@ API _Noreturn void __pthread_unwind_next(void *buffer) { unwind(selvedge_continu
 
 /* ---- sorting and searching ------------------------------------------------------------------- */
 
-void selvedge_touch(const void *address, size_t size, int write, uintptr_t site);
 void selvedge_wrote(const void *address);
 
 typedef int (*comparison)(const void *, const void *, void *);
@@ -363,15 +366,172 @@ __attribute__((constructor(101))) static void hand_over_destructors(void) {
 
 /* ---- others ---------------------------------------------------------------------------------- */
 
-char *strtok_r(char *string, const char *set, char **rest);
+char *selvedge_strtok(char *string, const char *set, char **rest, uintptr_t site);
 
 /* Its state is the program's: it is reset with it, and two threads that share it race. */
 static char *strtok_rest;
 
 API char *strtok(char *string, const char *set) {
-    selvedge_touch(&strtok_rest, sizeof strtok_rest, 1, SITE);
-    return strtok_r(string, set, &strtok_rest);
+    return selvedge_strtok(string, set, &strtok_rest, SITE);
 }
+
+/* ---- calendar -------------------------------------------------------------------------------- */
+
+void *selvedge_calendar(const long *time, void *parts, int local, uintptr_t site);
+char *selvedge_asctime(const void *parts, char *text, uintptr_t site);
+
+/* As POSIX allows, one structure for both, and one string. */
+static long calendar_parts[7];
+static char calendar_text[26];
+
+API void *gmtime(const long *time) { return selvedge_calendar(time, calendar_parts, 0, SITE); }
+
+API void *localtime(const long *time) { return selvedge_calendar(time, calendar_parts, 1, SITE); }
+
+API char *asctime(const void *parts) { return selvedge_asctime(parts, calendar_text, SITE); }
+
+API char *ctime(const long *time) {
+    void *parts = selvedge_calendar(time, calendar_parts, 1, SITE);
+    return parts ? selvedge_asctime(parts, calendar_text, SITE) : NULL;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+struct option {
+    const char *name;
+    int argument; /* 0: none, 1: required, 2: optional */
+    int *flag;
+    int value;
+};
+
+size_t strlen(const char *string);
+int strncmp(const char *one, const char *other, size_t size);
+_Noreturn void selvedge_refuse(const char *name, uintptr_t site);
+
+API char *optarg;
+API int optind = 1, opterr = 1, optopt = '?';
+/* Where in a group of short options the next one is. */
+static const char *option_rest;
+
+#define GET(place) (selvedge_touch(&(place), sizeof(place), 0, site), (place))
+#define SET(place, value) (selvedge_touch(&(place), sizeof(place), 1, site), (place) = (value))
+
+static int complain(const char *options, const char *format, int character, uintptr_t site) {
+    int quiet = GET(options[0]) == ':';
+    SET(optopt, character);
+    if (!quiet && GET(opterr))
+        warnx(format, character);
+    return '?';
+}
+
+static int missing(const char *options, int character, uintptr_t site) {
+    int result = complain(options, "option requires an argument -- '%c'", character, site);
+    return options[0] == ':' ? ':' : result;
+}
+
+static int long_option(int count, char *const *words, const char *options,
+                       const struct option *known, int *found, uintptr_t site) {
+    const char *name = option_rest;
+    size_t length = 0;
+    while (GET(name[length]) && name[length] != '=')
+        length++;
+    const struct option *match = NULL;
+    int place = 0, several = 0;
+    for (int i = 0; GET(known[i]).name; i++) {
+        if (strncmp(known[i].name, name, length) != 0)
+            continue;
+        int exact = strlen(known[i].name) == length;
+        several = match && !exact;
+        if (!match || exact)
+            match = &known[i], place = i;
+        if (exact)
+            break;
+    }
+    SET(option_rest, NULL);
+    if (!match || several)
+        return complain(options, "unrecognized option", 0, site);
+    if (name[length] == '=' && match->argument == 0)
+        return complain(options, "option does not take an argument", match->value, site);
+    SET(optarg, name[length] == '=' ? (char *)name + length + 1 : NULL);
+    if (name[length] != '=' && match->argument == 1) {
+        if (GET(optind) >= count)
+            return missing(options, match->value, site);
+        SET(optarg, GET(words[optind]));
+        SET(optind, optind + 1);
+    }
+    if (found)
+        SET(*found, place);
+    if (!match->flag)
+        return match->value;
+    SET(*match->flag, match->value);
+    return 0;
+}
+
+/* Options end at the first word that is none. glibc would look for more behind it and reorder the words. */
+static int next_option(int count, char *const *words, const char *options,
+                       const struct option *known, int *found, int one_dash, uintptr_t site) {
+    if (GET(optind) == 0) {
+        SET(optind, 1);
+        SET(option_rest, NULL);
+    }
+    SET(optarg, NULL);
+    int reorder = GET(options[0]) != '+';
+    if (options[0] == '-')
+        selvedge_refuse("getopt with an option string that begins with -", site);
+    options += !reorder;
+    if (!GET(option_rest) || !GET(option_rest[0])) {
+        const char *word = optind < count ? GET(words[optind]) : NULL;
+        if (!word || GET(word[0]) != '-' || !GET(word[1])) {
+            for (int i = optind; word && reorder && i < count; i++)
+                if (GET(GET(words[i])[0]) == '-' && GET(words[i][1]))
+                    selvedge_refuse("getopt that reorders its arguments", site);
+            return -1;
+        }
+        SET(optind, optind + 1);
+        int dashes = 1 + (GET(word[1]) == '-');
+        if (dashes == 2 && !GET(word[2]))
+            return -1;
+        SET(option_rest, word + (known ? dashes : 1));
+        if (known && (dashes == 2 || one_dash))
+            return long_option(count, words, options, known, found, site);
+    }
+    char character = GET(option_rest[0]);
+    SET(option_rest, option_rest + 1);
+    const char *place = options;
+    while (GET(place[0]) && (place[0] != character || character == ':'))
+        place++;
+    if (!place[0])
+        return complain(options, "invalid option -- '%c'", character, site);
+    if (GET(place[1]) != ':')
+        return character;
+    const char *rest = option_rest;
+    SET(option_rest, NULL);
+    if (GET(rest[0]))
+        SET(optarg, (char *)rest);
+    else if (GET(place[2]) != ':') {
+        if (optind >= count)
+            return missing(options, character, site);
+        SET(optarg, GET(words[optind]));
+        SET(optind, optind + 1);
+    }
+    return character;
+}
+
+API int getopt(int count, char *const *words, const char *options) {
+    return next_option(count, words, options, NULL, NULL, 0, SITE);
+}
+
+API int getopt_long(int count, char *const *words, const char *options, const struct option *known,
+                    int *found) {
+    return next_option(count, words, options, known, found, 0, SITE);
+}
+
+API int getopt_long_only(int count, char *const *words, const char *options,
+                         const struct option *known, int *found) {
+    return next_option(count, words, options, known, found, 1, SITE);
+}
+
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 
 /* gcc calls it for `x += y` of atomic floating-point numbers; elsewhere libatomic has it. */
 API void __atomic_feraiseexcept(int exceptions) {

@@ -79,6 +79,7 @@ pub(crate) fn fill_table() {
         "the gate's table is too small"
     );
     let _ = noted_arguments(0);
+    crate::posix::library::prepare();
     // SAFETY: the gate is mapped, and no reference to it is live.
     unsafe {
         (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize;

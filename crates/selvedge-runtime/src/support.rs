@@ -35,10 +35,11 @@ pub const LINK_FLAGS: &[&str] = &[
 ];
 /// The functions that the shim defines for programs.
 pub(crate) const SHIM_SYMBOLS: &str = "\
-    __asprintf_chk __dprintf_chk __fprintf_chk __isoc23_sscanf __isoc99_sscanf \
-    __libc_single_threaded __longjmp_chk __printf_chk __pthread_register_cancel \
+    __asprintf_chk __atomic_feraiseexcept __dprintf_chk __fprintf_chk __isoc23_sscanf \
+    __isoc99_sscanf __libc_single_threaded __longjmp_chk __printf_chk __pthread_register_cancel \
     __pthread_unregister_cancel __pthread_unwind_next __sigsetjmp __snprintf_chk __sprintf_chk \
-    _longjmp _setjmp asprintf bsearch call_once dprintf err errx fprintf longjmp printf \
+    _longjmp _setjmp asctime asprintf bsearch call_once ctime dprintf err errx fprintf getopt \
+    getopt_long getopt_long_only gmtime localtime longjmp optarg opterr optind optopt printf \
     pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf sprintf sscanf strtok \
     syscall thrd_exit warn warnx";
 /// What the names of functions begin with that tell the value of an expression; a number follows.

@@ -1,13 +1,14 @@
 //! What a program may refer to outside of itself.
 //!
-//! A user's object that refers to a [`Symbol::Refused`] function is refused before it runs. C++'s
-//! standard library, which is linked in whole files, refers to many of those without calling
-//! them; so every one of them has a stub that gives up by name when it is called after all (see
-//! `refusing_stubs`). What the linked program then still needs from the host must be
-//! [`Symbol::Known`].
+//! One table ([`functions`]) says of every external name what the function does to memory, and who
+//! performs it; a name that is not in it is refused. A user's object that refers to a
+//! [`Symbol::Refused`] function is refused before it runs. C++'s standard library, which is linked
+//! in whole files, refers to many of those without calling them; so every one of them has a stub
+//! that gives up by name when it is called after all (see `refusing_stubs`).
 
-mod known;
+mod prototype;
 mod refused;
+mod table;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -21,8 +22,8 @@ use crate::support;
 pub enum Symbol {
     /// The runtime or its shim defines it.
     Provided,
-    /// A function or variable of the host's C library or compiler runtime that touches no memory
-    /// that threads could share, or that is known to be harmless.
+    /// A function or variable of the host's C library or compiler runtime that accesses no memory
+    /// of the program.
     Known,
     /// Not modelled: why, and what to do instead.
     Refused(String),
@@ -30,14 +31,174 @@ pub enum Symbol {
     Unknown,
 }
 
-static PROVIDED: LazyLock<HashSet<String>> = LazyLock::new(|| {
-    let stubs = crate::abi::exports()
-        .into_iter()
-        .map(|export| export.name.into_owned());
-    stubs
-        .chain(support::SHIM_SYMBOLS.split(' ').map(str::to_owned))
+/// Who performs a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// The host, called by the program: only values go in and come out, or what belongs to the
+    /// thread (its floating-point environment).
+    Value,
+    /// The host, called by the runtime, which announces the accesses and takes over `errno`.
+    Host,
+    /// The runtime or its shim.
+    Model,
+    /// Nobody: it is part of how objects are linked, or a variable that does not change.
+    Linked,
+}
+
+/// How the calling convention passes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// An integer or a pointer.
+    Word,
+    /// `float`.
+    Float,
+    /// `double`.
+    Double,
+    /// `long double`.
+    LongDouble,
+}
+
+impl Class {
+    /// How many bytes it takes in memory.
+    pub fn size(self) -> usize {
+        match self {
+            Class::Float => 4,
+            Class::Word | Class::Double => 8,
+            Class::LongDouble => 16,
+        }
+    }
+}
+
+/// What is done to the memory that an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// It is read.
+    In,
+    /// It is written.
+    Out,
+    /// Both.
+    InOut,
+    /// It is a synchronisation object.
+    Object,
+}
+
+/// How much memory that is; arguments count from zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many bytes.
+    Fixed(usize),
+    /// A pointer.
+    Pointer,
+    /// Up to a null character.
+    String {
+        /// What it may contain.
+        sample: &'static str,
+        /// How many bytes a call with samples needs there.
+        room: usize,
+    },
+    /// The same, of wide characters.
+    WideString {
+        /// What it may contain.
+        sample: &'static str,
+    },
+    /// As many bytes as the argument says.
+    Bytes(usize),
+    /// As many wide characters.
+    Wides(usize),
+    /// As many bytes, if that is even; one less otherwise.
+    Pairs(usize),
+    /// The product of two arguments.
+    Array(usize, usize),
+    /// One byte, if the argument is not zero.
+    First(usize),
+    /// A number in text, up to the character that the argument is made to point to.
+    Number(usize),
+    /// The string that the function makes, of at most as many bytes as the argument says.
+    Text(usize),
+}
+
+/// The memory that an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// What is done to it.
+    pub direction: Direction,
+    /// Whether the pointer may be null.
+    pub null: bool,
+    /// How much it is.
+    pub extent: Extent,
+}
+
+/// An argument of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// A value.
+    Value {
+        /// How it is passed.
+        class: Class,
+        /// One that a test may pass, in C.
+        sample: &'static str,
+    },
+    /// A pointer to memory that the function accesses.
+    Pointer(Memory),
+}
+
+impl Argument {
+    fn class(self) -> Class {
+        match self {
+            Argument::Value { class, .. } => class,
+            Argument::Pointer(_) => Class::Word,
+        }
+    }
+}
+
+/// A row of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: String,
+    /// How its result is passed.
+    pub result: Class,
+    /// Its arguments; none if no argument points to memory that it accesses.
+    pub arguments: Vec<Argument>,
+    /// How many of them are declared, if it is variadic.
+    pub fixed: Option<usize>,
+    /// Who performs it.
+    pub how: How,
+}
+
+impl Function {
+    /// The registers of its integer and pointer arguments: which argument is in which.
+    pub(crate) fn words(&self) -> impl Iterator<Item = (usize, Argument)> {
+        let arguments = self.arguments.iter().copied().enumerate();
+        arguments.filter(|(_, argument)| argument.class() == Class::Word)
+    }
+
+    /// The words that tell its arguments by value in other registers or on the stack.
+    pub(crate) fn float_words(&self) -> usize {
+        let words = |argument: &Argument| match argument.class() {
+            Class::Word => 0,
+            Class::Float | Class::Double => 1,
+            Class::LongDouble => 2,
+        };
+        self.arguments.iter().map(words).sum()
+    }
+}
+
+static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    let rows = table::SECTIONS.iter();
+    rows.flat_map(|section| prototype::functions(section.rows, section.how))
         .collect()
 });
+
+static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    let named = |function: &'static Function| (&*function.name, function);
+    FUNCTIONS.iter().map(named).collect()
+});
+
+/// What may be used of the C library and the compiler's runtime.
+pub fn functions() -> &'static [Function] {
+    &FUNCTIONS
+}
 
 static ARGUMENTS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let entries = [crate::posix::entries(), crate::cxx::entries()].concat();
@@ -50,18 +211,39 @@ pub fn arguments(name: &str) -> Option<usize> {
     ARGUMENTS.get(name).copied()
 }
 
+/// Whether `name` belongs to the runtime or to the instrumentation, so that no program may define
+/// it. Functions of the C library may be defined by programs.
+pub fn is_reserved(name: &str) -> bool {
+    ["__tsan_", "__selvedge_", "selvedge_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
 /// What the runtime makes of the symbol `name`, which a program leaves undefined.
 pub fn classify(name: &str) -> Symbol {
-    if PROVIDED.contains(name) {
-        Symbol::Provided
-    } else if let Some(reason) = refused::reason(name) {
-        Symbol::Refused(reason)
-    } else if known::contains(name) {
-        Symbol::Known
-    } else {
-        Symbol::Unknown
+    let how = BY_NAME.get(name).map(|function| function.how);
+    match how {
+        Some(How::Host | How::Model) => Symbol::Provided,
+        Some(How::Value | How::Linked) => Symbol::Known,
+        None if table::PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix)) =>
+        {
+            Symbol::Known
+        }
+        None if is_reserved(name) && PROVIDED.contains(name) => Symbol::Provided,
+        None => refused::reason(name).map_or(Symbol::Unknown, Symbol::Refused),
     }
 }
+
+/// What the runtime and its shim define.
+static PROVIDED: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let stubs = crate::abi::exports()
+        .into_iter()
+        .map(|export| export.name.into_owned());
+    let shim = support::SHIM_SYMBOLS.split(' ').map(str::to_owned);
+    stubs.chain(shim).collect()
+});
 
 /// How to say that the program calls `name`, which is not modelled.
 pub(crate) fn refusal(name: &str) -> String {
@@ -91,26 +273,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_on_one_list() {
-        for name in refused::names() {
-            assert!(
-                !PROVIDED.contains(name),
-                "{name} is both provided and refused"
-            );
-            assert!(!known::contains(name), "{name} is both known and refused");
+    fn every_name_is_in_the_table_once() {
+        let permitted = functions().iter().map(|function| &*function.name);
+        let mut seen = HashSet::new();
+        for name in permitted.chain(refused::names()) {
+            assert!(seen.insert(name), "{name} is in the table twice");
         }
-        let mut names: Vec<_> = refused::names().collect();
-        names.sort_unstable();
-        let doubled = names.windows(2).find(|pair| pair[0] == pair[1]);
-        assert_eq!(doubled, None);
+    }
+
+    #[test]
+    fn the_table_and_the_runtime_agree() {
+        let provided = |function: &&Function| matches!(function.how, How::Host | How::Model);
+        for function in functions().iter().filter(provided) {
+            let name = &*function.name;
+            assert!(PROVIDED.contains(name), "nobody defines {name}");
+        }
+        for name in PROVIDED.iter().filter(|name| !is_reserved(name)) {
+            let row = BY_NAME.get(&**name).filter(|row| provided(row));
+            assert!(row.is_some(), "{name} is not in the table");
+        }
     }
 
     #[test]
     fn symbols_are_told_apart() {
         assert_eq!(classify("pthread_create"), Symbol::Provided);
         assert_eq!(classify("printf"), Symbol::Provided);
-        assert_eq!(classify("sqrt"), Symbol::Known);
-        assert_eq!(classify("hypotl"), Symbol::Known);
+        assert_eq!(classify("__tsan_write4"), Symbol::Provided);
+        assert_eq!(classify("floor"), Symbol::Known);
+        assert_eq!(classify("cpowl"), Symbol::Known);
+        assert_eq!(classify("hypotl"), Symbol::Provided);
+        assert_eq!(classify("lgammaf_r"), Symbol::Provided);
         assert!(matches!(classify("fork"), Symbol::Refused(reason) if reason.contains("thread")));
         assert_eq!(classify("frobnicate"), Symbol::Unknown);
     }

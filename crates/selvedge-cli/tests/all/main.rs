@@ -11,6 +11,7 @@ mod examples;
 mod fleet;
 mod irs_enforce;
 mod irs_verify;
+mod library;
 mod limits;
 mod litmus;
 mod ltl;

@@ -254,11 +254,16 @@ const DEEP: usize = 16 << 10;
 
 /// Notes that the thread did something a pure iteration cannot do (allocation, output, …).
 pub(crate) fn impure() {
+    with(|runtime| runtime.current().spin.effect());
+    goes_deep();
+}
+
+/// Notes that the thread is about to call into the host's C library.
+pub(crate) fn goes_deep() {
     // SAFETY: the gate is mapped while a program is loaded.
     let stack_pointer = unsafe { (*gate()).stack_pointer };
     with(|runtime| {
         let thread = runtime.current();
-        thread.spin.effect();
         if stack_pointer != 0 {
             thread.reached(
                 stack_pointer

@@ -5,7 +5,8 @@ use std::ffi::c_int;
 
 use libc::EINVAL;
 
-use super::program::{peek, poke, wipe};
+use super::program::{read, store_int, store_word, write};
+use crate::current;
 
 entry_points![
     pthread_attr_init(1),
@@ -32,12 +33,14 @@ const SMALLEST_STACK: usize = 16 << 10;
 
 /// Whether the attributes at `address` (or null) ask for a thread that nobody joins.
 pub(crate) fn detached(address: usize) -> bool {
-    address != 0 && peek::<c_int>(address + DETACH_OFFSET) == libc::PTHREAD_CREATE_DETACHED
+    address != 0
+        && read::<c_int>(address + DETACH_OFFSET, current::site()) == libc::PTHREAD_CREATE_DETACHED
 }
 
 extern "C" fn pthread_attr_init(attributes: usize) -> c_int {
-    wipe(attributes, SIZE);
-    poke(attributes + STACK_SIZE_OFFSET, DEFAULT_STACK_SIZE);
+    let mut words = [0_usize; SIZE / 8];
+    words[STACK_SIZE_OFFSET / 8] = DEFAULT_STACK_SIZE;
+    write(attributes, words, current::site());
     0
 }
 
@@ -49,12 +52,13 @@ extern "C" fn pthread_attr_setdetachstate(attributes: usize, state: c_int) -> c_
     if state != libc::PTHREAD_CREATE_DETACHED && state != libc::PTHREAD_CREATE_JOINABLE {
         return EINVAL;
     }
-    poke(attributes + DETACH_OFFSET, state);
+    store_int(attributes + DETACH_OFFSET, state, current::site());
     0
 }
 
 extern "C" fn pthread_attr_getdetachstate(attributes: usize, state: usize) -> c_int {
-    poke::<c_int>(state, peek(attributes + DETACH_OFFSET));
+    let site = current::site();
+    store_int(state, read(attributes + DETACH_OFFSET, site), site);
     0
 }
 
@@ -62,22 +66,24 @@ extern "C" fn pthread_attr_setstacksize(attributes: usize, size: usize) -> c_int
     if size < SMALLEST_STACK {
         return EINVAL;
     }
-    poke(attributes + STACK_SIZE_OFFSET, size);
+    store_word(attributes + STACK_SIZE_OFFSET, size, current::site());
     0
 }
 
 extern "C" fn pthread_attr_getstacksize(attributes: usize, size: usize) -> c_int {
-    poke::<usize>(size, peek(attributes + STACK_SIZE_OFFSET));
+    let site = current::site();
+    store_word(size, read(attributes + STACK_SIZE_OFFSET, site), site);
     0
 }
 
 extern "C" fn pthread_attr_setguardsize(attributes: usize, size: usize) -> c_int {
-    poke(attributes + GUARD_SIZE_OFFSET, size);
+    store_word(attributes + GUARD_SIZE_OFFSET, size, current::site());
     0
 }
 
 extern "C" fn pthread_attr_getguardsize(attributes: usize, size: usize) -> c_int {
-    poke::<usize>(size, peek(attributes + GUARD_SIZE_OFFSET));
+    let site = current::site();
+    store_word(size, read(attributes + GUARD_SIZE_OFFSET, site), site);
     0
 }
 

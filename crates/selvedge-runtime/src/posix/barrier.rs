@@ -7,7 +7,8 @@ use selvedge_core::MemoryOrder::{AcqRel, Acquire};
 use selvedge_core::objects::{ObjectFunction, completes, generation};
 
 use super::object::Object;
-use super::program::{peek, poke, wipe};
+use super::program::{peek, poke, store_int, wipe};
+use crate::current;
 use crate::problem::PLACE;
 
 entry_points![
@@ -64,7 +65,7 @@ extern "C" fn pthread_barrier_wait(address: usize) -> c_int {
 }
 
 extern "C" fn pthread_barrierattr_init(attributes: usize) -> c_int {
-    poke::<c_int>(attributes, 0);
+    store_int(attributes, 0, current::site());
     0
 }
 

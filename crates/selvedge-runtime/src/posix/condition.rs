@@ -9,7 +9,7 @@ use selvedge_core::op::Value;
 use selvedge_core::{Op, Site};
 
 use super::object::Object;
-use super::program::{peek, poke, wipe};
+use super::program::{peek, poke, read, store_int, wipe};
 use super::state::local;
 use super::{clock, mutex};
 use crate::current;
@@ -128,7 +128,7 @@ extern "C" fn pthread_cond_init(address: usize, attributes: usize) -> c_int {
     let clock = if attributes == 0 {
         libc::CLOCK_REALTIME
     } else {
-        peek(attributes)
+        read(attributes, current::site())
     };
     initialise(condition(address), clock);
     0
@@ -169,7 +169,7 @@ extern "C" fn pthread_cond_broadcast(address: usize) -> c_int {
 }
 
 extern "C" fn pthread_condattr_init(attributes: usize) -> c_int {
-    poke::<c_int>(attributes, libc::CLOCK_REALTIME);
+    store_int(attributes, libc::CLOCK_REALTIME, current::site());
     0
 }
 
@@ -181,12 +181,13 @@ extern "C" fn pthread_condattr_setclock(attributes: usize, clock: c_int) -> c_in
     if clock != libc::CLOCK_REALTIME && clock != libc::CLOCK_MONOTONIC {
         return EINVAL;
     }
-    poke(attributes, clock);
+    store_int(attributes, clock, current::site());
     0
 }
 
 extern "C" fn pthread_condattr_getclock(attributes: usize, clock: usize) -> c_int {
-    poke::<c_int>(clock, peek(attributes));
+    let site = current::site();
+    store_int(clock, read(attributes, site), site);
     0
 }
 
@@ -195,6 +196,6 @@ extern "C" fn pthread_condattr_setpshared(_attributes: usize, _shared: c_int) ->
 }
 
 extern "C" fn pthread_condattr_getpshared(_attributes: usize, shared: usize) -> c_int {
-    poke::<c_int>(shared, libc::PTHREAD_PROCESS_PRIVATE);
+    store_int(shared, libc::PTHREAD_PROCESS_PRIVATE, current::site());
     0
 }

@@ -169,15 +169,16 @@ pub(crate) fn announce_print(format: usize, mut arguments: Arguments, site: Site
         };
         let length = cursor.length();
         match cursor.next() {
-            b's' | b'S' => announce_string(arguments.word(), precision, length, site),
+            b'S' => current::refuse(String::from("a wide string in a format (%S)"), site),
+            b's' => announce_string(arguments.word(), precision, length, site),
             b'n' => current::touch(arguments.word(), length.bytes(), true, site),
             b'a' | b'A' | b'e' | b'E' | b'f' | b'F' | b'g' | b'G' => match length {
                 Length::LongDouble => arguments.skip_long_double(),
                 _ => arguments.skip_double(),
             },
             b'%' | b'm' => {}
-            // Positional arguments: the host's library knows them, this walk does not.
-            b'$' => return,
+            // The host's library knows them, this walk does not.
+            b'$' => current::refuse(String::from("numbered arguments in a format (%1$d)"), site),
             0 => return,
             _ => {
                 arguments.word();
@@ -195,9 +196,12 @@ fn star_or_number(cursor: &mut Cursor, arguments: &mut Arguments) -> Option<usiz
 }
 
 fn announce_string(string: usize, precision: Option<usize>, length: Length, site: Site) {
-    // A null pointer prints as `(null)`, and wide strings are left to the host's library.
-    if string == 0 || length == Length::Long {
+    // A null pointer prints as `(null)`.
+    if string == 0 {
         return;
+    }
+    if length == Length::Long {
+        current::refuse(String::from("a wide string in a format (%ls)"), site);
     }
     let size = match precision {
         Some(limit) => limit.min(strings::bounded_length(string, limit) + 1),
@@ -225,6 +229,11 @@ pub(crate) fn announce_scan(format: usize, mut arguments: Arguments, assigned: c
         }
         if skipped {
             continue;
+        }
+        let wide = length == Length::Long && matches!(conversion, b's' | b'c' | b'[');
+        if wide || matches!(conversion, b'm' | b'$' | b'S' | b'C') {
+            let what = "a scanf format that allocates, is wide, or has numbered arguments";
+            current::refuse(String::from(what), site);
         }
         let target = arguments.word();
         current::touch(

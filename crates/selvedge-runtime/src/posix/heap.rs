@@ -7,7 +7,6 @@ use libc::{EINVAL, ENOMEM};
 use selvedge_core::{FailureKind, Site};
 
 use super::program;
-use super::state::local;
 use super::{bytes, strings};
 use crate::current;
 
@@ -25,6 +24,8 @@ entry_points![
     pvalloc(1),
     malloc_usable_size(1),
     malloc_trim(1),
+    __sched_cpualloc(1),
+    __sched_cpufree(1),
     strdup(1),
     strndup(2),
 ];
@@ -37,7 +38,7 @@ const ABSURD: usize = 1 << 46;
 /// A new block, or null with `errno` set.
 pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> usize {
     if size >= ABSURD {
-        local(|local| local.errno = ENOMEM);
+        program::set_errno(ENOMEM);
         return 0;
     }
     match current::allocate(size, alignment, site) {
@@ -119,7 +120,7 @@ extern "C" fn memalign(alignment: usize, size: usize) -> usize {
 
 fn aligned(alignment: usize, size: usize, site: Site) -> usize {
     if !alignment.is_power_of_two() {
-        local(|local| local.errno = EINVAL);
+        program::set_errno(EINVAL);
         return 0;
     }
     allocate(size, alignment.max(ALIGNMENT), site)
@@ -157,14 +158,25 @@ extern "C" fn malloc_trim(_pad: usize) -> c_int {
     0
 }
 
+/// A set of so many processors.
+extern "C" fn __sched_cpualloc(processors: usize) -> usize {
+    allocate(processors.div_ceil(64) * 8, ALIGNMENT, current::site())
+}
+
+extern "C" fn __sched_cpufree(set: usize) {
+    release(set, current::site());
+}
+
 extern "C" fn strdup(string: usize) -> usize {
     let site = current::site();
-    duplicate(string, strings::length(string), site)
+    duplicate(string, strings::read_length(string, site), site)
 }
 
 extern "C" fn strndup(string: usize, limit: usize) -> usize {
     let site = current::site();
-    duplicate(string, strings::bounded_length(string, limit), site)
+    let length = strings::bounded_length(string, limit);
+    current::touch(string, limit.min(length + 1), false, site);
+    duplicate(string, length, site)
 }
 
 fn duplicate(string: usize, length: usize, site: Site) -> usize {

@@ -1,6 +1,6 @@
 //! What is needed of the host's own C library beyond the `libc` crate.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};
 
 use libc::FILE;
@@ -8,6 +8,9 @@ use libc::FILE;
 use super::format::Arguments;
 
 unsafe extern "C" {
+    fn btowc(byte: c_int) -> c_uint;
+    fn wctob(character: c_uint) -> c_int;
+    fn strerrordesc_np(number: c_int) -> *const c_char;
     static stdin: *mut FILE;
     static stdout: *mut FILE;
     static stderr: *mut FILE;
@@ -63,4 +66,42 @@ pub(crate) fn scan(text: usize, format: usize, mut arguments: Arguments) -> c_in
             &raw mut arguments,
         )
     }
+}
+
+/// Calls into the host's C library and tells what it set `errno` to.
+pub(crate) fn with_errno<T>(call: impl FnOnce() -> T) -> (T, c_int) {
+    // SAFETY: the host's own `errno`, of this thread.
+    let errno = unsafe { &mut *libc::__errno_location() };
+    let saved = std::mem::take(errno);
+    let result = call();
+    (result, std::mem::replace(errno, saved))
+}
+
+/// The wide character that a byte stands for.
+pub(crate) fn wide_of(byte: u8) -> Option<c_int> {
+    // SAFETY: by value only.
+    let character = unsafe { btowc(byte.into()) };
+    (character != c_uint::MAX).then_some(character.cast_signed())
+}
+
+/// The byte of a wide character.
+pub(crate) fn byte_of(character: c_int) -> Option<u8> {
+    // SAFETY: by value only.
+    u8::try_from(unsafe { wctob(character.cast_unsigned()) }).ok()
+}
+
+/// What an error number means, if it is known.
+pub(crate) fn error_message(number: c_int) -> Option<&'static CStr> {
+    // SAFETY: returns a constant string or null.
+    unsafe {
+        let message = strerrordesc_np(number);
+        (!message.is_null()).then(|| CStr::from_ptr(message))
+    }
+}
+
+/// The handle of the "C" locale, which is a constant.
+pub(crate) fn locale() -> usize {
+    // SAFETY: a valid mask and a valid name.
+    unsafe { libc::newlocale(libc::LC_ALL_MASK, c"C".as_ptr(), std::ptr::null_mut()) }
+        .expose_provenance()
 }

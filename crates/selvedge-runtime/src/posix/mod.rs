@@ -30,6 +30,7 @@ mod attributes;
 mod barrier;
 mod bytes;
 mod c11;
+mod calendar;
 mod clock;
 mod condition;
 mod exit;
@@ -39,6 +40,9 @@ mod handlers;
 mod heap;
 mod host;
 mod key;
+pub(crate) mod library;
+mod locale;
+mod multibyte;
 mod mutex;
 mod numbers;
 pub(crate) mod object;
@@ -48,6 +52,7 @@ mod print;
 mod process;
 pub(crate) mod program;
 mod random;
+mod registers;
 mod rwlock;
 mod semaphore;
 mod spin;
@@ -70,6 +75,7 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         barrier::entries(),
         bytes::entries(),
         c11::entries(),
+        calendar::entries(),
         clock::entries(),
         condition::entries(),
         exit::entries(),
@@ -79,9 +85,11 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         heap::entries(),
         key::entries(),
         key::aliases(),
+        library::entries(),
+        locale::entries(),
+        multibyte::entries(),
         mutex::entries(),
         numbers::entries(),
-        numbers::aliases(),
         once::entries(),
         output::entries(),
         print::entries(),

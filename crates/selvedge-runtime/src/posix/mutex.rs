@@ -10,7 +10,7 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 
 use super::clock;
 use super::object::Object;
-use super::program::{peek, poke, wipe};
+use super::program::{peek, poke, read, store_int, wipe};
 use super::state::local;
 use crate::current;
 use crate::problem::PLACE;
@@ -162,7 +162,7 @@ extern "C" fn pthread_mutex_init(address: usize, attributes: usize) -> c_int {
     let kind = if attributes == 0 {
         0
     } else {
-        peek::<c_int>(attributes)
+        read::<c_int>(attributes, current::site())
     };
     initialise(mutex(address), kind);
     0
@@ -194,7 +194,7 @@ extern "C" fn pthread_mutex_unlock(address: usize) -> c_int {
 }
 
 extern "C" fn pthread_mutexattr_init(attributes: usize) -> c_int {
-    poke::<c_int>(attributes, 0);
+    store_int(attributes, 0, current::site());
     0
 }
 
@@ -206,28 +206,30 @@ extern "C" fn pthread_mutexattr_settype(attributes: usize, kind: c_int) -> c_int
     if !(0..=TYPE_MASK).contains(&kind) {
         return EINVAL;
     }
-    let others = peek::<c_int>(attributes) & !TYPE_MASK;
-    poke(attributes, others | kind);
+    let site = current::site();
+    let others = read::<c_int>(attributes, site) & !TYPE_MASK;
+    store_int(attributes, others | kind, site);
     0
 }
 
 extern "C" fn pthread_mutexattr_gettype(attributes: usize, kind: usize) -> c_int {
-    poke(kind, peek::<c_int>(attributes) & TYPE_MASK);
+    let site = current::site();
+    store_int(kind, read::<c_int>(attributes, site) & TYPE_MASK, site);
     0
 }
 
 extern "C" fn pthread_mutexattr_setpshared(attributes: usize, shared: c_int) -> c_int {
-    let others = peek::<c_int>(attributes) & !PROCESS_SHARED;
-    poke(
-        attributes,
-        others | if shared != 0 { PROCESS_SHARED } else { 0 },
-    );
+    let site = current::site();
+    let others = read::<c_int>(attributes, site) & !PROCESS_SHARED;
+    let shared = if shared != 0 { PROCESS_SHARED } else { 0 };
+    store_int(attributes, others | shared, site);
     0
 }
 
 extern "C" fn pthread_mutexattr_getpshared(attributes: usize, shared: usize) -> c_int {
-    let set = peek::<c_int>(attributes) & PROCESS_SHARED != 0;
-    poke(shared, c_int::from(set));
+    let site = current::site();
+    let set = read::<c_int>(attributes, site) & PROCESS_SHARED != 0;
+    store_int(shared, c_int::from(set), site);
     0
 }
 

@@ -7,7 +7,7 @@ use selvedge_core::Site;
 
 use super::format::{Arguments, announce_print};
 use super::host;
-use super::program::{check_not_null, peek};
+use super::program::{check_not_null, peek, read};
 use super::state::local;
 use super::strings;
 use crate::current;
@@ -249,7 +249,7 @@ extern "C" fn fflush_unlocked(_stream: usize) -> c_int {
 
 extern "C" fn perror(string: usize) {
     let site = current::site();
-    if string != 0 && peek::<u8>(string) != 0 {
+    if string != 0 && read::<u8>(string, site) != 0 {
         put_string(STDERR, string, site);
         emit_text(": ", site);
     }
@@ -296,7 +296,7 @@ extern "C" fn writev(descriptor: c_int, pieces: usize, count: c_int) -> isize {
     let site = current::site();
     let mut total = 0;
     for index in 0..usize::try_from(count).unwrap_or(0) {
-        let [bytes, size]: [usize; 2] = peek(pieces + 16 * index);
+        let [bytes, size]: [usize; 2] = read(pieces + 16 * index, site);
         current::touch(bytes, size, false, site);
         emit(descriptor, bytes, size, site);
         total += size;

@@ -6,7 +6,7 @@ use selvedge_core::{FailureKind, Site};
 
 use super::program::{error, text};
 use super::state::process;
-use super::thread;
+use super::{strings, thread};
 use crate::current;
 
 entry_points![
@@ -24,7 +24,6 @@ entry_points![
     getpagesize(0),
     getenv(1),
     secure_getenv(1),
-    setlocale(2),
     abort(0),
     raise(1),
     kill(2),
@@ -105,22 +104,13 @@ extern "C" fn getpagesize() -> c_int {
 }
 
 /// The program runs without an environment, so that no run depends on one.
-extern "C" fn getenv(_name: usize) -> usize {
+extern "C" fn getenv(name: usize) -> usize {
+    strings::read_length(name, current::site());
     0
 }
 
-extern "C" fn secure_getenv(_name: usize) -> usize {
-    0
-}
-
-/// There is one locale, which cannot be changed.
-extern "C" fn setlocale(_category: c_int, name: usize) -> usize {
-    let known = name == 0 || ["", "C", "POSIX"].contains(&text(name).as_str());
-    if known {
-        c"C".as_ptr().expose_provenance()
-    } else {
-        0
-    }
+extern "C" fn secure_getenv(name: usize) -> usize {
+    getenv(name)
 }
 
 extern "C" fn abort() -> ! {

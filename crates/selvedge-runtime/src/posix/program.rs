@@ -81,8 +81,16 @@ pub(crate) fn text(address: usize) -> String {
 
 /// Sets the running thread's `errno` and returns what a failing function returns.
 pub(crate) fn error(number: c_int) -> c_int {
-    state::local(|local| local.errno = number);
+    set_errno(number);
     -1
+}
+
+/// Sets the running thread's `errno`, which the thread may notice.
+pub(crate) fn set_errno(number: c_int) {
+    let before = state::local(|local| std::mem::replace(&mut local.errno, number));
+    if before != number {
+        current::impure();
+    }
 }
 
 /// From a return code to the convention of functions that set `errno`.

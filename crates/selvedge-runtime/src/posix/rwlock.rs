@@ -8,8 +8,9 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 
 use super::clock;
 use super::object::Object;
-use super::program::{poke, wipe};
+use super::program::{store_word, wipe};
 use super::state::{Held, local};
+use crate::current;
 use crate::problem::PLACE;
 
 entry_points![
@@ -159,7 +160,7 @@ extern "C" fn pthread_rwlock_unlock(address: usize) -> c_int {
 }
 
 extern "C" fn pthread_rwlockattr_init(attributes: usize) -> c_int {
-    poke::<u64>(attributes, 0);
+    store_word(attributes, 0, current::site());
     0
 }
 

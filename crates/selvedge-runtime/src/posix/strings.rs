@@ -17,6 +17,9 @@ entry_points![
     strcasecmp(2),
     strncasecmp(3),
     strcoll(2),
+    __strcoll_l(3),
+    strxfrm(3),
+    __strxfrm_l(4),
     strcpy(2),
     stpcpy(2),
     strncpy(3),
@@ -43,6 +46,7 @@ entry_points![
     __strcat_chk(3),
     __strncat_chk(4),
     __strtok_r(3),
+    selvedge_strtok(4),
 ];
 
 /// The length of a string, without announcing that it is read.
@@ -140,6 +144,22 @@ extern "C" fn strcoll(one: usize, other: usize) -> c_int {
     compare(one, other, usize::MAX, same)
 }
 
+extern "C" fn __strcoll_l(one: usize, other: usize, _locale: usize) -> c_int {
+    strcoll(one, other)
+}
+
+/// In the one locale that there is, a string is its own key.
+extern "C" fn strxfrm(to: usize, from: usize, size: usize) -> usize {
+    let site = current::site();
+    let length = read_length(from, site);
+    copy(to, from, size.min(length + 1), site);
+    length
+}
+
+extern "C" fn __strxfrm_l(to: usize, from: usize, size: usize, _locale: usize) -> usize {
+    strxfrm(to, from, size)
+}
+
 /// Copies a string with its end; where the copy's end lies.
 fn copy_string(to: usize, from: usize, site: Site) -> usize {
     let length = length(from);
@@ -183,6 +203,7 @@ extern "C" fn strcat(to: usize, from: usize) -> usize {
 fn append(to: usize, from: usize, size: usize, site: Site) {
     let end = to + read_length(to, site);
     let length = bounded_length(from, size);
+    current::touch(from, size.min(length + 1), false, site);
     copy(end, from, length, site);
     program::write::<u8>(end + length, 0, site);
 }
@@ -280,7 +301,15 @@ extern "C" fn strpbrk(string: usize, set: usize) -> usize {
 }
 
 extern "C" fn strtok_r(string: usize, set: usize, rest: usize) -> usize {
-    let site = current::site();
+    next_token(string, set, rest, current::site())
+}
+
+/// `strtok`, whose state is a variable of the shim.
+extern "C" fn selvedge_strtok(string: usize, set: usize, rest: usize, site: usize) -> usize {
+    next_token(string, set, rest, Site(site as u64))
+}
+
+fn next_token(string: usize, set: usize, rest: usize, site: Site) -> usize {
     let string = if string == 0 {
         program::read(rest, site)
     } else {

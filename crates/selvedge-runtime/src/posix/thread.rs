@@ -7,9 +7,9 @@ use libc::{EDEADLK, EINVAL};
 use selvedge_core::failure::Other;
 use selvedge_core::{Failure, FailureKind, Op, Site, ThreadId};
 
-use super::attributes;
 use super::program;
 use super::state::{Claim, process};
+use super::{attributes, strings};
 use crate::current;
 
 entry_points![
@@ -210,7 +210,8 @@ extern "C" fn pthread_equal(one: usize, other: usize) -> c_int {
     (one == other).into()
 }
 
-extern "C" fn pthread_setname_np(_handle: usize, _name: usize) -> c_int {
+extern "C" fn pthread_setname_np(_handle: usize, name: usize) -> c_int {
+    strings::read_length(name, current::site());
     0
 }
 
@@ -222,7 +223,8 @@ extern "C" fn pthread_getname_np(_handle: usize, buffer: usize, size: usize) -> 
     0
 }
 
-extern "C" fn pthread_setaffinity_np(_handle: usize, _size: usize, _set: usize) -> c_int {
+extern "C" fn pthread_setaffinity_np(_handle: usize, size: usize, set: usize) -> c_int {
+    current::touch(set, size, false, current::site());
     0
 }
 
@@ -241,7 +243,8 @@ fn affinity(size: usize, set: usize) -> c_int {
     0
 }
 
-extern "C" fn pthread_setschedparam(_handle: usize, _policy: c_int, _parameters: usize) -> c_int {
+extern "C" fn pthread_setschedparam(_handle: usize, _policy: c_int, parameters: usize) -> c_int {
+    program::read::<c_int>(parameters, current::site());
     0
 }
 
@@ -272,7 +275,8 @@ extern "C" fn sched_yield() -> c_int {
     0
 }
 
-extern "C" fn sched_setaffinity(_process: c_int, _size: usize, _set: usize) -> c_int {
+extern "C" fn sched_setaffinity(_process: c_int, size: usize, set: usize) -> c_int {
+    current::touch(set, size, false, current::site());
     0
 }
 

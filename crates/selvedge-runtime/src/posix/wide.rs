@@ -17,11 +17,17 @@ entry_points![
     wmemchr(3),
 ];
 
-const WIDE: usize = 4;
+/// The size of a wide character.
+pub(crate) const WIDE: usize = 4;
 
 fn length(string: usize) -> usize {
+    bounded_length(string, usize::MAX)
+}
+
+/// The length of a string, looking at no more than `limit` characters.
+pub(crate) fn bounded_length(string: usize, limit: usize) -> usize {
     let mut length = 0;
-    while peek::<i32>(string + WIDE * length) != 0 {
+    while length < limit && peek::<i32>(string + WIDE * length) != 0 {
         length += 1;
     }
     length

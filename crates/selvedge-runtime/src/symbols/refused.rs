@@ -21,12 +21,17 @@ const ATOMIC_SECTIONS: &str = "atomic sections are not modelled; use a mutex or 
 const NONDETERMINISM: &str =
     "any value of a wide type is too many; use selvedge_range(low, high) or selvedge_choose(n)";
 const OBJECTS: &str = "named objects are not modelled; use an unnamed one";
-const ENVIRONMENT: &str = "changes the environment, which is not modelled; use a variable";
+const ENVIRONMENT: &str = "uses the environment, which is empty and cannot change; use a variable";
 const WIDE_OUTPUT: &str = "wide output is not modelled; use printf";
 const JOINS: &str = "a join that does not wait is not modelled; use pthread_join, or a flag";
 const STACKS: &str = "stacks belong to the runtime; use pthread_attr_setstacksize or nothing";
-const ROUNDING: &str =
-    "rounding and floating-point exceptions are not kept for each thread; do without";
+const BUFFERS: &str =
+    "formats numbers or paths in a way that is not modelled; use snprintf or strtol";
+const SIGN: &str = "is not kept; use lgamma_r";
+const TIME_ZONES: &str = "is not kept; use localtime_r and its tm_gmtoff";
+const CHARACTERS: &str = "converts or compares wide characters in a way that is not modelled; use \
+    mbstowcs, wcstombs or wcscmp";
+const MESSAGES: &str = "translates messages, which is not modelled; use the message itself";
 const TIMERS: &str = "timers are not modelled; use a thread that sleeps";
 
 const GROUPS: &[Group] = &[
@@ -38,10 +43,28 @@ const GROUPS: &[Group] = &[
             __register_atfork ptrace unshare setsid forkpty",
     },
     Group {
-        reason: ROUNDING,
+        reason: BUFFERS,
+        names: "a64l l64a dirname __xpg_basename ecvt fcvt gcvt qecvt qfcvt qgcvt ecvt_r fcvt_r",
+    },
+    Group {
+        reason: SIGN,
+        names: "signgam __signgam",
+    },
+    Group {
+        reason: TIME_ZONES,
+        names: "timezone daylight tzname __timezone __daylight __tzname",
+    },
+    Group {
+        reason: CHARACTERS,
         names: "\
-            feclearexcept fegetexceptflag feholdexcept feraiseexcept fesetenv fesetexceptflag fesetround \
-            fetestexcept feupdateenv feenableexcept fedisableexcept",
+            iconv iconv_open iconv_close mbsrtowcs mbsnrtowcs wcsrtombs wcsnrtombs wcscoll wcsxfrm \
+            wcsftime __wcscoll_l __wcsxfrm_l __wcsftime_l",
+    },
+    Group {
+        reason: MESSAGES,
+        names: "\
+            gettext dgettext dcgettext ngettext dngettext dcngettext textdomain bindtextdomain \
+            bind_textdomain_codeset",
     },
     Group {
         reason: INPUT,
@@ -146,7 +169,7 @@ const GROUPS: &[Group] = &[
     Group {
         reason: ENVIRONMENT,
         names: "\
-            setenv putenv unsetenv clearenv",
+            setenv putenv unsetenv clearenv environ __environ _environ",
     },
     Group {
         reason: WIDE_OUTPUT,

@@ -280,7 +280,6 @@ fn what_is_not_modelled_is_refused_by_name() {
             ("signal(SIGINT, SIG_IGN);", "signal: handles signals"),
             ("mmap(0, 4096, 3, 0x22, -1, 0);", "mmap: maps memory"),
             ("return dlopen(\"x\", 1) != 0;", "dlopen: loads code"),
-            ("fesetround(FE_UPWARD);", "fesetround: rounding"),
             ("swapcontext(0, 0);", "swapcontext: switches stacks"),
             ("return syscall(57);", "raw system call number 57"),
             ("return __VERIFIER_nondet_int();", "selvedge_range"),
@@ -289,7 +288,7 @@ fn what_is_not_modelled_is_refused_by_name() {
                 "__VERIFIER_atomic_begin: atomic sections",
             ),
         ] {
-            let headers = "#include <dlfcn.h>\n#include <fenv.h>\n#include <signal.h>\n#include <sys/mman.h>\n
+            let headers = "#include <dlfcn.h>\n#include <signal.h>\n#include <sys/mman.h>\n
                 #include <sys/socket.h>\n#include <ucontext.h>\n
                 int __VERIFIER_nondet_int(void); void __VERIFIER_atomic_begin(void);";
             check(&program(headers, body)).is_refused(name);

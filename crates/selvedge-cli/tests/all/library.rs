@@ -1,0 +1,499 @@
+//! What the C library's functions do to memory: every row of the table is called with memory that
+//! another thread accesses, that was freed, and that is too small.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use selvedge_runtime::symbols::{self, Argument, Class, Direction, Extent, Function, How, Memory};
+
+use crate::common::{Sandbox, compilers};
+
+/// What is wrong with the memory that an argument points to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Race,
+    Freed,
+    Short,
+}
+
+impl Fault {
+    const ALL: [Fault; 3] = [Fault::Race, Fault::Freed, Fault::Short];
+
+    /// What a bug of this kind is called.
+    fn kind(self) -> &'static str {
+        match self {
+            Fault::Race => "data-race",
+            Fault::Freed => "use-after-free",
+            Fault::Short => "heap-overflow",
+        }
+    }
+}
+
+const PROLOGUE: &str = r#"
+typedef unsigned long word;
+word selvedge_choose(word n); void *malloc(word n); void free(void *p); void *memcpy(void *, const void *, word);
+word pthread_create(word *t, void *a, void *f, void *p); word pthread_join(word t, void **r); word pthread_self(void);
+extern void *stdout;
+static char *block; static word size; static int writes, sink;
+static char many[1 << 12];
+static void *nothing(void *argument) { return argument; }
+static int compare(const int *a, const int *b) { return *a - *b; }
+static word thread(void) { word t; pthread_create(&t, 0, nothing, 0); return t; }
+static word locale(void) { word newlocale(int, const char *, word); return newlocale(0x1fbf, "C", 0); }
+static void *other(void *argument) {
+    for (word i = 0; i < size; i++)
+        if (writes) block[i] = 1; else sink += block[i];
+    return argument;
+}
+static void *of(const void *contents, word size) { void *p = malloc(size); memcpy(p, contents, size); return p; }
+static char *words[] = {"12", "--x", 0};
+"#;
+
+/// The bytes of memory that an argument points to, as a C expression, and how many there are.
+fn contents(function: &Function, memory: Memory) -> (String, usize) {
+    let value = |nth: usize| match function.arguments[nth] {
+        Argument::Value { sample, .. } => sample.parse().expect("an extent is a number"),
+        Argument::Pointer(_) => panic!("an extent is no pointer"),
+    };
+    let zeroes = |size: usize| ("many".to_owned(), size);
+    match memory.extent {
+        Extent::Fixed(16) if function.name.starts_with("getopt") => ("words".to_owned(), 16),
+        Extent::Fixed(size) => zeroes(size),
+        Extent::Pointer => ("words".to_owned(), 8),
+        Extent::String { sample, room } => match memory.direction {
+            Direction::In => (format!("\"{sample}\""), sample.len() + 1),
+            // The rest of the room is for what is appended.
+            _ => (
+                format!(
+                    "\"{sample}\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\\0\""
+                ),
+                room,
+            ),
+        },
+        Extent::WideString { sample } => (format!("L\"{sample}\""), 4 * (sample.len() + 1)),
+        Extent::Bytes(nth) => zeroes(value(nth)),
+        Extent::Wides(nth) => zeroes(4 * value(nth)),
+        Extent::Pairs(nth) => zeroes(value(nth)),
+        Extent::Array(count, size) => zeroes(value(count) * value(size)),
+        Extent::First(_) => zeroes(1),
+        Extent::Number(_) => ("\"12\"".to_owned(), 3),
+        Extent::Text(_) => zeroes(5),
+    }
+}
+
+fn type_name(class: Class) -> &'static str {
+    match class {
+        Class::Word => "word",
+        Class::Float => "float",
+        Class::Double => "double",
+        Class::LongDouble => "long double",
+    }
+}
+
+/// A declaration of the function under a name that no compiler knows.
+fn declaration(function: &Function) -> String {
+    let declared = &function.arguments[..function.fixed.unwrap_or(function.arguments.len())];
+    let types = declared.iter().map(|argument| match argument {
+        Argument::Value { class, .. } => type_name(*class),
+        Argument::Pointer(_) => "void *",
+    });
+    let mut types: Vec<&str> = types.collect();
+    types.extend(function.fixed.map(|_| "..."));
+    let (name, result) = (&function.name, type_name(function.result));
+    let types = types.join(", ");
+    format!("extern {result} the_{name}({types}) __asm__(\"{name}\");\n")
+}
+
+/// A C function that calls `function` with a fault in argument `nth`.
+fn case(function: &Function, nth: usize, fault: Fault) -> String {
+    let mut text = format!("static void {}_{nth}_{fault:?}(void) {{\n", function.name);
+    let (mut call, mut faulty) = (Vec::new(), 0);
+    for (place, argument) in function.arguments.iter().enumerate() {
+        match *argument {
+            Argument::Value {
+                class: Class::Word,
+                sample,
+            } => call.push(format!("(word)({sample})")),
+            Argument::Value { sample, .. } => call.push(sample.to_owned()),
+            Argument::Pointer(memory) => {
+                let (contents, size) = contents(function, memory);
+                let size = size - usize::from(place == nth && fault == Fault::Short);
+                let _ = writeln!(text, "    void *p{place} = of({contents}, {size});");
+                call.push(format!("p{place}"));
+                if place == nth {
+                    faulty = size;
+                }
+            }
+        }
+    }
+    match fault {
+        Fault::Race => {
+            let Argument::Pointer(memory) = function.arguments[nth] else {
+                unreachable!("only memory has faults")
+            };
+            let writes = u8::from(memory.direction != Direction::Out);
+            let _ = writeln!(
+                text,
+                "    block = p{nth}; size = {faulty}; writes = {writes};\n    \
+                 word t; pthread_create(&t, 0, other, 0);"
+            );
+        }
+        Fault::Freed => {
+            let _ = writeln!(text, "    free(p{nth});");
+        }
+        Fault::Short => {}
+    }
+    let _ = writeln!(text, "    the_{}({});\n}}", function.name, call.join(", "));
+    text
+}
+
+#[test]
+fn every_access_of_a_library_function_is_checked() {
+    let mut program = PROLOGUE.to_owned();
+    let mut expected = BTreeMap::new();
+    for function in symbols::functions() {
+        let mut declared = false;
+        for (nth, argument) in function.arguments.iter().enumerate() {
+            let Argument::Pointer(memory) = argument else {
+                continue;
+            };
+            if !declared {
+                program += &declaration(function);
+                declared = true;
+            }
+            let faults = Fault::ALL.into_iter();
+            // Operations on objects are ordered by themselves, and need not touch all of the object.
+            let object = memory.direction == Direction::Object;
+            for fault in faults.filter(|&fault| !object || fault == Fault::Freed) {
+                program += &case(function, nth, fault);
+                let name = format!("{}_{nth}_{fault:?}", function.name);
+                expected.insert(name, fault.kind());
+            }
+        }
+    }
+    assert!(expected.len() > 700, "{} cases", expected.len());
+    let all: Vec<&str> = expected.keys().map(String::as_str).collect();
+    let _ = write!(
+        program,
+        "static void (*const all[])(void) = {{{}}};\nint main(void) {{ all[selvedge_choose({})](); }}\n",
+        all.join(", "),
+        all.len()
+    );
+    let sandbox = Sandbox::with("all.c", &program);
+    for compiler in compilers() {
+        let options = [
+            "--keep-going",
+            "--no-advice",
+            "--format",
+            "json",
+            "--cc",
+            compiler,
+        ];
+        let arguments = [
+            &["verify", "all.c"],
+            &options[..],
+            &["--", "-fno-builtin", "-w"],
+        ]
+        .concat();
+        let report = sandbox.run(&arguments).json();
+        let mut found: BTreeMap<String, String> = BTreeMap::new();
+        for bug in report["bugs"].as_array().into_iter().flatten() {
+            let kind = bug["kind"].as_str().unwrap_or_default();
+            // A race has two parties, one of which is the call.
+            let frames = bug["stacks"].as_array().into_iter().flatten();
+            let frames = frames.flat_map(|stack| stack["frames"].as_array().into_iter().flatten());
+            let frames = frames.chain([bug, &bug["other"]]);
+            let names = frames.filter_map(|frame| frame["function"].as_str());
+            for name in names.filter(|name| expected.contains_key(*name)) {
+                found.insert(name.to_owned(), kind.to_owned());
+            }
+        }
+        let missed = expected
+            .iter()
+            .filter(|&(name, kind)| found.get(name).map(String::as_str) != Some(kind));
+        let missed: Vec<String> = missed
+            .map(|(name, kind)| format!("{name}: {kind}, not {:?}", found.get(name)))
+            .collect();
+        assert!(
+            missed.is_empty(),
+            "{compiler}, {}: {missed:#?}",
+            report["reason"]
+        );
+    }
+}
+
+/// The names of the functions that are performed in one way, wrapped like the rest of the text.
+fn names(how: How) -> String {
+    let functions = symbols::functions().iter();
+    let mut names: Vec<&str> = functions
+        .filter(|function| function.how == how)
+        .map(|function| &*function.name)
+        .collect();
+    names.sort_unstable();
+    let mut text = String::new();
+    let mut width = 0;
+    for name in names {
+        let separator = match width {
+            0 => "",
+            width if width + name.len() + 3 > 100 => "\n",
+            _ => " ",
+        };
+        width = name.len() + 2 + if separator == " " { width + 1 } else { 0 };
+        let _ = write!(text, "{separator}`{name}`");
+    }
+    text
+}
+
+/// Set `SELVEDGE_BLESS` to have the lists written.
+#[test]
+fn the_documentation_lists_every_function() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/libc.md");
+    let text = fs::read_to_string(&path).expect("the page exists");
+    let mut wanted = text.clone();
+    for (marker, how) in [
+        ("Value", How::Value),
+        ("Host", How::Host),
+        ("Model", How::Model),
+    ] {
+        let begin = format!("<!-- {marker} -->\n");
+        let (before, rest) = wanted.split_once(&begin).expect("a list begins");
+        let (_, after) = rest.split_once("<!-- end -->").expect("a list ends");
+        wanted = format!("{before}{begin}{}\n<!-- end -->{after}", names(how));
+    }
+    if std::env::var_os("SELVEDGE_BLESS").is_some() {
+        fs::write(&path, &wanted).expect("the page can be written");
+    } else {
+        assert_eq!(text, wanted, "docs/libc.md is not what the table says");
+    }
+}
+
+/// The kind of the first bug of a program, or the verdict if there is none.
+pub(crate) fn verdict(text: &str, options: &[&str]) -> String {
+    let sandbox = Sandbox::with("program.c", text);
+    let arguments = [&["verify", "program.c", "--format", "json"], options].concat();
+    let report = sandbox.run(&arguments).json();
+    match report["bug"]["kind"].as_str() {
+        Some(kind) => kind.to_owned(),
+        None => report["verdict"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// A counter that a library function advances is no reason to stop looking.
+#[test]
+fn a_loop_that_a_library_function_writes_in_does_not_only_wait() {
+    let text = "
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int flag; static int turns;
+static void *set(void *unused) { flag = 1; return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, set, 0);
+    while (!flag) { frexp(ldexp(1, turns), &turns); assert(turns < 5); }
+    pthread_join(thread, 0);
+}
+";
+    for compiler in compilers() {
+        assert_eq!(verdict(text, &["--cc", compiler]), "assertion");
+    }
+}
+
+#[test]
+fn errno_is_the_threads_own_and_a_change_of_it_is_an_effect() {
+    let text = "
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static volatile double minus = -1; static atomic_int flag;
+static void *fail(void *unused) { errno = 0; log(minus); flag = 1; assert(errno == EDOM); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, fail, 0);
+    errno = 0;
+    while (!flag) { if (errno) break; log(minus); }
+    pthread_join(thread, 0);
+    assert(HOLDS);
+}
+";
+    let holds = |condition: &str| verdict(text, &["--", &format!("-DHOLDS={condition}")]);
+    assert_eq!(holds("!errno||errno==EDOM"), "verified");
+    assert_eq!(holds("!errno"), "assertion");
+}
+
+#[test]
+fn hidden_state_is_shared_by_threads() {
+    let program = |call: &str| {
+        format!(
+            "
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static void *run(void *unused) {{
+    char text[] = \"a b\", *words[] = {{\"p\", \"-a\", 0}}; time_t now = 5; struct tm tm = {{0}};
+    (void)text, (void)words, (void)now, (void)tm;
+    {call};
+    return unused;
+}}
+int main(void) {{
+    pthread_t thread;
+    pthread_create(&thread, 0, run, 0);
+    RUN
+    pthread_join(thread, 0);
+}}
+"
+        )
+    };
+    for call in [
+        "strtok(text, \" \")",
+        "getopt(2, words, \"a\")",
+        "gmtime(&now)",
+        "localtime(&now)",
+        "ctime(&now)",
+        "asctime(&tm)",
+    ] {
+        let text = program(call);
+        assert_eq!(
+            verdict(&text, &["--", "-DRUN=run(0);"]),
+            "data-race",
+            "{call}"
+        );
+        assert_eq!(verdict(&text, &["--", "-DRUN="]), "verified", "{call}");
+    }
+}
+
+/// Values and results of functions that pass through the runtime, in each class of registers.
+#[test]
+fn functions_of_the_host_compute_what_they_should() {
+    let text = r#"
+#define _GNU_SOURCE
+#include <assert.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+int main(void) {
+    int n; double d, e; long double l; float f; char *end, text[64];
+    assert(frexp(8, &n) == 0.5 && n == 4);
+    assert(frexpl(8, &n) == 0.5L && n == 4);
+    assert(modff(2.25f, &f) == 0.25f && f == 2);
+    assert(modfl(2.25L, &l) == 0.25L && l == 2);
+    assert(remquol(7, 2, &n) == -1 && (n & 7) == 4);
+    assert(fmal(2, 3, 4) == 10 && powl(2, 10) == 1024 && ldexpl(1, 3) == 8);
+    assert(jn(0, 0) == 1 && lrintl(2.5L) == 2 && ilogb(8) == 3 && nexttoward(1, 2.0L) > 1);
+    sincos(0, &d, &e);
+    assert(d == 0 && e == 1);
+    assert(strtold("1.5x", &end) == 1.5L && *end == 'x');
+    assert(strtol("-12 ", &end, 10) == -12 && *end == ' ' && strtoull("077", 0, 0) == 63);
+    errno = 0;
+    assert(strtol("9999999999999999999", 0, 10) > 0 && errno == ERANGE);
+    time_t zero = 0; struct tm tm;
+    assert(gmtime_r(&zero, &tm) == &tm && tm.tm_year == 70 && timegm(&tm) == 0);
+    assert(strftime(text, 64, "%Y-%m-%d", &tm) == 10 && !strcmp(text, "1970-01-01"));
+    assert(strftime(text, 3, "%Y", &tm) == 0);
+    assert(!strcmp(asctime(&tm), "Thu Jan  1 00:00:00 1970\n") && gmtime(&zero)->tm_mday == 1);
+    wchar_t wide[8];
+    assert(mbstowcs(wide, "abc", 8) == 3 && wide[1] == 'b' && wide[3] == 0);
+    assert(wcstombs(text, wide, 2) == 2 && text[0] == 'a');
+    swab("abcd", text, 4);
+    assert(!memcmp(text, "badc", 4) && !strcmp(strerror(ENOENT), "No such file or directory"));
+    char *words[] = {"p", "-ab7", "-c", "x", "--long=5", "--oth", "arg", "--", "rest", 0};
+    struct option known[] = {{"long", 1, 0, 'L'}, {"other", 1, 0, 'O'}, {0, 0, 0, 0}};
+    assert(getopt_long(9, words, "ab:c:", known, &n) == 'a');
+    assert(getopt_long(9, words, "ab:c:", known, &n) == 'b' && !strcmp(optarg, "7"));
+    assert(getopt_long(9, words, "ab:c:", known, &n) == 'c' && !strcmp(optarg, "x"));
+    assert(getopt_long(9, words, "ab:c:", known, &n) == 'L' && !strcmp(optarg, "5") && n == 0);
+    assert(getopt_long(9, words, "ab:c:", known, &n) == 'O' && !strcmp(optarg, "arg") && n == 1);
+    assert(getopt_long(9, words, "ab:c:", known, &n) == -1 && optind == 8);
+}
+"#;
+    for compiler in compilers() {
+        for optimisation in ["-O0", "-O2"] {
+            let options = ["--cc", compiler, "--", optimisation];
+            assert_eq!(verdict(text, &options), "verified", "{options:?}");
+        }
+        let options = ["--cc", compiler, "--algorithm", "dfs"];
+        assert_eq!(verdict(text, &options), "verified", "{options:?}");
+    }
+}
+
+/// Rounding and flags belong to a thread; a new one inherits them.
+#[test]
+fn the_floating_point_environment_is_the_threads_own() {
+    let text = "
+#include <assert.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <xmmintrin.h>
+static atomic_int x; static volatile double one = 1, three = 3; static volatile long double big = 1;
+static void *up(void *unused) {
+    assert(fegetround() == FE_TONEAREST);
+    fesetround(FE_UPWARD);
+    x++;
+    assert(fegetround() == FE_UPWARD);
+    double third = one / three;
+    big = big / three;
+    x++;
+    assert(fetestexcept(FE_INEXACT) && third > 0.3333333333333333 && FLUSHES);
+    return unused;
+}
+static void *flush(void *unused) {
+    _mm_setcsr(_mm_getcsr() | 0x8000);
+    x++;
+    assert(!fetestexcept(FE_INEXACT) && fegetround() == FE_TONEAREST && _mm_getcsr() & 0x8000);
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2]; void *mode;
+    pthread_create(&threads[0], 0, up, 0);
+    pthread_create(&threads[1], 0, flush, 0);
+    x++;
+    assert(fegetround() == FE_TONEAREST);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    fesetround(FE_TOWARDZERO);
+    pthread_create(&threads[0], 0, (void *(*)(void *))fegetround, 0);
+    pthread_join(threads[0], &mode);
+    assert((int)(long)mode == FE_TOWARDZERO);
+}
+";
+    for compiler in compilers() {
+        for algorithm in ["trust", "source-dpor", "dfs"] {
+            let options = |flushes| ["--cc", compiler, "--algorithm", algorithm, "--", flushes];
+            let flushes = verdict(text, &options("-DFLUSHES=(_mm_getcsr()&0x8000)"));
+            assert_eq!(flushes, "assertion", "{compiler}, {algorithm}");
+            let does_not = verdict(text, &options("-DFLUSHES=!(_mm_getcsr()&0x8000)"));
+            assert_eq!(does_not, "verified", "{compiler}, {algorithm}");
+        }
+    }
+}
+
+/// A loop that changes the rounding mode goes on differently.
+#[test]
+fn a_loop_that_changes_the_rounding_mode_does_not_only_wait() {
+    let text = "
+#include <assert.h>
+#include <fenv.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int flag;
+static void *set(void *unused) { flag = 1; return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_create(&thread, 0, set, 0);
+    while (!flag) { assert(fegetround() != FE_UPWARD); fesetround(FE_UPWARD); }
+    pthread_join(thread, 0);
+}
+";
+    assert_eq!(verdict(text, &[]), "assertion");
+}
