@@ -146,7 +146,7 @@ pub(crate) fn title(kind: FailureKind) -> &'static str {
         FailureKind::StackOverflow => "stack overflow",
         FailureKind::UncaughtException => "uncaught exception",
         FailureKind::EndlessLoop => "endless loop",
-        FailureKind::ObjectMisuse => "misuse of a synchronisation object",
+        FailureKind::ObjectMisuse => "misuse",
         FailureKind::Leak => "memory leak",
         FailureKind::Signal => "fatal signal",
         FailureKind::OutOfMemory => "out of memory",

@@ -29,6 +29,7 @@ use object::{
     File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, Section,
     SectionIndex, SectionKind, Symbol, SymbolFlags,
 };
+use selvedge_runtime::support::EXPRESSION;
 use selvedge_runtime::symbols::{self, Symbol as External};
 
 pub(crate) use self::accesses::{Operand, Silent};
@@ -241,6 +242,12 @@ impl<'a> Inspection<'a> {
                     what,
                     "make it an ordinary function",
                 );
+            }
+            if symbol.is_definition() && symbols::is_reserved(name) && !name.starts_with(EXPRESSION)
+            {
+                let what = format!("defines {}, a name of Selvedge's own", readable(name));
+                let place = self.source_name() + ":";
+                self.findings.add(place, what, "give it another name");
             }
             if symbol.is_undefined()
                 && let External::Refused(reason) = symbols::classify(name)

@@ -16,6 +16,7 @@ mod limits;
 mod litmus;
 mod ltl;
 mod memory;
+mod misuse;
 mod replay;
 mod reports;
 mod spinning;

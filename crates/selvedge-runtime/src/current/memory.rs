@@ -11,7 +11,7 @@ use crate::locations::Kind;
 use crate::memory;
 use crate::problem::{report, report_free};
 use crate::runtime::{Phase, with};
-use crate::shadow::Kind as AccessKind;
+use crate::shadow::{Kind as AccessKind, words};
 use crate::states;
 use crate::tsan::plain::{self, By};
 
@@ -56,7 +56,16 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
         site: site.0 as usize,
     };
     match with(|runtime| runtime.initialise(access)) {
-        Step::Go => memory::write(address, width.0, Value::from(value)),
+        Step::Go => {
+            // Where states are saved, nobody hears of memory that others cannot reach.
+            with(|runtime| {
+                if runtime.settings.stateful {
+                    runtime.locations.forget_objects(address, size);
+                }
+                runtime.wrote(address);
+            });
+            memory::write(address, width.0, Value::from(value));
+        }
         Step::Event if with(|runtime| runtime.settings.stateful) => {
             states::announce(access);
             memory::write(address, width.0, Value::from(value));
@@ -73,6 +82,43 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
             );
         }
         Step::Stop(problem) => report(problem, access),
+    }
+}
+
+/// Whether the object at `address` was used before in this execution.
+pub(crate) fn is_used_object(address: usize, width: Width) -> bool {
+    with(|runtime| {
+        if runtime.settings.stateful {
+            let mut objects = runtime.locations.objects(runtime.run);
+            return objects.any(|(_, entry)| entry.address == address);
+        }
+        words(address, width.0.into()).any(|(word, mask)| {
+            let cell = runtime.shadow.cell(word);
+            // SAFETY: cells are mapped while the program is loaded.
+            cell.is_some_and(|cell| unsafe { (*cell).is_visible(runtime.run, mask, false) })
+        })
+    })
+}
+
+/// Whether `address` lies on the stack of a thread.
+pub(crate) fn is_on_stack(address: usize) -> bool {
+    with(|runtime| runtime.layout.stack_owner(address)).is_some()
+}
+
+/// Reports memory that may not be accessed.
+pub(crate) fn check_range(address: usize, size: usize, site: Site) {
+    if let Err(problem) = with(|runtime| runtime.check_address(address, size)) {
+        let kind = AccessKind::PlainWrite;
+        let site = site.0 as usize;
+        report(
+            problem,
+            Access {
+                address,
+                size,
+                kind,
+                site,
+            },
+        );
     }
 }
 

@@ -11,7 +11,8 @@ pub(crate) use lifecycle::{
     start_main,
 };
 pub(crate) use memory::{
-    allocate, block_size, initialise_object, location, object, queue, release, store, touch,
+    allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,
+    object, queue, release, store, touch,
 };
 
 use selvedge_core::{MemoryOrder, Op, Outcome, Pending, Site, Stop, ThreadId};

@@ -23,6 +23,7 @@ entry_points![
 const SIZE: usize = 32;
 /// Where the number of parties is kept, behind the state.
 const PARTIES_OFFSET: usize = 8;
+const MARK_OFFSET: usize = 16;
 const SERIAL_THREAD: c_int = -1;
 
 fn barrier(address: usize) -> Object {
@@ -33,14 +34,30 @@ extern "C" fn pthread_barrier_init(address: usize, _attributes: usize, parties: 
     if parties == 0 {
         return EINVAL;
     }
-    barrier(address).initialise(0);
+    let barrier = barrier(address);
+    current::check_range(address, SIZE, barrier.site);
+    if !current::is_on_stack(address) && peek::<usize>(address + MARK_OFFSET) == mark(address) {
+        barrier.misuse(format_args!(
+            "initialisation of {PLACE}, a barrier that is initialised"
+        ));
+    }
+    barrier.renew(SIZE, 0, |value| value as u64 != 0, "that threads wait at");
     wipe(address + 8, SIZE - 8);
     poke(address + PARTIES_OFFSET, parties);
+    poke(address + MARK_OFFSET, mark(address));
     0
+}
+
+/// What tells an initialised barrier from other contents of its memory. Memory on a stack may have
+/// belonged to a barrier of a function that has returned.
+fn mark(address: usize) -> usize {
+    const MARK: usize = 0x5e1f_ba22_1e25_ba22;
+    MARK ^ address
 }
 
 extern "C" fn pthread_barrier_destroy(address: usize) -> c_int {
     barrier(address).destroy(|value| value as u64 != 0, "that threads wait at");
+    poke(address + MARK_OFFSET, 0_usize);
     0
 }
 

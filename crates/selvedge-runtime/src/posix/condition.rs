@@ -42,6 +42,7 @@ pub(crate) fn condition(address: usize) -> Object {
 
 /// Begins its life.
 pub(crate) fn initialise(condition: Object, clock: c_int) {
+    current::check_range(condition.address, SIZE, condition.site);
     condition.initialise(0);
     wipe(condition.address + 8, SIZE - 8);
     poke(condition.address + CLOCK_OFFSET, clock);

@@ -111,17 +111,18 @@ extern "C" fn cfree(block: usize) {
 }
 
 extern "C" fn aligned_alloc(alignment: usize, size: usize) -> usize {
-    aligned(alignment, size, current::site())
+    aligned("aligned_alloc", alignment, size)
 }
 
 extern "C" fn memalign(alignment: usize, size: usize) -> usize {
-    aligned(alignment, size, current::site())
+    aligned("memalign", alignment, size)
 }
 
-fn aligned(alignment: usize, size: usize, site: Site) -> usize {
+fn aligned(name: &str, alignment: usize, size: usize) -> usize {
+    let site = current::site();
     if !alignment.is_power_of_two() {
-        program::set_errno(EINVAL);
-        return 0;
+        let what = format!("{name} with the alignment {alignment}, which is no power of two");
+        current::fail(FailureKind::ObjectMisuse, what, site);
     }
     allocate(size, alignment.max(ALIGNMENT), site)
 }

@@ -62,8 +62,8 @@ fn kind(mutex: Object) -> Kind {
 
 /// Begins the life of a mutex of type `kind` (a `PTHREAD_MUTEX_…` constant).
 pub(crate) fn initialise(mutex: Object, kind: c_int) {
+    mutex.renew(SIZE, FREE as u64, |value| value != FREE, "that is locked");
     local(|local| local.forget(mutex.address));
-    mutex.initialise(FREE as u64);
     wipe(mutex.address + 8, SIZE - 8);
     poke(mutex.address + KIND_OFFSET, kind);
 }

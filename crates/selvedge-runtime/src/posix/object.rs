@@ -121,6 +121,21 @@ impl Object {
         current::initialise_object(self.address, self.width, value, self.site);
     }
 
+    /// The same with an object of `size` bytes, which must not be in use as `in_use` sees it.
+    pub(crate) fn renew(self, size: usize, value: u64, in_use: impl Fn(Value) -> bool, how: &str) {
+        current::check_range(self.address, size, self.site);
+        if current::is_used_object(self.address, self.width) {
+            let outcome = self.step_unchecked(ObjectFunction::Destroy, MemoryOrder::Relaxed);
+            if outcome.read != DESTROYED && in_use(outcome.read) {
+                self.misuse(format_args!(
+                    "initialisation of {PLACE}, a {} {how}",
+                    self.noun
+                ));
+            }
+        }
+        self.initialise(value);
+    }
+
     /// Ends the object's life, which must not be in use as `in_use` sees it.
     pub(crate) fn destroy(self, in_use: impl Fn(Value) -> bool, how: &str) {
         let outcome = self.step(ObjectFunction::Destroy, MemoryOrder::AcqRel);

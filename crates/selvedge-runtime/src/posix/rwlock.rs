@@ -100,6 +100,7 @@ fn timed(lock: Object, mode: Mode, clock: c_int, deadline: usize) -> c_int {
 extern "C" fn pthread_rwlock_init(address: usize, _attributes: usize) -> c_int {
     let lock = rwlock(address);
     local(|local| local.forget(address));
+    current::check_range(address, SIZE, lock.site);
     lock.initialise(FREE as u64);
     wipe(address + 8, SIZE - 8);
     0

@@ -9,6 +9,7 @@ use selvedge_core::objects::ObjectFunction;
 use super::clock;
 use super::object::Object;
 use super::program::{error, store_int};
+use crate::current;
 
 entry_points![
     sem_init(3),
@@ -21,6 +22,7 @@ entry_points![
     sem_getvalue(2),
 ];
 
+const SIZE: usize = 32;
 const LARGEST: u32 = c_int::MAX as u32;
 
 fn semaphore(address: usize) -> Object {
@@ -46,7 +48,9 @@ extern "C" fn sem_init(address: usize, _shared: c_int, value: u32) -> c_int {
     if value > LARGEST {
         return error(EINVAL);
     }
-    semaphore(address).initialise(value.into());
+    let semaphore = semaphore(address);
+    current::check_range(address, SIZE, semaphore.site);
+    semaphore.initialise(value.into());
     0
 }
 
