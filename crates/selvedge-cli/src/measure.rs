@@ -13,7 +13,7 @@ use crate::worker::supervise::{self, Output};
 /// Measures a program and prints what came of it.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
-    let build = compile::build(&verify.sources.program())?;
+    let build = compile::build(&verify.program())?;
     let request = Request {
         stateful: explorer.keeps_states(),
         asked: explorer.asked(),

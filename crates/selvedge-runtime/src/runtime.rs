@@ -16,6 +16,7 @@ use crate::layout::Layout;
 use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
 use crate::locations::Locations;
+use crate::rounds::Loops;
 use crate::settings::Settings;
 use crate::shadow::{Ended, Shadow};
 use crate::signals::Watchdog;
@@ -98,6 +99,8 @@ pub(crate) struct Runtime {
     pub(crate) watch: Watch,
     /// What of a stopped thread's stack matters.
     pub(crate) liveness: Liveness,
+    /// The loops of the program, if they are bounded.
+    pub(crate) loops: Loops,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
     /// What was saved, if states are.
@@ -185,6 +188,7 @@ impl Runtime {
             misjudged: false,
             watch: Watch::default(),
             liveness: Liveness::default(),
+            loops: Loops::default(),
             parking: !settings.stateful,
             states: States::default(),
             settings,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use selvedge_core::ltl::Atom;
 
+use crate::rounds::Unroll;
+
 /// What plain (non-atomic) accesses are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plain {
@@ -19,8 +21,9 @@ pub enum Plain {
 pub struct Settings {
     /// What plain accesses are.
     pub plain: Plain,
-    /// How often a thread may pass the same visible operation in one frame, if that is bounded.
-    pub unroll: Option<u32>,
+    /// How many rounds loops may make. The program has to be compiled with marks
+    /// (`-fsanitize-coverage=trace-pc`).
+    pub unroll: Unroll,
     /// Bytes of stack per thread.
     pub stack_size: usize,
     /// Bytes of heap per execution.
@@ -55,7 +58,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             plain: Plain::Race,
-            unroll: None,
+            unroll: Unroll::default(),
             stack_size: 256 << 10,
             heap_limit: 256 << 20,
             max_threads: 1000,

@@ -12,6 +12,7 @@ use crate::frames::Frames;
 use crate::heap::Region;
 use crate::layout::{Layout, Slot};
 use crate::quiet::Quiet;
+use crate::rounds::Rounds;
 use crate::spin::Spin;
 use crate::states::Call;
 use crate::tsan::settle::InFlight;
@@ -68,6 +69,8 @@ pub(crate) struct Thread {
     pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
     pub(crate) visits: Visits,
+    /// The loops it is in, if they are bounded.
+    pub(crate) rounds: Rounds,
     /// The call that it is stopped in, if states are saved.
     pub(crate) call: Call,
 }
@@ -101,6 +104,7 @@ impl Thread {
             repeated: None,
             quiet: Quiet::default(),
             visits: Visits::new(),
+            rounds: Rounds::default(),
             call: Call::default(),
         }
     }
@@ -123,6 +127,7 @@ impl Thread {
         self.spin.begin();
         self.quiet.begin();
         self.visits.reset(run);
+        self.rounds.begin();
         self.call = Call::default();
     }
 

@@ -18,7 +18,7 @@ pub(crate) enum Obstacle {
     Problem(Problem, Access),
     /// It was here before in the same state; its iteration began at this event.
     Spinning(u32),
-    /// It was here more often than the user allows.
+    /// It is in a round of a loop that the user does not allow.
     Unrolled,
     /// Memory holds something else than what the runtime let into it.
     Unseen(Access),
@@ -68,15 +68,16 @@ impl Runtime {
         if count > self.hottest.1 {
             self.hottest = (point.site, count);
         }
-        if self.settings.unroll.is_some_and(|limit| count > limit) {
-            return Err(Obstacle::Unrolled);
-        }
         if self.parking && matches!(op, Op::Load { .. } | Op::Update { .. }) {
             let events = thread.clock[running];
             if let Some(since) = thread.spin.arrive(&point, op, events, &mut self.liveness) {
                 thread.visits.take_back(point.site, point.stack_pointer);
+                self.forget_rounds(since);
                 return Err(Obstacle::Spinning(since));
             }
+        }
+        if self.settings.unroll.is_set() && self.is_round_too_many(point.stack_pointer) {
+            return Err(Obstacle::Unrolled);
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Plain, bytes, name_of, seconds};
+use super::values::{Plain, Unroll, bytes, name_of, seconds, unroll};
 
 /// How the program under test behaves.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
@@ -14,9 +14,11 @@ pub(crate) struct Machine {
     #[arg(long, value_enum, default_value_t = Plain::Race)]
     pub(crate) plain: Plain,
 
-    /// Cut a loop after N rounds with a visible operation; the verdict then names the bound
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) unroll: Option<u32>,
+    /// Cut a loop after N rounds with a visible operation, counted anew each time the loop is
+    /// entered; FUNCTION=N is for the loops of one function. The verdict then names the bound
+    #[arg(long, value_name = "[FUNCTION=]N", value_parser = unroll)]
+    #[serde(default)]
+    pub(crate) unroll: Vec<Unroll>,
 
     /// Condition variables may wake up without a signal
     #[arg(long)]
@@ -50,10 +52,30 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
+    /// After how many rounds loops are cut whose functions have no bound of their own.
+    pub(crate) fn rounds(&self) -> Option<u32> {
+        let general = |unroll: &&Unroll| unroll.function.is_none();
+        let last = self.unroll.iter().rfind(general);
+        last.map(|unroll| unroll.rounds)
+    }
+
+    /// After how many rounds the loops of functions are cut.
+    pub(crate) fn rounds_of_functions(&self) -> Vec<(String, u32)> {
+        let named = self.unroll.iter().filter_map(|unroll| {
+            let function = unroll.function.clone()?;
+            Some((function, unroll.rounds))
+        });
+        named.collect()
+    }
+
     /// The options that say the same.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut options = vec![format!("--plain={}", name_of(self.plain))];
-        options.extend(self.unroll.map(|rounds| format!("--unroll={rounds}")));
+        options.extend(
+            self.unroll
+                .iter()
+                .map(|unroll| format!("--unroll={unroll}")),
+        );
         let switches = [
             (self.spurious_wakeups, "--spurious-wakeups"),
             (self.leaks, "--leaks"),

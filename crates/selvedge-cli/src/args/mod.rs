@@ -146,6 +146,16 @@ pub(crate) struct Verify {
     pub(crate) trace_out: Option<PathBuf>,
 }
 
+impl Verify {
+    /// The program that is asked about.
+    pub(crate) fn program(&self) -> Program {
+        Program {
+            marks: !self.machine.unroll.is_empty(),
+            ..self.sources.program()
+        }
+    }
+}
+
 /// What is compiled, and how.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sources {
@@ -171,6 +181,7 @@ impl Sources {
             flags: self.flags.clone(),
             compiler: self.cc.clone(),
             expressions: Vec::new(),
+            marks: false,
         }
     }
 

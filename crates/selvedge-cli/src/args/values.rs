@@ -1,5 +1,6 @@
 //! What options can be set to.
 
+use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -66,6 +67,39 @@ pub(crate) fn name_of(value: impl ValueEnum) -> String {
         .unwrap_or_default()
 }
 
+/// How often loops go round before they are cut.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Unroll {
+    /// The function whose loops are meant, all loops if there is none.
+    pub(crate) function: Option<String>,
+    /// The number of rounds.
+    pub(crate) rounds: u32,
+}
+
+impl fmt::Display for Unroll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.function {
+            Some(function) => write!(f, "{function}={}", self.rounds),
+            None => write!(f, "{}", self.rounds),
+        }
+    }
+}
+
+pub(super) fn unroll(text: &str) -> Result<Unroll, String> {
+    let (function, rounds) = match text.rsplit_once('=') {
+        Some((function, rounds)) => (Some(function.to_owned()), rounds),
+        None => (None, text),
+    };
+    let rounds: u32 = rounds
+        .parse()
+        .map_err(|_| "neither a number nor FUNCTION=NUMBER".to_owned())?;
+    match (rounds, function.as_deref()) {
+        (0, _) => Err("must be more than zero".to_owned()),
+        (_, Some("")) => Err("names no function".to_owned()),
+        _ => Ok(Unroll { function, rounds }),
+    }
+}
+
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
@@ -104,6 +138,16 @@ mod tests {
         assert_eq!(bytes("4096"), Ok(4096));
         for wrong in ["", "K", "0", "-1", "99999999999999G", "1T"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rounds_are_those_of_a_function_or_of_all() {
+        for right in ["1", "f=7", "ns::f=2"] {
+            assert_eq!(unroll(right).unwrap().to_string(), right);
+        }
+        for wrong in ["0", "", "f", "f=", "f=0", "=3", "-1", "f=x"] {
+            assert!(unroll(wrong).is_err(), "{wrong}");
         }
     }
 

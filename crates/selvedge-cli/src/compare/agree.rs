@@ -118,6 +118,7 @@ mod tests {
             bug: None,
             bugs: None,
             unroll: None,
+            unroll_functions: Default::default(),
             reason: None,
             warnings: Vec::new(),
         };

@@ -45,7 +45,7 @@ struct Run {
 /// Runs the algorithms one after the other and tells how that went.
 pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
     let searches = searches(compare)?;
-    let build = compile::build(&compare.verify.sources.program())?;
+    let build = compile::build(&compare.verify.program())?;
     let (mut runs, mut failed) = (Vec::new(), Vec::new());
     let table = match compare.verify.format {
         Format::Human => Some(Table::new(&searches)),

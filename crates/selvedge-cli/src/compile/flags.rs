@@ -102,6 +102,14 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
     flags
 }
 
+/// For a callback at the beginning of every basic block.
+pub(super) fn marks(compiler: &Compiler) -> Option<&'static str> {
+    Some(match compiler.family {
+        Family::Gcc => "-fsanitize-coverage=trace-pc",
+        Family::Clang => "-fsanitize-coverage=bb,no-prune,trace-pc",
+    })
+}
+
 /// For linking the program into a shared object, besides what the runtime wants.
 pub(super) const LINK: [&str; 1] = [
     // What is missing is missed now.

@@ -42,6 +42,9 @@ pub(crate) struct Program {
     /// Expressions over its variables that a formula asks about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) expressions: Vec<String>,
+    /// Whether basic blocks are marked, so that rounds of loops can be counted.
+    #[serde(default)]
+    pub(crate) marks: bool,
 }
 
 impl Program {

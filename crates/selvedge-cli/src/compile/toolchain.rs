@@ -29,6 +29,8 @@ pub(super) struct Toolchain {
     directory: Option<PathBuf>,
     c: Option<Compiler>,
     cxx: Option<Compiler>,
+    /// Whether basic blocks are marked.
+    marks: bool,
 }
 
 impl Toolchain {
@@ -41,7 +43,13 @@ impl Toolchain {
         };
         let directory = program.directory.clone();
         let (c, cxx) = (find(Language::C)?, find(Language::Cxx)?);
-        Ok(Toolchain { directory, c, cxx })
+        let marks = program.marks;
+        Ok(Toolchain {
+            directory,
+            c,
+            cxx,
+            marks,
+        })
     }
 
     fn compiler(&self, language: Language) -> &Compiler {
@@ -234,6 +242,7 @@ impl Toolchain {
         }
         command.args(flags::DEFAULTS).args(flags);
         command.args(flags::required(compiler, source.language));
+        command.args(flags::marks(compiler).filter(|_| self.marks));
         command.arg("-I").arg(support.include());
         if source.language == Language::Cxx {
             command.arg("-isystem").arg(support.cxx_include());

@@ -75,6 +75,20 @@ impl Binary {
         Dwarf::load(load).ok()
     }
 
+    /// The symbols of the functions called `name`, which is a symbol or a name of C++ without
+    /// parameters.
+    pub(crate) fn functions_named(&self, name: &str) -> Vec<String> {
+        let is_meant = |symbol: &&Symbol| {
+            let readable = place::readable(&symbol.name);
+            let bare = readable
+                .split_once('(')
+                .map_or(&*readable, |(bare, _)| bare);
+            symbol.code && (symbol.name == name || bare == name)
+        };
+        let meant = self.symbols.iter().filter(is_meant);
+        meant.map(|symbol| symbol.name.clone()).collect()
+    }
+
     /// Where the instruction at `address` comes from, innermost inlined function first.
     pub(crate) fn frames(&self, address: u64) -> Vec<Place> {
         let context = self

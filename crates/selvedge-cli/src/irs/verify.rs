@@ -31,6 +31,10 @@ const LISTED: usize = 10;
 
 /// Proves what can be proven and tells how that went.
 pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
+    if !verify.machine.unroll.is_empty() {
+        return Err(Problem::request("--unroll does not go with irs verify")
+            .note("the proof is about whole executions of the program as it runs"));
+    }
     let build = compile::build(&verify.sources.program())?;
     let fingerprint = build.compiled.fingerprint()?;
     let proof = Proof {

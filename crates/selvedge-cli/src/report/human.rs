@@ -100,8 +100,8 @@ fn verified(report: &Report) -> String {
     if let Some(bound) = report.bound.filter(|_| !report.complete) {
         let _ = write!(text, " within {}", counted(u64::from(bound), report.bounds));
     }
-    if let Some(rounds) = report.unroll {
-        let _ = write!(text, " with loops cut after {rounds} rounds (--unroll)");
+    if let Some(cut) = cut_loops(report) {
+        let _ = write!(text, " with {cut} (--unroll)");
     }
     let _ = write!(
         text,
@@ -112,6 +112,19 @@ fn verified(report: &Report) -> String {
         statistics(report)
     );
     text
+}
+
+/// Which loops were cut.
+fn cut_loops(report: &Report) -> Option<String> {
+    let all = report.unroll.map(|rounds| ("loops".to_owned(), rounds));
+    let functions = report.unroll_functions.iter();
+    let named = functions.map(|(function, rounds)| (format!("loops of {function}"), *rounds));
+    let cut = all.into_iter().chain(named).map(|(loops, rounds)| {
+        let plural = if rounds == 1 { "" } else { "s" };
+        format!("{loops} cut after {rounds} round{plural}")
+    });
+    let cut: Vec<String> = cut.collect();
+    (!cut.is_empty()).then(|| cut.join(", "))
 }
 
 fn incomplete(report: &Report, next: &Next) -> String {

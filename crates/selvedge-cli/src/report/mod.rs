@@ -9,6 +9,7 @@ mod snippet;
 mod table;
 mod unordered;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub(crate) use self::advice::{Advice, Means, Remedy};
@@ -97,6 +98,9 @@ pub(crate) struct Report {
     /// After how many rounds loops were cut, if any was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) unroll: Option<u32>,
+    /// The same for the loops of certain functions.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) unroll_functions: BTreeMap<String, u32>,
     /// Why the search is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,

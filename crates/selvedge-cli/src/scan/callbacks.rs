@@ -14,6 +14,8 @@ pub(super) enum Extent {
 pub(super) enum Callee {
     /// Tells that a function is entered or left.
     Entry,
+    /// Tells that a basic block begins.
+    Mark,
     /// Announces the access at the first argument; the second is a range's size.
     Announces {
         /// Whether it is a write.
@@ -44,8 +46,10 @@ pub(super) enum Callee {
 impl Callee {
     /// The function of this name.
     pub(super) fn named(name: &str) -> Callee {
-        if name == "__tls_get_addr" {
-            return Callee::ThreadLocal;
+        match name {
+            "__tls_get_addr" => return Callee::ThreadLocal,
+            "__sanitizer_cov_trace_pc" => return Callee::Mark,
+            _ => {}
         }
         let Some(callback) = name.strip_prefix("__tsan_") else {
             return Callee::Other;

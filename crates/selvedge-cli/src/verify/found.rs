@@ -80,7 +80,13 @@ impl Found {
             },
             bug: described().next(),
             bugs: search.keep_going.then(|| described().collect()),
-            unroll: machine.unroll.filter(|_| unrolled),
+            unroll: machine.rounds().filter(|_| unrolled),
+            unroll_functions: match unrolled {
+                true => machine.rounds_of_functions(),
+                false => Vec::new(),
+            }
+            .into_iter()
+            .collect(),
             reason,
             warnings: self.warnings(machine),
         }
@@ -98,6 +104,13 @@ impl Found {
                 }),
                 cause,
             ) => match ending {
+                Ending::Complete
+                    if counts.executions == 0
+                        && self.bugs.is_empty()
+                        && !explorer.keeps_states() =>
+                {
+                    Some("no execution completed".to_owned())
+                }
                 Ending::Complete | Ending::FirstBug => None,
                 Ending::Stopped if *limited && cause.is_none() => Some(format!(
                     "stopped after {} executions (--max-executions)",
@@ -132,7 +145,7 @@ impl Found {
 
 /// What to say of a loop that goes round so often, unless the user has bounded it.
 pub(super) fn about_loop((place, rounds): &HotLoop, machine: &args::Machine) -> Option<String> {
-    machine.unroll.is_none().then(|| {
+    machine.unroll.is_empty().then(|| {
         format!(
             "the loop at {place} went round {rounds} times in one execution; --unroll N cuts loops \
              that have no bound of their own, and --algorithm csdr checks programs that never end"

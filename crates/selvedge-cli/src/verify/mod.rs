@@ -7,6 +7,7 @@ use selvedge_core::report::Bug as RawBug;
 
 use crate::args::{self, Format};
 use crate::compile::{self, Build, Program};
+use crate::describe::Binary;
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{self, human, json};
@@ -24,9 +25,10 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (mut explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
     let program = Program {
         expressions: explorer.asked().expressions(),
-        ..verify.sources.program()
+        ..verify.program()
     };
     let build = compile::build(&program)?;
+    check_functions(&verify.machine, &build)?;
     if let Explorer::Temporal(settings) = &mut explorer {
         temporal::settle(&mut settings.property, &build)?;
     }
@@ -57,6 +59,25 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     // What was found is told in any case.
     trace?;
     Ok(report.verdict.into())
+}
+
+/// Makes sure that the functions whose loops are bounded exist.
+fn check_functions(machine: &args::Machine, build: &Build) -> Result<(), Problem> {
+    let named = machine.rounds_of_functions();
+    if named.is_empty() {
+        return Ok(());
+    }
+    let binary = Binary::read(&build.library);
+    let mut missing = named
+        .iter()
+        .filter(|(name, _)| binary.functions_named(name).is_empty());
+    match missing.next() {
+        Some((name, rounds)) => Err(Problem::request(format!(
+            "--unroll {name}={rounds}: the program has no function {name}"
+        ))
+        .help("a function that the compiler inlines counts as part of its callers")),
+        None => Ok(()),
+    }
 }
 
 /// A search of a program that is built.

@@ -1,6 +1,6 @@
 //! The work of a worker, wherever it runs.
 
-use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings};
+use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings, Unroll};
 
 use super::advise::Advisor;
 use super::explore::Exploration;
@@ -24,6 +24,7 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
         stateful: request.stateful,
         propositions: request.asked.propositions.clone(),
         progress: request.asked.progress,
+        unroll: unroll(request),
         ..settings(&request.machine, request.show_output)
     };
     let machine = match NativeMachine::load(&request.library, settings) {
@@ -85,7 +86,7 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
             args::Plain::Race => Plain::Race,
             args::Plain::Sc => Plain::Sc,
         },
-        unroll: machine.unroll,
+        unroll: Unroll::default(),
         stack_size: machine.stack_size,
         heap_limit: machine.heap_limit,
         max_threads: machine.max_threads,
@@ -98,6 +99,23 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         stateful: false,
         propositions: Vec::new(),
         progress: false,
+    }
+}
+
+/// The bounds of loops, with the symbols of the functions that the user names.
+fn unroll(request: &Request) -> Unroll {
+    let named = request.machine.rounds_of_functions();
+    let binary = (!named.is_empty()).then(|| Binary::read(&request.library));
+    let symbols = |(name, rounds): (String, u32)| {
+        let symbols = binary
+            .iter()
+            .flat_map(|binary| binary.functions_named(&name));
+        let symbols: Vec<_> = symbols.map(|symbol| (symbol, rounds)).collect();
+        symbols
+    };
+    Unroll {
+        rounds: request.machine.rounds(),
+        functions: named.into_iter().flat_map(symbols).collect(),
     }
 }
 

@@ -22,4 +22,5 @@ mod reports;
 mod spinning;
 mod states;
 mod uninstrumented;
+mod unroll;
 mod weak_memory;

@@ -264,13 +264,13 @@ fn loops_that_were_cut_are_named_in_the_verdict() {
 #include <stdatomic.h>
 static atomic_int x;
 static void *toggle(void *unused) {
-  for (int i = 0; i < 1000000; i++) x ^= 1;
+  for (int i = 0; x < 2 && i < 1000000; i++) x ^= 1;
   return unused;
 }
 int main(void) {
   pthread_t thread;
   pthread_create(&thread, 0, toggle, 0);
-  x++;
+  x = 2;
   return 0;
 }
 ";

@@ -1,11 +1,10 @@
 //! Backward liveness over the machine code of one function.
 
-use std::collections::{BTreeSet, HashMap};
-
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::checks::without_checks;
 use super::effects::{Effects, Tracker};
+use super::flow::{Flow, is_call};
 use super::{Callees, LiveFrame, LiveWord};
 
 /// Frames larger than this are not analysed.
@@ -78,7 +77,10 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
         return None;
     }
     let saved = prologue(&instructions)?;
-    let graph = Flow::of(&instructions, callees)?;
+    let graph = Flow::of(&instructions, callees);
+    if !graph.exact {
+        return None;
+    }
     let mut tracker = Tracker::new(&callees.callbacks);
     let mut effects = Vec::with_capacity(instructions.len());
     let entry = entry(&instructions, &graph, callees);
@@ -184,11 +186,6 @@ fn written(effects: &[Effects], saved: &[Register]) -> Box<[LiveWord]> {
     frame(&bits, &[]).words
 }
 
-fn is_call(instruction: &Instruction) -> bool {
-    let flow = instruction.flow_control();
-    matches!(flow, FlowControl::Call | FlowControl::IndirectCall)
-}
-
 /// Checks for an ordinary frame (`push rbp; mov rbp, rsp`, registers saved by pushes, nothing else
 /// pushed, `rbp` left alone) and tells the saved registers, in the order of their pushes.
 fn prologue(instructions: &[Instruction]) -> Option<Vec<Register>> {
@@ -247,82 +244,6 @@ fn moves_stack_pointer(instruction: &Instruction) -> bool {
         Mnemonic::Add | Mnemonic::Sub => instruction.op1_kind() == OpKind::Register,
         Mnemonic::Lea => instruction.memory_base() != Register::RBP,
         _ => true,
-    }
-}
-
-/// Where control goes.
-struct Flow {
-    successors: Vec<Vec<usize>>,
-    leaders: BTreeSet<usize>,
-}
-
-impl Flow {
-    fn of(instructions: &[Instruction], callees: &Callees) -> Option<Flow> {
-        let index_of: HashMap<u64, usize> = instructions
-            .iter()
-            .enumerate()
-            .map(|(index, instruction)| (instruction.ip(), index))
-            .collect();
-        let count = instructions.len();
-        let mut leaders = BTreeSet::from([0]);
-        let mut successors = Vec::with_capacity(count);
-        for (index, instruction) in instructions.iter().enumerate() {
-            let next = (index + 1 < count).then_some(index + 1);
-            let target = index_of.get(&instruction.near_branch_target()).copied();
-            let (falls_through, jumps) = match instruction.flow_control() {
-                FlowControl::Call => {
-                    let callee = instruction.near_branch_target() as usize;
-                    if callees.twice.contains(&callee) {
-                        return None;
-                    }
-                    (!callees.endings.contains(&callee), false)
-                }
-                FlowControl::Next | FlowControl::IndirectCall => (true, false),
-                FlowControl::ConditionalBranch => (true, true),
-                FlowControl::UnconditionalBranch => (false, true),
-                FlowControl::Return | FlowControl::Exception => (false, false),
-                _ => return None,
-            };
-            if jumps {
-                leaders.insert(target?);
-            }
-            if jumps || !falls_through {
-                leaders.extend(next);
-            }
-            let next = next.filter(|_| falls_through);
-            successors.push(next.into_iter().chain(target.filter(|_| jumps)).collect());
-        }
-        let mut flow = Flow {
-            successors,
-            leaders,
-        };
-        flow.connect_orphans(instructions);
-        Some(flow)
-    }
-
-    /// Code that nothing jumps to is where exceptions land: any call may lead there.
-    fn connect_orphans(&mut self, instructions: &[Instruction]) {
-        let mut reached = vec![false; instructions.len()];
-        let mut orphans = Vec::new();
-        let mut open = vec![0];
-        loop {
-            while let Some(index) = open.pop() {
-                if !std::mem::replace(&mut reached[index], true) {
-                    open.extend(&self.successors[index]);
-                }
-            }
-            let Some(orphan) = reached.iter().position(|&reached| !reached) else {
-                break;
-            };
-            orphans.push(orphan);
-            open.push(orphan);
-        }
-        for (index, instruction) in instructions.iter().enumerate() {
-            if is_call(instruction) {
-                self.successors[index].extend(&orphans);
-            }
-        }
-        self.leaders.extend(orphans);
     }
 }
 

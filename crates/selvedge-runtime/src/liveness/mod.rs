@@ -13,12 +13,15 @@
 mod checks;
 mod dataflow;
 mod effects;
+mod flow;
+mod loops;
 
 use std::collections::{HashMap, HashSet};
 
 use crate::arena::pointer;
 use crate::gate::Registers;
 use crate::loader::{Function, Image};
+pub(crate) use loops::Mark;
 
 /// What is live in one frame while a call returns to a certain place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +65,8 @@ struct Callees {
     endings: HashSet<usize>,
     /// Those that can return twice, the second time from anywhere.
     twice: HashSet<usize>,
+    /// The one that marks the beginning of a basic block.
+    mark: Option<usize>,
 }
 
 /// Functions that never return.
@@ -81,6 +86,8 @@ const ENDINGS: [&str; 14] = [
     "quick_exit",
     "thrd_exit",
 ];
+/// What compilers call at the beginning of a basic block, if asked to.
+pub(crate) const MARK: &str = "__sanitizer_cov_trace_pc";
 /// Functions that can return twice.
 const TWICE: [&str; 4] = ["setjmp", "_setjmp", "__sigsetjmp", "vfork"];
 /// Frames that are larger are left as they are.
@@ -100,7 +107,10 @@ impl Liveness {
         let mut callees = Callees::default();
         for function in functions.clone() {
             let address = function.start + image.base;
-            if function.name.starts_with("__tsan_") {
+            if function.name == MARK {
+                callees.mark = Some(address);
+            }
+            if function.name.starts_with("__tsan_") || function.name == MARK {
                 callees.callbacks.insert(address, function.name.clone());
             } else if ENDINGS.contains(&function.name.as_str()) {
                 callees.endings.insert(address);
@@ -145,14 +155,24 @@ impl Liveness {
     #[cold]
     fn analyse(&mut self, site: usize) {
         self.sites.insert(site, None);
+        let Some((function, code)) = self.function_around(site) else {
+            return;
+        };
+        let calls = dataflow::live_at_calls(code, function.start as u64, &self.callees);
+        for (site, frame) in calls {
+            self.sites.insert(site, Some(self.frames.len() as u32));
+            self.frames.push(frame);
+        }
+    }
+
+    /// The function with a call that returns to `site`, and its machine code.
+    fn function_around(&self, site: usize) -> Option<(&Function, &'static [u8])> {
         let after = self
             .functions
             .partition_point(|function| function.start < site);
-        let Some(function) = after.checked_sub(1).map(|index| &self.functions[index]) else {
-            return;
-        };
+        let function = &self.functions[after.checked_sub(1)?];
         if site > function.end {
-            return;
+            return None;
         }
         // SAFETY: the range of a function of the loaded program, whose code stays as it is.
         let code = unsafe {
@@ -161,11 +181,14 @@ impl Liveness {
                 function.end - function.start,
             )
         };
-        let calls = dataflow::live_at_calls(code, function.start as u64, &self.callees);
-        for (site, frame) in calls {
-            self.sites.insert(site, Some(self.frames.len() as u32));
-            self.frames.push(frame);
-        }
+        Some((function, code))
+    }
+
+    /// The marks in the function around `site`, and that function's name.
+    pub(crate) fn marks_around(&self, site: usize) -> Option<(&str, Vec<Mark>)> {
+        let (function, code) = self.function_around(site)?;
+        let marks = loops::marks(code, function.start as u64, &self.callees);
+        Some((&function.name, marks))
     }
 
     /// Feeds everything that the thread's future can depend on to `hash`, as pairs of words: the

@@ -4,6 +4,7 @@ use std::arch::naked_asm;
 
 use crate::abi::{Entry, Export};
 use crate::gate::gate;
+use crate::liveness::MARK;
 use crate::problem::report;
 use crate::runtime::{Phase, with};
 use crate::tsan::settle;
@@ -55,15 +56,32 @@ extern "C" fn left(frame_pointer: usize) {
     }
 }
 
+/// Passes on the frame pointer of the function that the mark lies in.
+#[unsafe(naked)]
+extern "C" fn mark() {
+    naked_asm!("mov rdi, rbp", "jmp {passed}", passed = sym passed)
+}
+
+extern "C" fn passed(frame_pointer: usize) {
+    // SAFETY: the gate is mapped while a program is loaded.
+    let site = unsafe { (*gate()).site };
+    with(|runtime| {
+        if runtime.phase == Phase::Fiber && runtime.settings.unroll.is_set() {
+            runtime.passes_mark(site, frame_pointer);
+        }
+    });
+}
+
 /// `__tsan_init`, and requests to look away, which are not granted: a race is a race.
 extern "C" fn nothing() {}
 
 /// The callbacks.
 pub(crate) fn exports() -> Vec<Export> {
-    let functions: [(&'static str, *const ()); 5] = [
+    let functions: [(&'static str, *const ()); 6] = [
         ("__tsan_func_entry", enter as _),
         ("__tsan_func_exit", leave as _),
         ("__tsan_init", nothing as _),
+        (MARK, mark as _),
         ("__tsan_ignore_thread_begin", nothing as _),
         ("__tsan_ignore_thread_end", nothing as _),
     ];

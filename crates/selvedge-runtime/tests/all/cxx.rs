@@ -4,7 +4,7 @@ use selvedge_core::FailureKind::{
     Abort, Assertion, DataRace, Deadlock, ObjectMisuse, UncaughtException,
 };
 
-use selvedge_runtime::Settings;
+use selvedge_runtime::{Settings, Unroll};
 
 use crate::common::isolated;
 use crate::common::search::{check_cxx, check_cxx_all, check_cxx_once, check_cxx_with};
@@ -76,7 +76,7 @@ fn every_kind_of_mutex_works() {
         );
         // std::lock gives back what it has and tries again, without end.
         let bounded = Settings {
-            unroll: Some(2),
+            unroll: Unroll::all(2),
             ..Settings::default()
         };
         check_cxx_with(

@@ -1,7 +1,7 @@
 //! Read-write locks, condition variables, barriers, semaphores and once.
 
 use selvedge_core::FailureKind::{Assertion, Deadlock, ObjectMisuse};
-use selvedge_runtime::Settings;
+use selvedge_runtime::{Settings, Unroll};
 
 use crate::common::isolated;
 use crate::common::programs::{alone, program, two_threads};
@@ -137,7 +137,7 @@ fn a_signal_wakes_one_and_a_broadcast_wakes_all() {
             )
         };
         let settings = Settings {
-            unroll: Some(3),
+            unroll: Unroll::all(3),
             ..Settings::default()
         };
         check_with(settings.clone(), &waiters("signal")).has_bug(Deadlock, "");

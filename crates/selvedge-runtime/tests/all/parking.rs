@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::{Machine, Pending, Stop, ThreadId};
-use selvedge_runtime::{NativeMachine, Settings};
+use selvedge_runtime::{NativeMachine, Settings, Unroll};
 
 use crate::common::driver::{Driver, every_interleaving};
 use crate::common::ends::{End, end, ends, plain_sc};
@@ -378,11 +378,13 @@ fn loops_are_bounded_on_request_and_counted_otherwise() {
         let source = program("atomic_int x;", "for (int i = 0; i < 150; i++) x++;", "");
         // clang copies the body of such a loop when it optimises.
         for build in Build::installed(&[GCC, CLANG, GCC_O2]) {
-            let program = Program::build(build, &source);
-            let mut machine = program.load(Settings {
-                unroll: Some(5),
+            let settings = Settings {
+                unroll: Unroll::all(5),
                 ..Settings::default()
-            });
+            };
+            let flags = build.marks(&settings);
+            let program = Program::build_from(build, "program.c", &source, flags);
+            let mut machine = program.load(settings);
             assert_eq!(
                 spin(&mut machine),
                 (5, Pending::Stopped(Stop::Unrolled)),

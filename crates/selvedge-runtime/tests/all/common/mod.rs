@@ -99,6 +99,25 @@ impl Build {
             .is_ok()
     }
 
+    /// The same for C++.
+    pub fn cxx(self) -> Build {
+        let compiler = if self.compiler == "gcc" {
+            "g++"
+        } else {
+            "clang++"
+        };
+        Build { compiler, ..self }
+    }
+
+    /// The flags for marks, which rounds of loops are counted by, where `settings` bound them.
+    pub fn marks(self, settings: &Settings) -> &'static [&'static str] {
+        match (settings.unroll.is_set(), self.compiler) {
+            (false, _) => &[],
+            (true, "gcc" | "g++") => &["-fsanitize-coverage=trace-pc"],
+            (true, _) => &["-fsanitize-coverage=bb,no-prune,trace-pc"],
+        }
+    }
+
     /// The builds among `builds` whose compiler is installed.
     pub fn installed(builds: &[Build]) -> impl Iterator<Item = Build> {
         builds.iter().copied().filter(|build| build.available())
@@ -118,13 +137,7 @@ impl Program {
 
     /// Builds the C++ program `source`.
     pub fn build_cxx(build: Build, source: &str) -> Program {
-        let compiler = if build.compiler == "gcc" {
-            "g++"
-        } else {
-            "clang++"
-        };
-        let build = Build { compiler, ..build };
-        Program::build_from(build, "program.cc", source, &["-std=c++17"])
+        Program::build_from(build.cxx(), "program.cc", source, &["-std=c++17"])
     }
 
     /// Builds the C program `source` without checks behind its stores.

@@ -88,7 +88,8 @@ impl Checked {
 
 /// Checks a C program with the given settings, built with gcc.
 pub fn check_with(settings: Settings, source: &str) -> Checked {
-    let program = Program::build(GCC, source);
+    let flags = GCC.marks(&settings);
+    let program = Program::build_from(GCC, "program.c", source, flags);
     Checked::search(&mut program.load(settings))
 }
 
@@ -108,7 +109,9 @@ pub fn check_all(source: &str, mut expect: impl FnMut(&Checked)) {
 
 /// Checks a C++ program with the given settings, built with g++.
 pub fn check_cxx_with(settings: Settings, source: &str) -> Checked {
-    let program = Program::build_cxx(GCC, source);
+    let flags = [GCC.marks(&settings), &["-std=c++17"]].concat();
+    let build = GCC.cxx();
+    let program = Program::build_from(build, "program.cc", source, &flags);
     Checked::search(&mut program.load(settings))
 }
 
