@@ -412,6 +412,10 @@ impl Runtime {
                     return Err(FreeProblem::Unseen(self.locations.entry(lie).address));
                 }
             }
+            let freed = address..address + access.size;
+            if let Some(other) = self.access_ahead(freed) {
+                return Err(FreeProblem::InUse(other));
+            }
         }
         self.threads[owner].heap.free(address, by);
         Ok(())

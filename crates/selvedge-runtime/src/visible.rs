@@ -1,7 +1,7 @@
 //! Visible operations: what happens when a thread arrives at one and when it is performed.
 
 use selvedge_core::objects::ObjectFunction;
-use selvedge_core::{Function, MemoryOrder, Op, Outcome, Value};
+use selvedge_core::{Function, MemoryOrder, Op, Outcome, Pending, Value};
 
 use crate::access::{Access, Problem};
 use crate::gate::gate;
@@ -223,6 +223,27 @@ impl Runtime {
             }
         }
         Ok(())
+    /// An access to `range` that another thread is stopped before: it will come after what the
+    /// running thread does now, whatever the explorer decides.
+    pub(crate) fn access_ahead(&self, range: std::ops::Range<usize>) -> Option<Record> {
+        self.started.iter().find_map(|&index| {
+            let thread = &self.threads[index as usize];
+            let Pending::Op(op) = thread.pending else {
+                return None;
+            };
+            op.location()?;
+            let access = self.access_of(&op, Outcome::default(), thread.site);
+            let concerned = index as usize != self.running
+                && range.contains(&access.address)
+                && !leaves_behind(&op);
+            concerned.then(|| Record {
+                epoch: thread.clock[index as usize],
+                site: self.image.relative(thread.site),
+                thread: index as u16,
+                mask: (0xff_u16 >> (8 - access.size.min(8))) as u8,
+                kind: access.kind,
+            })
+        })
     }
 
     /// Whether an event of this order takes part in races like a plain access.

@@ -19,6 +19,7 @@ mod memory;
 mod misuse;
 mod replay;
 mod reports;
+mod semantics;
 mod spinning;
 mod states;
 mod uninstrumented;
