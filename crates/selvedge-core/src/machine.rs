@@ -23,7 +23,9 @@ impl Pending {
     pub fn has_ended(self) -> bool {
         match self {
             Pending::Absent => true,
-            Pending::Stopped(stop) => matches!(stop, Stop::Finished | Stop::Failed),
+            Pending::Stopped(stop) => {
+                matches!(stop, Stop::Finished | Stop::Returned | Stop::Failed)
+            }
             Pending::Op(_) => false,
         }
     }
@@ -45,6 +47,9 @@ pub(crate) fn may_join<M: Machine>(machine: &M, thread: ThreadId, op: Op) -> boo
 pub enum Stop {
     /// It returned, or called `pthread_exit`.
     Finished,
+    /// It is main, and returned, which ends the process. The other threads are explored to their ends
+    /// all the same; that they wait or spin for ever is no bug then.
+    Returned,
     /// It ended the process (`exit`). The other threads may have run arbitrarily far by then.
     Exited,
     /// It came back to a program point in the state it was there before, having written nothing:

@@ -240,7 +240,7 @@ pub(crate) fn classify_by<M: Machine>(
     for thread in (0..machine.threads() as u32).map(ThreadId) {
         match machine.pending(thread) {
             Pending::Absent | Pending::Stopped(Stop::Finished) => {}
-            Pending::Stopped(Stop::Exited | Stop::Failed) => over = true,
+            Pending::Stopped(Stop::Returned | Stop::Exited | Stop::Failed) => over = true,
             Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => blocked = true,
             Pending::Stopped(Stop::Spinning { since }) => {
                 blocked |= !spins(thread, since);

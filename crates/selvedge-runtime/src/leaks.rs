@@ -11,6 +11,7 @@ use crate::arena::pointer;
 use crate::heap::HeapBlock;
 use crate::loader::Range;
 use crate::runtime::Runtime;
+use crate::thread::Thread;
 
 impl Runtime {
     /// The first block, by thread and allocation, that is lost.
@@ -23,12 +24,15 @@ impl Runtime {
         let mut reached = vec![false; blocks.len()];
         let mut open: Vec<Range> = self.image.writable.clone();
         // Whoever ends the process may do so in the middle of what others are doing.
-        if threads().any(|thread| thread.pending == Pending::Stopped(Stop::Exited)) {
-            open.extend(threads().map(|thread| Range {
-                start: thread.lowest & !7,
-                end: thread.slot.end,
-            }));
-        }
+        let stopped = |thread: &Thread, stop| thread.pending == Pending::Stopped(stop);
+        let exited = threads().any(|thread| stopped(thread, Stop::Exited));
+        let has_stack = |thread: &&Thread| {
+            exited || !(stopped(thread, Stop::Finished) || stopped(thread, Stop::Returned))
+        };
+        open.extend(threads().filter(has_stack).map(|thread| Range {
+            start: thread.lowest & !7,
+            end: thread.slot.end,
+        }));
         let reach = |value: usize, reached: &mut [bool], open: &mut Vec<Range>| {
             let after = blocks.partition_point(|block| block.start as usize <= value);
             let Some(index) = after.checked_sub(1) else {

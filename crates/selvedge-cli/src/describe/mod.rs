@@ -259,7 +259,7 @@ impl Describer<'_> {
                 }
             }
             Pending::Stopped(Stop::Finished) => "has ended".to_owned(),
-            Pending::Stopped(Stop::Exited) => "has ended the process".to_owned(),
+            Pending::Stopped(Stop::Returned | Stop::Exited) => "has ended the process".to_owned(),
             Pending::Stopped(Stop::Spinning { .. }) => "spins".to_owned(),
             Pending::Stopped(Stop::Failed) => "fails".to_owned(),
             Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => {

@@ -94,7 +94,7 @@ impl<'a, M: Machine> Constrained<'a, M> {
                     local.awaits.extend(here.rev().map(|&(_, flag)| flag));
                 }
             }
-            Pending::Stopped(Stop::Finished) if !local.ended => {
+            Pending::Stopped(Stop::Finished | Stop::Returned) if !local.ended => {
                 local.ended = true;
                 let mut due = std::mem::take(&mut local.due);
                 self.never(thread, &mut due);

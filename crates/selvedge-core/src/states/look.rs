@@ -103,7 +103,8 @@ fn end<M: StateMachine>(machine: &M) -> Look {
 }
 
 /// Threads that wait for each other: one for a mutex that the next one holds, or for its end. They
-/// will do so for ever, whatever others do.
+/// will do so for ever, whatever others do. That is no bug as long as main can return, which ends the
+/// process: main must be one of them, wait for one of them, or be gone.
 fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
     let threads = machine.threads() as u32;
     let first = (0..threads).map(ThreadId).find(|&first| {
@@ -111,6 +112,12 @@ fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
         let mut others = std::iter::successors(next(&first), next).take(threads as usize);
         others.any(|thread| thread == first)
     })?;
+    let next = |thread: &ThreadId| waits_for(machine, *thread);
+    let mut ahead = std::iter::successors(Some(ThreadId::MAIN), next).take(threads as usize);
+    let gone = machine.pending(ThreadId::MAIN) == Pending::Stopped(Stop::Finished);
+    if !gone && !ahead.any(|thread| thread == first) {
+        return None;
+    }
     let next = |&thread: &ThreadId| waits_for(machine, thread).filter(|&next| next != first);
     let mut members: Vec<ThreadId> = std::iter::successors(Some(first), next).collect();
     members.sort_unstable();

@@ -34,7 +34,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let what = self.machine.refusal().unwrap_or_default();
                 ControlFlow::Break(Ending::Refused(what))
             }
-            Pending::Stopped(Stop::Finished) => {
+            Pending::Stopped(Stop::Finished | Stop::Returned | Stop::Exited) => {
                 self.level().graph.note_next(thread, Next::Nothing);
                 ControlFlow::Continue(())
             }

@@ -89,6 +89,12 @@ pub(crate) fn finish(result: *mut c_void) -> ! {
     stop(Stop::Finished, site())
 }
 
+/// Ends the process because main has returned.
+pub(crate) fn end_main() -> ! {
+    settle_now();
+    stop(Stop::Returned, site())
+}
+
 /// The result of a thread that has finished (ask after an [`Op::Join`]).
 pub(crate) fn result(thread: ThreadId) -> *mut c_void {
     with(|runtime| runtime.threads[thread.index()].result)

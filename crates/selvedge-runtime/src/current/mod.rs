@@ -7,8 +7,8 @@ mod lifecycle;
 mod memory;
 
 pub(crate) use lifecycle::{
-    assume_false, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result, spawn,
-    start_main,
+    assume_false, end_main, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result,
+    spawn, start_main,
 };
 pub(crate) use memory::{
     allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,

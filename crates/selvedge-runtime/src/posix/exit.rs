@@ -62,18 +62,28 @@ pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
     current::finish(result)
 }
 
-/// What main does when it has returned.
-pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
+/// What main does when it has returned: that ends the process, whatever the other threads do.
+pub(crate) extern "C-unwind" fn after_main(_status: *mut c_void) -> ! {
     current::settle_now();
     current::forget_call();
     run_thread_destructors();
-    // The process ends when its last thread does.
+    if handlers::any(Exit::Normal) {
+        handlers::run(Exit::Normal, Site::default());
+    }
+    current::end_main()
+}
+
+/// What main does when it has called `pthread_exit`: the process ends when its last thread does.
+fn after_last_thread(result: *mut c_void) -> ! {
+    current::settle_now();
+    current::forget_call();
+    run_thread_destructors();
     if handlers::any(Exit::Normal) {
         let site = Site::default();
         current::perform(Op::JoinAll, site);
         handlers::run(Exit::Normal, site);
     }
-    current::finish(status)
+    current::finish(result)
 }
 
 /// `pthread_exit` begins: notes the result and lends memory for unwinding.
@@ -94,7 +104,7 @@ extern "C" fn selvedge_continue_exit() -> usize {
 extern "C-unwind" fn selvedge_thread_exit() -> ! {
     let result = with_exposed_provenance_mut(local(|local| local.result));
     if current::thread() == ThreadId::MAIN {
-        after_main(result);
+        after_last_thread(result);
     }
     after_start(result)
 }

@@ -12,6 +12,7 @@ use super::object::Object;
 use super::program;
 use super::state::process;
 use crate::current;
+use crate::states;
 
 entry_points![
     atexit(1),
@@ -37,7 +38,7 @@ pub(crate) struct Handler {
     function: usize,
     argument: usize,
     exit: Exit,
-    /// When it was registered; `None` before main.
+    /// When it was registered; `None` if that was before whatever comes now.
     moment: Option<(ThreadId, u32)>,
     order: Order,
 }
@@ -56,8 +57,13 @@ impl Handler {
 
 fn register(function: usize, argument: usize, exit: Exit) -> c_int {
     current::impure();
-    let thread = current::thread();
-    let moment = (!current::booting()).then(current::moment);
+    // Where states are saved, what was registered so far is part of the state.
+    let ordered = !current::booting() && !states::in_use();
+    let thread = match ordered {
+        true => current::thread(),
+        false => ThreadId::MAIN,
+    };
+    let moment = ordered.then(current::moment);
     let clock = moment.map_or(0, |_| current::clock_sum());
     process(|process| {
         process.registered += 1;

@@ -2,7 +2,7 @@
 //! that changes.
 
 use selvedge_core::fingerprint::Fingerprint;
-use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Width};
+use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Stop, Width};
 
 use super::Call;
 use crate::abi;
@@ -15,6 +15,7 @@ use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Runtime, with};
 use crate::shadow::Kind;
+use crate::thread::Thread;
 use crate::tsan::plain::By;
 use crate::visible::{Write, leaves_behind};
 
@@ -53,7 +54,9 @@ pub(crate) fn announce(access: Access) {
             runtime.writes(access.address, access.size);
         }
         // Others may have freed it meanwhile.
-        runtime.check_address(access.address, access.size)
+        runtime
+            .check_address(access.address, access.size)
+            .and_then(|()| runtime.check_owner(access.address))
     });
     if let Err(problem) = checked {
         report(problem, access);
@@ -155,6 +158,7 @@ impl Runtime {
         let entry = *self.locations.entry(location);
         // Others may have freed it since the thread arrived.
         self.check_address(entry.address, entry.width.into())?;
+        self.check_owner(entry.address)?;
         let Some(value) = wrote else { return Ok(None) };
         let thread = self.current();
         if entry.width == 8 && thread.slot.contains(value as usize) {
@@ -173,6 +177,19 @@ impl Runtime {
             value,
             overlapped: false,
         }))
+    }
+
+    /// Whether the thread has ended whose stack `address` lies on.
+    fn check_owner(&self, address: usize) -> Result<(), Problem> {
+        let owner = self.layout.stack_owner(address);
+        let owner = owner.and_then(|owner| self.threads.get(owner));
+        let ended = |owner: &Thread| {
+            owner.run == self.run && owner.pending == Pending::Stopped(Stop::Finished)
+        };
+        match owner.is_some_and(ended) {
+            true => Err(Problem::Ended),
+            false => Ok(()),
+        }
     }
 
     /// The memory that the pending operation of `thread` accesses.

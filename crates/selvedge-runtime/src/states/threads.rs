@@ -126,6 +126,7 @@ impl Runtime {
                 Stop::Failed => 5,
                 Stop::Refused => 6,
                 Stop::Spinning { .. } => 7,
+                Stop::Returned => 8,
             },
         };
         push(into, status);

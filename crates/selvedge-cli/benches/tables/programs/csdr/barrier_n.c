@@ -47,5 +47,5 @@ int main(void) {
         pthread_cond_init(&go[i], NULL);
     for (long i = 0; i < N; i++)
         pthread_create(&threads[i], NULL, meet, (void *)i);
-    return 0;
+    pthread_exit(NULL);
 }

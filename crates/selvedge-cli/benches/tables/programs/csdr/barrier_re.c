@@ -76,5 +76,5 @@ int main(void) {
     pthread_t threads[N];
     for (long i = 0; i < N; i++)
         pthread_create(&threads[i], NULL, meet, (void *)i);
-    return 0;
+    pthread_exit(NULL);
 }

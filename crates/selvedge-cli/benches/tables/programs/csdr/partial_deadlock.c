@@ -32,5 +32,5 @@ int main(void) {
     pthread_create(&threads[3], NULL, blink, NULL);
     for (long i = 0; i < 3; i++)
         pthread_create(&threads[i], NULL, take_two, (void *)i);
-    return 0;
+    pthread_exit(NULL);
 }

@@ -45,5 +45,5 @@ int main(void) {
     pthread_create(&threads[THREADS], NULL, blink, NULL);
     for (long i = 4 - THREADS; i < 4; i++)
         pthread_create(&threads[i - (4 - THREADS)], NULL, work, (void *)i);
-    return 0;
+    pthread_exit(NULL);
 }
