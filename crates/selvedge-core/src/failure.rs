@@ -42,8 +42,6 @@ pub enum FailureKind {
     Leak,
     /// The program raised a fatal signal (`SIGFPE`, `SIGILL`, `raise`, `kill`).
     Signal,
-    /// An allocation beyond the memory the check may use.
-    OutOfMemory,
     /// An execution that never ends does not satisfy a formula of temporal logic.
     LtlViolation,
     /// From some point on, nobody passes a progress mark any more.

@@ -418,6 +418,13 @@ impl Runtime {
             }
         }
         self.threads[owner].heap.free(address, by);
+        if self.phase == Phase::Fiber {
+            self.frees_compared(address, block.size as usize);
+            if self.settings.reuse_memory && !self.threads[owner].heap.is_from_boot(address) {
+                let freed = (address, block.size as usize);
+                self.current().reusable.push(freed);
+            }
+        }
         Ok(())
     }
 

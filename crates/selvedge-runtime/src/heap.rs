@@ -195,6 +195,17 @@ impl Region {
         mark(block.start as usize, block.size as usize, FREED, FREED);
     }
 
+    /// Makes the block that begins at `address`, which was freed, a new one.
+    pub(crate) fn revive(&mut self, address: usize, (thread, site): (ThreadId, Site)) {
+        let after = self
+            .blocks
+            .partition_point(|block| block.start as usize <= address);
+        let block = &mut self.blocks[after - 1];
+        (block.thread, block.site, block.freed) = (thread, site, None);
+        let size = block.size as usize;
+        mark(address, size, 8, (size % 8) as u8);
+    }
+
     /// All blocks of this execution, in the order of their allocation.
     pub(crate) fn blocks(&self) -> &[HeapBlock] {
         &self.blocks

@@ -7,6 +7,8 @@ use crate::loader::Range;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Layout {
     stack_size: usize,
+    /// Bytes of address space for a stack.
+    stack_room: usize,
     locals_size: usize,
     locals_align: usize,
     slot_size: usize,
@@ -18,6 +20,9 @@ pub(crate) struct Layout {
 /// Space above the thread-local block for what libc keeps per thread.
 const CONTROL: usize = 64;
 
+/// The largest stack that a thread can ask for.
+const LARGEST_STACK: usize = 64 << 20;
+
 impl Layout {
     /// The layout for `threads` stacks and thread-local blocks (size, alignment) of these sizes.
     pub(crate) fn new(
@@ -28,10 +33,13 @@ impl Layout {
     ) -> Layout {
         let stack_size = round_up(stack_size.max(4 * PAGE), PAGE);
         let (locals_size, locals_align) = (round_up(locals.0, 16), locals.1.clamp(64, PAGE));
-        let slot_size = GUARD + stack_size + round_up(locals_size + locals_align + CONTROL, PAGE);
+        let share = (HEAPS - STACKS) / 2 / threads;
+        let stack_room = LARGEST_STACK.min(share & !(PAGE - 1)).max(stack_size);
+        let slot_size = GUARD + stack_room + round_up(locals_size + locals_align + CONTROL, PAGE);
         let heap_region = round_up(heap_limit + (1 << 20), 2 << 20);
         Layout {
             stack_size,
+            stack_room,
             locals_size,
             locals_align,
             slot_size,
@@ -66,12 +74,12 @@ impl Layout {
     /// Where thread `index` has its stack.
     pub(crate) fn slot(&self, index: usize) -> Slot {
         let start = STACKS + index * self.slot_size;
-        let stack_top = start + GUARD + self.stack_size;
+        let stack_top = start + GUARD + self.stack_room;
         let locals = round_up(stack_top, self.locals_align);
         Slot {
             start,
             end: start + self.slot_size,
-            stack_low: start + GUARD,
+            stack_low: stack_top - self.stack_size,
             stack_top,
             locals,
             control: locals + self.locals_size,
@@ -99,6 +107,21 @@ impl Slot {
     /// Commits it; once per thread number.
     pub(crate) fn open(&self) -> std::io::Result<()> {
         arena::open(self.stack_low, self.end - self.stack_low)
+    }
+
+    /// Makes the stack `size` bytes large at least. False if there is no room for that.
+    pub(crate) fn grow(&mut self, size: usize) -> bool {
+        let size = round_up(size, PAGE);
+        if size <= self.stack_top - self.stack_low {
+            return true;
+        }
+        if size > self.stack_top - (self.start + GUARD) {
+            return false;
+        }
+        let low = self.stack_top - size;
+        let opened = arena::open(low, self.stack_low - low);
+        self.stack_low = low;
+        opened.is_ok()
     }
 
     /// Whether `address` lies in the stack, the thread-local block or the control words.

@@ -50,8 +50,10 @@ impl Runtime {
             reach(value, &mut reached, &mut open);
         }
         for block in &blocks {
-            let heap = &self.threads[block.thread.index()].heap;
-            if heap.is_from_boot(block.start as usize) {
+            let owner = self.layout.heap_owner(block.start as usize);
+            if owner
+                .is_some_and(|owner| self.threads[owner].heap.is_from_boot(block.start as usize))
+            {
                 reach(block.start as usize, &mut reached, &mut open);
             }
         }

@@ -28,6 +28,7 @@ mod machine;
 mod memory;
 mod names;
 mod outside;
+mod overlooked;
 pub mod peers;
 mod posix;
 mod problem;
@@ -48,11 +49,13 @@ mod tsan;
 mod visible;
 mod visits;
 mod watch;
+mod weak;
 
 use selvedge_fiber as fiber;
 
 pub use heap::HeapBlock;
 pub use loader::LoadError;
 pub use machine::NativeMachine;
+pub use overlooked::Overlooked;
 pub use rounds::Unroll;
 pub use settings::{Plain, Settings};

@@ -16,6 +16,7 @@ use crate::float::Float;
 use crate::heap::HeapBlock;
 use crate::layout::Layout;
 use crate::loader::{self, Image, LoadError};
+use crate::overlooked::Overlooked;
 use crate::runtime::{self, Phase, Runtime, with};
 use crate::settings::Settings;
 use crate::shadow::Shadow;
@@ -132,6 +133,11 @@ impl NativeMachine {
             (_, 0) => None,
             (site, count) => Some((Site(site as u64), count)),
         })
+    }
+
+    /// What the program did in the search so far that is explored in full only with an option.
+    pub fn overlooked(&self) -> Overlooked {
+        with(|runtime| runtime.overlooked)
     }
 
     /// From now on it is known where accesses were no events.

@@ -16,6 +16,7 @@ use crate::layout::Layout;
 use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
 use crate::locations::Locations;
+use crate::overlooked::{Compared, Overlooked};
 use crate::rounds::Loops;
 use crate::settings::Settings;
 use crate::shadow::{Ended, Shadow};
@@ -101,6 +102,10 @@ pub(crate) struct Runtime {
     pub(crate) liveness: Liveness,
     /// The loops of the program, if they are bounded.
     pub(crate) loops: Loops,
+    /// Pointers to heap blocks that compare-exchanges of this execution had as operands.
+    pub(crate) compared: Compared,
+    /// What the program does that only options explore in full.
+    pub(crate) overlooked: Overlooked,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
     /// What was saved, if states are.
@@ -189,6 +194,8 @@ impl Runtime {
             watch: Watch::default(),
             liveness: Liveness::default(),
             loops: Loops::default(),
+            compared: Compared::default(),
+            overlooked: Overlooked::default(),
             parking: !settings.stateful,
             states: States::default(),
             settings,
@@ -242,6 +249,7 @@ impl Runtime {
         self.refusal = None;
         self.owed.clear();
         self.written_addresses.clear();
+        self.compared.clear();
         self.shadow.reset();
         if self.run == u32::MAX {
             self.forget_runs();

@@ -34,6 +34,10 @@ pub struct Settings {
     pub watchdog: Duration,
     /// Whether condition variables wake up without a signal.
     pub spurious_wakeups: bool,
+    /// Whether weak compare-exchanges may fail although they read what they expect.
+    pub spurious_failures: bool,
+    /// Whether an allocation may return the block of its size that the thread freed last.
+    pub reuse_memory: bool,
     /// Whether the memory model has fences: futexes rest on them.
     pub fences: bool,
     /// Whether what is run is to be enforced later, which not everything can be.
@@ -64,6 +68,8 @@ impl Default for Settings {
             max_threads: 1000,
             watchdog: Duration::from_secs(5),
             spurious_wakeups: false,
+            spurious_failures: false,
+            reuse_memory: false,
             fences: true,
             enforced: false,
             show_output: false,

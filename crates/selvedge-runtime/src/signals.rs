@@ -165,6 +165,10 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
             runtime.give_up(signal);
             return None;
         }
+        if let Some(refusal) = runtime.used_up_stack(signal, address) {
+            runtime.refusal.get_or_insert(refusal);
+            return Some(runtime.stop_at(at, Stop::Refused));
+        }
         let (kind, message) = runtime.describe_fault(signal, info.si_code, address, write);
         Some(runtime.fail_at(at, kind, message))
     });
@@ -219,18 +223,9 @@ impl Runtime {
 
     /// Notes a failure of the running thread and returns where to go on.
     fn fail_at(&mut self, at: usize, kind: FailureKind, message: String) -> fiber::Context {
-        // SAFETY: the gate is mapped while a program is loaded.
-        let entered_at = unsafe {
-            (*gate()).attention = 0;
-            (*gate()).site
-        };
-        let site = if self.image.whole.contains(at) {
-            at
-        } else {
-            entered_at
-        };
+        let host = self.stop_at(at, Stop::Failed);
         let thread = ThreadId(self.running as u32);
-        let site = Site(site as u64);
+        let site = Site(self.current().site as u64);
         self.failure.get_or_insert(Failure {
             kind,
             message,
@@ -238,10 +233,32 @@ impl Runtime {
             site,
             other: None,
         });
+        host
+    }
+
+    /// Stops the running thread for good and returns where to go on.
+    fn stop_at(&mut self, at: usize, stop: Stop) -> fiber::Context {
+        // SAFETY: the gate is mapped while a program is loaded.
+        let entered_at = unsafe {
+            (*gate()).attention = 0;
+            (*gate()).site
+        };
+        let inside = self.image.whole.contains(at);
         let thread = self.current();
-        thread.pending = Pending::Stopped(Stop::Failed);
-        thread.site = site.0 as usize;
+        thread.pending = Pending::Stopped(stop);
+        thread.site = if inside { at } else { entered_at };
         self.host
+    }
+
+    /// What to say if the fault at `address` is that the running thread's stack is used up.
+    fn used_up_stack(&self, signal: c_int, address: usize) -> Option<String> {
+        let slot = &self.threads[self.running].slot;
+        let guard = slot.start..slot.stack_low;
+        let memory = matches!(signal, libc::SIGSEGV | libc::SIGBUS);
+        (memory && guard.contains(&address)).then(|| {
+            let size = (slot.stack_top - slot.stack_low) >> 10;
+            format!("the stack of {size} KiB of a thread is used up (--stack-size)")
+        })
     }
 
     fn describe_fault(
@@ -254,17 +271,12 @@ impl Runtime {
         let verb = if write { "write to" } else { "read of" };
         match signal {
             libc::SIGSEGV | libc::SIGBUS => {
-                let slot = &self.threads[self.running].slot;
                 // The processor reports no address for those that cannot exist.
                 if code == libc::SI_KERNEL {
                     (
                         FailureKind::WildAccess,
                         "access to an impossible address".to_owned(),
                     )
-                } else if (slot.start..slot.stack_low).contains(&address) {
-                    let size = (slot.stack_top - slot.stack_low) >> 10;
-                    let message = format!("the stack of {size} KiB is used up");
-                    (FailureKind::StackOverflow, message)
                 } else if address < 4096 {
                     let message = format!("{verb} address {address:#x}, a null pointer");
                     (FailureKind::NullDereference, message)

@@ -210,12 +210,55 @@ impl Spin {
         event: u32,
         liveness: &mut Liveness,
     ) -> Option<u32> {
-        let overwritten = match self.overwritten_in == self.stretch {
-            true => &self.overwritten[..],
-            false => &[],
-        };
-        let state = fingerprint(point, op, liveness, overwritten);
+        let state = fingerprint(point, op, liveness, self.overwritten());
         self.note(state, event)
+    }
+
+    /// If the explorer was asked, since the thread's last side effect and in this state, whether the
+    /// weak exchange `op` fails for no reason: whether it did.
+    pub(crate) fn asked(
+        &mut self,
+        point: &Point,
+        op: &Op,
+        liveness: &mut Liveness,
+    ) -> Option<bool> {
+        let state = self.question(point, op, liveness);
+        let mask = self.table.len() - 1;
+        let mut slot = state.0 as usize & mask;
+        while self.table[slot].stretch == self.stretch {
+            let read = &self.table[slot];
+            if read.state == state {
+                return Some(read.event != 0);
+            }
+            slot = (slot + 1) & mask;
+        }
+        None
+    }
+
+    /// The explorer was just asked that.
+    pub(crate) fn note_asked(
+        &mut self,
+        point: &Point,
+        op: &Op,
+        fails: bool,
+        liveness: &mut Liveness,
+    ) {
+        let state = self.question(point, op, liveness);
+        self.note(state, fails.into());
+    }
+
+    /// The state in which the explorer is asked, which is none in which the thread reads.
+    fn question(&self, point: &Point, op: &Op, liveness: &mut Liveness) -> (u64, u64) {
+        let (one, other) = fingerprint(point, op, liveness, self.overwritten());
+        (!one, other)
+    }
+
+    /// What was overwritten in the present stretch.
+    fn overwritten(&self) -> &[Overwritten] {
+        match self.overwritten_in == self.stretch {
+            true => &self.overwritten,
+            false => &[],
+        }
     }
 
     fn note(&mut self, state: (u64, u64), event: u32) -> Option<u32> {

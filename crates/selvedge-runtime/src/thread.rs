@@ -49,6 +49,8 @@ pub(crate) struct Thread {
     pub(crate) published: bool,
     /// Its heap.
     pub(crate) heap: Region,
+    /// The blocks that it freed and may be given again, with their sizes, the latest last.
+    pub(crate) reusable: Vec<(usize, usize)>,
     /// Its call stack.
     pub(crate) frames: Frames,
     /// Below which address nothing on its stack is visible: there is no frame to look at further down.
@@ -94,6 +96,7 @@ impl Thread {
             lowest: slot.stack_top,
             published: false,
             heap: Region::new(index, layout.heap_region),
+            reusable: Vec::new(),
             frames: Frames::new(index),
             visible_stack: usize::MAX,
             foreign: Vec::new(),
@@ -118,6 +121,7 @@ impl Thread {
         self.result = ptr::null_mut();
         self.lowest = self.slot.stack_top;
         self.published = false;
+        self.reusable.clear();
         self.frames.clear();
         self.visible_stack = usize::MAX;
         self.foreign.clear();

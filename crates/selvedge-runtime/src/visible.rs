@@ -223,6 +223,8 @@ impl Runtime {
             }
         }
         Ok(())
+    }
+
     /// An access to `range` that another thread is stopped before: it will come after what the
     /// running thread does now, whatever the explorer decides.
     pub(crate) fn access_ahead(&self, range: std::ops::Range<usize>) -> Option<Record> {

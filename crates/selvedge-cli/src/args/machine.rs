@@ -24,6 +24,16 @@ pub(crate) struct Machine {
     #[arg(long)]
     pub(crate) spurious_wakeups: bool,
 
+    /// Weak compare-exchanges may fail although they read what they expect
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) spurious_failures: bool,
+
+    /// An allocation may return the block of its size that the thread freed last
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) reuse_memory: bool,
+
     /// Report memory that is still allocated at the end
     #[arg(long)]
     pub(crate) leaks: bool,
@@ -78,6 +88,8 @@ impl Machine {
         );
         let switches = [
             (self.spurious_wakeups, "--spurious-wakeups"),
+            (self.spurious_failures, "--spurious-failures"),
+            (self.reuse_memory, "--reuse-memory"),
             (self.leaks, "--leaks"),
         ];
         options.extend(

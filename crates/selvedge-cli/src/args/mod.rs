@@ -151,6 +151,7 @@ impl Verify {
     pub(crate) fn program(&self) -> Program {
         Program {
             marks: !self.machine.unroll.is_empty(),
+            spurious_failures: self.machine.spurious_failures,
             ..self.sources.program()
         }
     }
@@ -182,6 +183,7 @@ impl Sources {
             compiler: self.cc.clone(),
             expressions: Vec::new(),
             marks: false,
+            spurious_failures: false,
         }
     }
 

@@ -120,6 +120,7 @@ mod tests {
             unroll: None,
             unroll_functions: Default::default(),
             reason: None,
+            notes: Vec::new(),
             warnings: Vec::new(),
         };
         Run {

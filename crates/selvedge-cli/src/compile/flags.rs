@@ -110,6 +110,16 @@ pub(super) fn marks(compiler: &Compiler) -> Option<&'static str> {
     })
 }
 
+/// What makes weak compare-exchanges known to the runtime: clang's callbacks are those of strong ones.
+pub(super) fn weak_exchanges(compiler: &Compiler, may_fail: bool) -> Vec<&'static str> {
+    let mut flags = Vec::new();
+    if compiler.family == Family::Clang {
+        flags.extend(["-include", "selvedge-weak.h"]);
+        flags.extend(may_fail.then_some("-DSELVEDGE_SPURIOUS_FAILURES"));
+    }
+    flags
+}
+
 /// For linking the program into a shared object, besides what the runtime wants.
 pub(super) const LINK: [&str; 1] = [
     // What is missing is missed now.

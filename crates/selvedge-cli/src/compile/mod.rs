@@ -45,6 +45,9 @@ pub(crate) struct Program {
     /// Whether basic blocks are marked, so that rounds of loops can be counted.
     #[serde(default)]
     pub(crate) marks: bool,
+    /// Whether weak compare-exchanges may fail for no reason.
+    #[serde(default)]
+    pub(crate) spurious_failures: bool,
 }
 
 impl Program {

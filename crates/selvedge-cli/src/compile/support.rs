@@ -12,6 +12,7 @@ use super::compiler::{Compiler, Language};
 use crate::problem::Problem;
 
 const BUILTINS: &str = include_str!("selvedge-builtins.h");
+const WEAK: &str = include_str!("selvedge-weak.h");
 
 /// What is compiled: the source's name, its language for the compiler, and whether C programs do
 /// without it.
@@ -99,7 +100,7 @@ fn key(compiler: &Compiler, language: Language) -> String {
     compiler.fingerprint(&mut hasher);
     (language, runtime::stub_assembly()).hash(&mut hasher);
     (runtime::SHIM, runtime::SHIM_CXX, runtime::SHIM_FLAGS).hash(&mut hasher);
-    (runtime::HEADER, BUILTINS, runtime::CXX_HEADERS).hash(&mut hasher);
+    (runtime::HEADER, BUILTINS, WEAK, runtime::CXX_HEADERS).hash(&mut hasher);
     format!("support-{:016x}", hasher.finish())
 }
 
@@ -116,6 +117,7 @@ fn fill(compiler: &Compiler, language: Language, directory: &Path) -> Result<(),
     for (name, text) in [
         ("include/selvedge.h", runtime::HEADER),
         ("include/selvedge-builtins.h", BUILTINS),
+        ("include/selvedge-weak.h", WEAK),
         ("stub.s", &stub),
         ("shim.c", runtime::SHIM),
         ("shim.cc", runtime::SHIM_CXX),

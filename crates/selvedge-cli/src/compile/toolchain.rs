@@ -31,6 +31,8 @@ pub(super) struct Toolchain {
     cxx: Option<Compiler>,
     /// Whether basic blocks are marked.
     marks: bool,
+    /// Whether weak compare-exchanges may fail for no reason.
+    spurious_failures: bool,
 }
 
 impl Toolchain {
@@ -49,6 +51,7 @@ impl Toolchain {
             c,
             cxx,
             marks,
+            spurious_failures: program.spurious_failures,
         })
     }
 
@@ -243,6 +246,7 @@ impl Toolchain {
         command.args(flags::DEFAULTS).args(flags);
         command.args(flags::required(compiler, source.language));
         command.args(flags::marks(compiler).filter(|_| self.marks));
+        command.args(flags::weak_exchanges(compiler, self.spurious_failures));
         command.arg("-I").arg(support.include());
         if source.language == Language::Cxx {
             command.arg("-isystem").arg(support.cxx_include());

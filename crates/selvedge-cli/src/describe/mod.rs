@@ -149,7 +149,6 @@ pub(crate) fn title(kind: FailureKind) -> &'static str {
         FailureKind::ObjectMisuse => "misuse",
         FailureKind::Leak => "memory leak",
         FailureKind::Signal => "fatal signal",
-        FailureKind::OutOfMemory => "out of memory",
         FailureKind::LtlViolation => "violated formula",
         FailureKind::NonProgress => "no progress",
         FailureKind::Starvation => "starvation",

@@ -48,6 +48,10 @@ impl Explorer {
             ))
             .help("add --model sc, or make the variables atomic"));
         }
+        if machine.reuse_memory && explorer.keeps_states() {
+            let problem = Problem::request("--reuse-memory does not go with searches over states");
+            return Err(problem.help("leave out --algorithm, --ltl and --property"));
+        }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
         if let Some(jobs) = search.jobs.filter(|&jobs| jobs > 1) {
             explorer.check_jobs(jobs)?;

@@ -89,10 +89,16 @@ pub(crate) fn print_replayed(bug: &Bug, trace: &Path, in_process: bool) {
 
 fn text(report: &Report, next: &Next) -> String {
     match report.verdict {
-        Verdict::Verified => verified(report),
-        Verdict::Incomplete => incomplete(report, next),
+        Verdict::Verified => verified(report) + &notes(report),
+        Verdict::Incomplete => incomplete(report, next) + &notes(report),
         Verdict::Bug => bugs(report, next),
     }
+}
+
+/// What was not explored in full.
+fn notes(report: &Report) -> String {
+    let notes = report.notes.iter();
+    notes.map(|note| format!("note: {note}\n")).collect()
 }
 
 fn verified(report: &Report) -> String {

@@ -88,6 +88,7 @@ impl Found {
             .into_iter()
             .collect(),
             reason,
+            notes: self.notes(machine),
             warnings: self.warnings(machine),
         }
     }
@@ -134,6 +135,24 @@ impl Found {
             (None, Some(cause)) => Some(supervise::reason(Some(cause), search.timeout)),
             (None, None) => None,
         }
+    }
+
+    /// What the program does that this search did not explore in full.
+    fn notes(&self, machine: &args::Machine) -> Vec<String> {
+        let Some(end) = &self.searched else {
+            return Vec::new();
+        };
+        let weak = end.weak_exchanges && !machine.spurious_failures;
+        let freed = end.freed_pointers && !machine.reuse_memory;
+        let weak = weak.then_some(
+            "weak compare-exchanges were taken to fail only where strong ones do; \
+             --spurious-failures lets them fail for no reason",
+        );
+        let freed = freed.then_some(
+            "the program compares pointers to memory that another thread frees; --reuse-memory \
+             lets allocations return freed memory again",
+        );
+        weak.into_iter().chain(freed).map(str::to_owned).collect()
     }
 
     fn warnings(&self, machine: &args::Machine) -> Vec<String> {

@@ -112,6 +112,7 @@ impl<'a> Exploration<'a> {
             // The one that went over the limit only showed that there are more.
             counts.executions = counts.executions.min(limit);
         }
+        let overlooked = machine.inner().overlooked();
         Searched {
             ending: report.ending,
             counts,
@@ -120,6 +121,8 @@ impl<'a> Exploration<'a> {
             unrolled: report.unrolled,
             limited,
             hot_loop: hot_loop(self.binary, machine.inner()),
+            weak_exchanges: overlooked.weak_exchanges,
+            freed_pointers: overlooked.freed_pointers,
             first_bug: None,
             memory: memory("VmHWM:"),
             processor_seconds: machine.processor_seconds.clone(),

@@ -92,6 +92,8 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         max_threads: machine.max_threads,
         watchdog: machine.watchdog,
         spurious_wakeups: machine.spurious_wakeups,
+        spurious_failures: machine.spurious_failures,
+        reuse_memory: machine.reuse_memory,
         fences: true,
         enforced: false,
         show_output,

@@ -215,6 +215,10 @@ pub(crate) struct Searched {
     pub(crate) limited: bool,
     /// The loop that went round most often, if that was often: where, and how often.
     pub(crate) hot_loop: Option<HotLoop>,
+    /// Whether the program used weak compare-exchanges.
+    pub(crate) weak_exchanges: bool,
+    /// Whether it compared pointers to memory that another thread frees.
+    pub(crate) freed_pointers: bool,
     /// The first bug was found in the execution with this number, of all that ended in any way.
     pub(crate) first_bug: Option<u64>,
     /// The most memory that the worker had, in bytes.

@@ -190,3 +190,179 @@ fn searches_over_states_see_accesses_to_the_stack_of_a_thread_that_has_ended() {
         }
     }
 }
+
+const WEAK: &str = "#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int owner;
+static int shared;
+static void *claims(void *unused) {
+    int expected = 0;
+    int won = atomic_compare_exchange_weak(&owner, &expected, 1);
+    assert(won);
+    return unused;
+}
+static void *locks(void *unused) {
+    int expected;
+    do { expected = 0; } while (!atomic_compare_exchange_weak(&owner, &expected, 1));
+    shared++;
+    atomic_store(&owner, 0);
+    return unused;
+}
+int main(void) {
+    pthread_t one, two;
+    pthread_create(&one, 0, RUN, 0);
+    pthread_join(one, 0);
+    if (RUN == claims) return 0;
+    pthread_create(&one, 0, RUN, 0);
+    pthread_create(&two, 0, RUN, 0);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+    assert(shared == 3);
+    return 0;
+}
+";
+
+#[test]
+fn weak_exchanges_fail_for_no_reason_on_request() {
+    let sandbox = Sandbox::with("weak.c", WEAK);
+    let strong = Sandbox::with("weak.c", &WEAK.replace("_weak", "_strong"));
+    let note = "note: weak compare-exchanges were taken to fail only where strong ones do";
+    for compiler in compilers() {
+        for options in EXPLORERS {
+            let run = |sandbox: &Sandbox, function: &str, more: &[&str]| {
+                let verify = ["verify", "weak.c", "--cc", compiler];
+                let flags = ["--", &format!("-DRUN={function}")];
+                sandbox.run(&[&verify, options, more, &flags].concat())
+            };
+            let spurious = "--spurious-failures";
+            run(&sandbox, "claims", &[]).ends_with(0).prints(note);
+            run(&sandbox, "claims", &[spurious])
+                .ends_with(1)
+                .prints("bug: assertion failed: won");
+            run(&strong, "claims", &[spurious]).ends_with(0);
+            let silent = run(&strong, "claims", &[]);
+            assert!(!silent.ends_with(0).stdout.contains("note:"));
+            // A loop that tries again makes no difference, and is recognised as one that waits.
+            let without = run(&sandbox, "locks", &["--format", "json"]).json();
+            let with = run(&sandbox, "locks", &["--format", "json", spurious]).json();
+            assert_eq!(with["verdict"], "verified");
+            assert_eq!(with["executions"], without["executions"]);
+            assert!(without["notes"][0].as_str().unwrap().contains(spurious));
+            assert!(with["notes"].is_null());
+        }
+    }
+}
+
+/// A Treiber stack of which one thread pops slowly: `top` may be the same block again by then, with
+/// another one below it.
+const ABA: &str = "#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+struct node { struct node *_Atomic next; };
+static struct node *_Atomic top;
+static atomic_int looked;
+static void push(void) {
+    struct node *node = malloc(sizeof *node), *old = atomic_load(&top);
+    do atomic_store(&node->next, old); while (!atomic_compare_exchange_strong(&top, &old, node));
+}
+static struct node *pop(void) {
+    struct node *old = atomic_load(&top);
+    while (old && !atomic_compare_exchange_strong(&top, &old, atomic_load(&old->next))) { }
+    return old;
+}
+static void *slow(void *unused) {
+    struct node *old = atomic_load(&top), *next = atomic_load(&old->next);
+    looked = 1;
+    atomic_compare_exchange_strong(&top, &old, next);
+    return unused;
+}
+static void *quick(void *unused) {
+    if (!looked) return unused;
+    struct node *first = pop(), *second = pop();
+    FREE(second);
+    FREE(first);
+    push();
+    return unused;
+}
+int main(void) {
+    pthread_t one, two;
+    push();
+    push();
+    pthread_create(&one, 0, slow, 0);
+    pthread_create(&two, 0, quick, 0);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+    while (pop()) { }
+    return 0;
+}
+";
+
+#[test]
+fn blocks_are_allocated_again_on_request() {
+    let sandbox = Sandbox::with("aba.c", ABA);
+    let note = "note: the program compares pointers to memory that another thread frees";
+    for compiler in compilers() {
+        for options in EXPLORERS {
+            let run = |free: &str, more: &[&str]| {
+                let verify = ["verify", "aba.c", "--cc", compiler];
+                let flags = ["--", &format!("-DFREE={free}")];
+                sandbox.run(&[&verify, options, more, &flags].concat())
+            };
+            if options.contains(&"csdr") {
+                run("free", &["--reuse-memory"])
+                    .ends_with(2)
+                    .says("--reuse-memory does not go with searches over states");
+                continue;
+            }
+            run("free", &[]).ends_with(0).prints(note);
+            run("free", &["--reuse-memory", "--trace-out", "trace"])
+                .ends_with(1)
+                .prints("bug: use after free");
+            sandbox.run(&["replay", "trace"]).ends_with(1);
+            // What is never freed does not come back.
+            run("(void)", &["--reuse-memory"]).ends_with(0);
+            let silent = run("(void)", &[]);
+            assert!(!silent.ends_with(0).stdout.contains("note:"));
+        }
+    }
+}
+
+#[test]
+fn limits_are_no_bugs_and_stacks_are_as_large_as_asked_for() {
+    let source = "#include <pthread.h>
+#include <stdlib.h>
+static int deep(int n) {
+    volatile char room[1000];
+    room[0] = n;
+    return n ? deep(n - 1) + room[0] : 0;
+}
+static void *run(void *unused) { deep(1000); return unused; }
+int main(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, SIZE);
+    pthread_create(&thread, &attributes, run, 0);
+    pthread_join(thread, 0);
+    free(malloc(BYTES));
+    return 0;
+}
+";
+    let sandbox = Sandbox::with("limits.c", source);
+    let run = |size: &str, bytes: &str, options: &[&str]| {
+        let flags = ["--", &format!("-DSIZE={size}"), &format!("-DBYTES={bytes}")];
+        sandbox.run(&[&["verify", "limits.c"], options, &flags].concat())
+    };
+    run("65536", "10", &[])
+        .ends_with(3)
+        .prints("incomplete: the stack of 256 KiB of a thread is used up (--stack-size)");
+    run("65536", "10", &["--stack-size", "4M"]).ends_with(0);
+    run("4194304", "10", &[]).ends_with(0);
+    run("1073741824", "10", &[])
+        .ends_with(3)
+        .prints("incomplete: a stack of 1073741824 bytes for a thread");
+    run("4194304", "2000000", &["--heap-limit", "1M"])
+        .ends_with(3)
+        .prints("incomplete: an allocation of 2000000 bytes does not fit");
+}

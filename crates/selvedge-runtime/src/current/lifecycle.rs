@@ -24,6 +24,14 @@ pub(crate) fn next_thread() -> ThreadId {
     }
 }
 
+/// Gives the next thread that the running one starts a stack of `size` bytes at least.
+pub(crate) fn want_stack(size: usize, site: Site) {
+    let child = next_thread();
+    if !with(|runtime| runtime.threads[child.index()].slot.grow(size)) {
+        refuse(format!("a stack of {size} bytes for a thread"), site);
+    }
+}
+
 /// Starts a thread: creates its fiber and performs the [`Op::Create`].
 pub(crate) fn spawn(
     start: unsafe extern "C" fn(*mut c_void) -> *mut c_void,

@@ -159,6 +159,30 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut
     })
 }
 
+/// The block of `size` bytes that the running thread freed last and was not given again since.
+/// Constructors' blocks are not given again.
+pub(crate) fn reusable(size: usize, alignment: usize) -> Option<usize> {
+    let fits =
+        |&&(address, known): &&(usize, usize)| known == size && address.is_multiple_of(alignment);
+    with(|runtime| {
+        let known = &runtime.threads[runtime.running].reusable;
+        known.iter().rev().find(fits).map(|&(address, _)| address)
+    })
+}
+
+/// Gives the running thread the block at `address` again, which is one of those.
+pub(crate) fn reuse(address: usize, site: Site) {
+    with(|runtime| {
+        let by = (ThreadId(runtime.running as u32), site);
+        let thread = runtime.current();
+        thread.spin.effect();
+        thread.reusable.retain(|&(known, _)| known != address);
+        if let Some(owner) = runtime.layout.heap_owner(address) {
+            runtime.threads[owner].heap.revive(address, by);
+        }
+    });
+}
+
 /// Frees a block; reports double and bad frees, and accesses that nothing orders before it.
 pub(crate) fn release(block: *mut c_void, site: Site) {
     if block.is_null() {

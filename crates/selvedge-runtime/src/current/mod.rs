@@ -8,11 +8,11 @@ mod memory;
 
 pub(crate) use lifecycle::{
     assume_false, end_main, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result,
-    spawn, start_main,
+    spawn, start_main, want_stack,
 };
 pub(crate) use memory::{
     allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,
-    object, queue, release, store, touch,
+    object, queue, release, reusable, reuse, store, touch,
 };
 
 use selvedge_core::{MemoryOrder, Op, Outcome, Pending, Site, Stop, ThreadId};
@@ -118,6 +118,11 @@ pub(crate) fn enforced() -> bool {
     with(|runtime| runtime.settings.enforced)
 }
 
+/// Whether an allocation may return a block that the thread freed.
+pub(crate) fn reuses_memory() -> bool {
+    with(|runtime| runtime.settings.reuse_memory && !runtime.settings.stateful)
+}
+
 /// Whether waiting on a condition variable may end without a signal.
 pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)
@@ -142,6 +147,19 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
         Err((problem, access)) => report(problem, access),
     }
     outcome
+}
+
+/// Lets the explorer pick a number below `alternatives` in the middle of a call, which goes on as if
+/// the thread had just entered the runtime.
+pub(crate) fn choose(alternatives: u32, site: Site) -> u32 {
+    // SAFETY: the gate is mapped while a program is loaded.
+    let entered = unsafe { ((*gate()).site, (*gate()).stack_pointer, (*gate()).registers) };
+    let picked = perform(Op::Choose { alternatives }, site).read;
+    if with(|runtime| !runtime.settings.stateful) {
+        // SAFETY: as above; the thread is still in the same call.
+        unsafe { ((*gate()).site, (*gate()).stack_pointer, (*gate()).registers) = entered };
+    }
+    picked as u32
 }
 
 /// Stops before `op`, which the program is going to make by itself.

@@ -1,5 +1,5 @@
 //! Thread attributes: accepted, and of consequence only where they decide whether a thread can be
-//! joined.
+//! joined and how large its stack is.
 
 use std::ffi::c_int;
 
@@ -35,6 +35,11 @@ const SMALLEST_STACK: usize = 16 << 10;
 pub(crate) fn detached(address: usize) -> bool {
     address != 0
         && read::<c_int>(address + DETACH_OFFSET, current::site()) == libc::PTHREAD_CREATE_DETACHED
+}
+
+/// How large a stack the attributes at `address` (or null) ask for.
+pub(crate) fn stack_size(address: usize) -> Option<usize> {
+    (address != 0).then(|| peek(address + STACK_SIZE_OFFSET))
 }
 
 extern "C" fn pthread_attr_init(attributes: usize) -> c_int {

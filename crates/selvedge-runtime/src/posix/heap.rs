@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr::with_exposed_provenance_mut;
 
 use libc::{EINVAL, ENOMEM};
-use selvedge_core::{FailureKind, Site};
+use selvedge_core::Site;
 
 use super::program;
 use super::{bytes, strings};
@@ -41,6 +41,13 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> usize {
         program::set_errno(ENOMEM);
         return 0;
     }
+    if current::reuses_memory()
+        && let Some(block) = current::reusable(size, alignment)
+        && current::choose(2, site) == 1
+    {
+        current::reuse(block, site);
+        return block;
+    }
     match current::allocate(size, alignment, site) {
         Some(block) => block.expose_provenance(),
         None => {
@@ -48,7 +55,7 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> usize {
                 "an allocation of {size} bytes does not fit into the memory that an execution may \
                  use (--heap-limit)"
             );
-            current::fail(FailureKind::OutOfMemory, what, site)
+            current::refuse(what, site)
         }
     }
 }

@@ -175,13 +175,12 @@ extern "C" fn pthread_create(
     start: usize,
     argument: usize,
 ) -> c_int {
-    create(
-        result,
-        start,
-        argument,
-        attributes::detached(attributes),
-        current::site(),
-    );
+    let site = current::site();
+    if let Some(size) = attributes::stack_size(attributes).filter(|_| !current::booting()) {
+        current::want_stack(size, site);
+    }
+    let detached = attributes::detached(attributes);
+    create(result, start, argument, detached, site);
     0
 }
 

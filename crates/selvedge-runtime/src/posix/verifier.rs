@@ -6,6 +6,7 @@ use selvedge_core::{FailureKind, Op, Site};
 
 use super::program::text;
 use crate::current;
+use crate::weak::{selvedge_fails_spuriously, selvedge_weak_exchange};
 
 entry_points![
     __assert_fail(4),
@@ -20,6 +21,8 @@ entry_points![
     selvedge_assume(1),
     selvedge_assert(1),
     selvedge_assert_fail(1),
+    selvedge_fails_spuriously(5),
+    selvedge_weak_exchange(0),
 ];
 
 fn fail_assertion(what: String, site: Site) -> ! {

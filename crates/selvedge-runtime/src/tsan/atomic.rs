@@ -10,9 +10,10 @@ use crate::current;
 use crate::memory;
 use crate::runtime::with;
 use crate::tsan::plain;
+use crate::weak::fails_spuriously;
 
 /// The order behind the ABI's number.
-fn order(number: c_int) -> MemoryOrder {
+pub(crate) fn order(number: c_int) -> MemoryOrder {
     match number & 0x7fff {
         0 => MemoryOrder::Relaxed,
         1 | 2 => MemoryOrder::Acquire,
@@ -56,7 +57,7 @@ fn update(address: usize, width: u8, rmw: Rmw, orders: (MemoryOrder, MemoryOrder
 
 /// The value that a compare-exchange wants to see. gcc passes its address and announces nothing:
 /// where others can reach it, it is a plain read.
-fn expected_value(address: usize, width: u8, site: Site) -> Value {
+pub(crate) fn expected_value(address: usize, width: u8, site: Site) -> Value {
     if with(|runtime| runtime.on_own_stack(address)) {
         memory::read(address, width)
     } else {
@@ -108,7 +109,7 @@ macro_rules! width {
             width!(@rmw fetch_xor Xor $type, $bytes);
             width!(@rmw fetch_nand Nand $type, $bytes);
 
-            extern "C" fn compare_exchange(
+            extern "C" fn compare_exchange_strong(
                 address: *mut $type,
                 expected: *mut $type,
                 desired: $type,
@@ -125,6 +126,20 @@ macro_rules! width {
                 0
             }
 
+            extern "C" fn compare_exchange_weak(
+                address: *mut $type,
+                expected: *mut $type,
+                desired: $type,
+                success: c_int,
+                failure: c_int,
+            ) -> c_int {
+                let asked = (expected.addr(), Value::from(desired), order(failure));
+                if fails_spuriously(address.addr(), Width($bytes), asked) {
+                    return 0;
+                }
+                compare_exchange_strong(address, expected, desired, success, failure)
+            }
+
             extern "C" fn compare_exchange_value(
                 address: *mut $type,
                 expected: $type,
@@ -133,7 +148,14 @@ macro_rules! width {
                 failure: c_int,
             ) -> $type {
                 let expected = Value::from(expected);
-                let rmw = Rmw::CompareExchange { expected, desired: Value::from(desired) };
+                let desired = Value::from(desired);
+                if $bytes == 8 {
+                    with(|runtime| {
+                        runtime.compares(expected as usize);
+                        runtime.compares(desired as usize);
+                    });
+                }
+                let rmw = Rmw::CompareExchange { expected, desired };
                 let orders = (order(success), order(failure));
                 super::update(address.addr(), $bytes, rmw, orders) as $type
             }
@@ -149,8 +171,8 @@ macro_rules! width {
                     ("fetch_or", fetch_or as _),
                     ("fetch_xor", fetch_xor as _),
                     ("fetch_nand", fetch_nand as _),
-                    ("compare_exchange_strong", compare_exchange as _),
-                    ("compare_exchange_weak", compare_exchange as _),
+                    ("compare_exchange_strong", compare_exchange_strong as _),
+                    ("compare_exchange_weak", compare_exchange_weak as _),
                     ("compare_exchange_val", compare_exchange_value as _),
                 ];
                 functions.into_iter().map(|(name, function)| Export {

@@ -1,6 +1,6 @@
 //! The ThreadSanitizer ABI of gcc and clang.
 
-mod atomic;
+pub(crate) mod atomic;
 mod calls;
 pub(crate) mod plain;
 mod range;
