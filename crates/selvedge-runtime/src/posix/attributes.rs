@@ -39,7 +39,7 @@ pub(crate) fn detached(address: usize) -> bool {
 
 /// How large a stack the attributes at `address` (or null) ask for.
 pub(crate) fn stack_size(address: usize) -> Option<usize> {
-    (address != 0).then(|| peek(address + STACK_SIZE_OFFSET))
+    (address != 0).then(|| read(address + STACK_SIZE_OFFSET, current::site()))
 }
 
 extern "C" fn pthread_attr_init(attributes: usize) -> c_int {

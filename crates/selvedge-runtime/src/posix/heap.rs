@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::ptr::with_exposed_provenance_mut;
 
 use libc::{EINVAL, ENOMEM};
-use selvedge_core::Site;
+use selvedge_core::{FailureKind, Site};
 
 use super::program;
 use super::{bytes, strings};

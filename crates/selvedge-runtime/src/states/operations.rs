@@ -2,7 +2,7 @@
 //! that changes.
 
 use selvedge_core::fingerprint::Fingerprint;
-use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Stop, Width};
+use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Width};
 
 use super::Call;
 use crate::abi;
@@ -15,7 +15,6 @@ use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Runtime, with};
 use crate::shadow::Kind;
-use crate::thread::Thread;
 use crate::tsan::plain::By;
 use crate::visible::{Write, leaves_behind};
 
@@ -181,14 +180,10 @@ impl Runtime {
 
     /// Whether the thread has ended whose stack `address` lies on.
     fn check_owner(&self, address: usize) -> Result<(), Problem> {
-        let owner = self.layout.stack_owner(address);
-        let owner = owner.and_then(|owner| self.threads.get(owner));
-        let ended = |owner: &Thread| {
-            owner.run == self.run && owner.pending == Pending::Stopped(Stop::Finished)
-        };
-        match owner.is_some_and(ended) {
-            true => Err(Problem::Ended),
-            false => Ok(()),
+        let ended = |&owner: &usize| self.exists(owner) && self.threads[owner].has_ended();
+        match self.layout.stack_owner(address).filter(ended) {
+            Some(owner) => Err(Problem::Ended(owner)),
+            None => Ok(()),
         }
     }
 
