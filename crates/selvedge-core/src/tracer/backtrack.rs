@@ -85,6 +85,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             self.announce(slot);
         }
-        ControlFlow::Continue(self.undefined || self.may_keep_word())
+        ControlFlow::Continue(true)
     }
 }

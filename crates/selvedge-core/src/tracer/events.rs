@@ -89,7 +89,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         self.model.undo(&self.graph, events);
         self.stands = self.stands.filter(|&stands| stands <= events);
-        self.loops.undo(events);
         while let Some(event) = self.graph.events().last()
             && self.graph.len() > events
         {

@@ -1,7 +1,5 @@
 //! Points to come back to: reads with the writes they have not been given yet.
 
-use super::rivals::Rivals;
-use super::routine::BEGIN;
 use crate::graph::{Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, Site, ThreadId};
 use crate::op::{Effect, Op, Value};
@@ -41,8 +39,6 @@ pub(super) struct Frame {
     pub(super) watched: Vec<Location>,
     /// The locations that others wrote who did not know of these attempts.
     pub(super) written: Vec<Location>,
-    /// What others may write who did not know of these attempts.
-    pub(super) rivals: Rivals,
     /// The writes that were there and have not been tried, the next one last.
     pub(super) sources: Vec<Slot>,
     /// The next of the alternatives that the last of them leaves.
@@ -100,8 +96,6 @@ pub(super) struct Attempt {
     pub(super) left: Option<u32>,
     /// What was read before, among the paths of that frame, if all of it was there already.
     pub(super) old: Option<u32>,
-    /// What was read before, in the routine of the thread.
-    pub(super) routine: u32,
     /// Where the first read stands in the program.
     pub(super) site: Site,
 }
@@ -112,7 +106,6 @@ pub(super) const NO_ATTEMPT: Attempt = Attempt {
     path: START,
     left: None,
     old: None,
-    routine: BEGIN,
     site: Site(0),
 };
 
@@ -230,29 +223,6 @@ impl Frame {
             }
         });
         old.then_some(self.events)
-    }
-
-    /// Whether the thread that left its turn to others here does, with its `event`, what it left
-    /// to others.
-    pub(super) fn is_broken_by(&self, graph: &Graph, event: EventId) -> bool {
-        if self.thread != event.thread || event.index < self.index {
-            return false;
-        }
-        let mut path = START;
-        for &slot in &graph.thread(event.thread)[self.index as usize..=event.index as usize] {
-            let event = graph.event(slot);
-            if event.kind == Kind::Silent {
-                continue;
-            }
-            if !event.kind.reads() || !is_left(Some(self.events), event.source) {
-                return false;
-            }
-            match self.paths.further(path, event.source) {
-                Some(further) => path = further,
-                None => return true,
-            }
-        }
-        false
     }
 
     /// The first event of its operation.

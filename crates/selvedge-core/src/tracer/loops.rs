@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use super::consistency::Consistency;
-use super::routine::Routine;
 use super::{Flow, Search};
 use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{EventId, Site, ThreadId};
@@ -23,8 +22,6 @@ pub(super) struct Loops {
     pub(super) heads: Vec<Site>,
     /// Some were found since this was last asked, or what they need.
     learned: bool,
-    /// Executions came to nothing for want of care: see `outlook.rs`.
-    careful: bool,
     /// Values that threads were seen to spin on, by where they read them. They may go on with them
     /// elsewhere.
     pub(super) spins: Spins,
@@ -43,8 +40,6 @@ pub(super) struct Waiter {
     futile: Vec<Futile>,
     /// What is read in them.
     values: Vec<Value>,
-    /// What it does in loops that it came to. Where they begin grows.
-    routines: Vec<Routine>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,33 +59,6 @@ impl Loops {
     /// Whether there are any.
     pub(super) fn any(&self) -> bool {
         !self.sites.is_empty()
-    }
-
-    /// Whether nobody who left a turn to others may be disappointed.
-    pub(super) fn careful(&self) -> bool {
-        self.careful
-    }
-
-    /// Asks for more care. False if there was all the care that there can be.
-    pub(super) fn be_careful(&mut self) -> bool {
-        self.learned |= !self.careful;
-        !std::mem::replace(&mut self.careful, true)
-    }
-
-    /// What `thread` is known to do from its event `begins` on.
-    pub(super) fn routine(&mut self, thread: ThreadId, begins: u32) -> &mut Routine {
-        let routines = &mut self.waiter(thread).routines;
-        let known = routines.iter().rposition(|known| known.begins == begins);
-        let at = known.unwrap_or(routines.len());
-        if at == routines.len() {
-            routines.push(Routine::new(begins));
-        }
-        &mut routines[at]
-    }
-
-    /// Whether the read at `site` is one of them.
-    pub(super) fn knows(&self, site: Site) -> bool {
-        self.sites.contains(&site)
     }
 
     /// Whether `thread` is about to perform a read of such a loop.
@@ -132,15 +100,6 @@ impl Loops {
             && let Some(waiter) = self.threads.get_mut(child.index())
         {
             waiter.forget(0);
-        }
-    }
-
-    /// Only the first `events` events remain.
-    pub(super) fn undo(&mut self, events: usize) {
-        if self.careful {
-            for routine in self.threads.iter_mut().flat_map(|w| &mut w.routines) {
-                routine.undo(events);
-            }
         }
     }
 
@@ -200,11 +159,6 @@ impl Waiter {
 
     /// Forgets iterations that begin with event `since` or later.
     fn forget(&mut self, since: u32) {
-        while self
-            .routines
-            .pop_if(|known| known.begins >= since)
-            .is_some()
-        {}
         while let Some(futile) = self.futile.pop_if(|futile| futile.since >= since) {
             self.values.truncate(futile.values);
         }

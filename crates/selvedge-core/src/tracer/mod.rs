@@ -31,23 +31,17 @@ mod consistency;
 mod ending;
 mod events;
 mod frame;
-mod limits;
 mod line;
 mod loops;
-mod outlook;
 mod ra;
 mod reads;
 mod replay;
-mod rivals;
-mod routine;
 mod sc;
 mod spinning;
 mod swap;
-mod turns;
 mod waiting;
 
 pub use consistency::Consistency;
-pub use limits::Limits;
 pub use ra::SaturatedRa;
 pub use sc::SaturatedSc;
 
@@ -68,20 +62,9 @@ pub fn search<C: Consistency, M: Machine>(
     keep_going: bool,
     observer: &mut impl Observer<M>,
 ) -> Report {
-    search_within::<C, M>(machine, keep_going, Limits::default(), observer)
-}
-
-/// The same with other limits than the usual ones.
-pub fn search_within<C: Consistency, M: Machine>(
-    machine: &mut M,
-    keep_going: bool,
-    limits: Limits,
-    observer: &mut impl Observer<M>,
-) -> Report {
     let mut search = Search::<C, M, _> {
         machine,
         observer,
-        limits,
         graph: Graph::default(),
         model: C::default(),
         frames: Vec::new(),
@@ -89,7 +72,7 @@ pub fn search_within<C: Consistency, M: Machine>(
         latest: Latest::default(),
         pending: Vec::new(),
         loops: loops::Loops::default(),
-        turns: turns::Turns::default(),
+        watching: Vec::new(),
         stands: None,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
@@ -111,7 +94,6 @@ pub fn search_within<C: Consistency, M: Machine>(
 struct Search<'a, C, M, O> {
     machine: &'a mut M,
     observer: &'a mut O,
-    limits: Limits,
     graph: Graph,
     model: C,
     /// Those beyond `depth` are kept for their memory.
@@ -122,7 +104,8 @@ struct Search<'a, C, M, O> {
     pending: Vec<Pending>,
     /// What is known of loops that only wait.
     loops: loops::Loops,
-    turns: turns::Turns,
+    /// Where awaits of several reads begin, or may do so.
+    watching: Vec<u32>,
     /// How many events of the graph the machine has performed. `None` if it performed something
     /// else.
     stands: Option<usize>,
@@ -136,13 +119,16 @@ struct Search<'a, C, M, O> {
     undefined: bool,
 }
 
+/// How often the search starts over at most.
+const RUNS: u32 = 10_000;
+
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// A loop that was not known to wait, or an iteration that turns out to touch what others can
     /// reach, makes the search start over.
     fn run(&mut self) -> Ending {
-        for _ in 0..self.limits.runs {
+        for _ in 0..RUNS {
             let ending = match self.explore() {
                 ControlFlow::Continue(()) => Ending::Complete,
                 ControlFlow::Break(ending) => ending,
@@ -155,7 +141,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.undo(0);
             self.depth = 0;
             self.latest.clear();
-            self.turns.clear();
+            self.watching.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -184,18 +170,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn grow(&mut self) -> Flow {
         while !self.undefined {
             if let Some((thread, op)) = self.next() {
-                let Some(slot) = self.add(thread, op) else {
-                    self.close();
-                    self.turns.put_off.push(thread);
-                    continue;
-                };
-                self.enter(slot)?;
+                let slot = self.add(thread, op);
+                self.enter(slot.expect("the newest write can be read"))?;
             } else if !self.add_waiting()? {
                 break;
             }
-            self.turns.put_off.clear();
         }
-        self.turns.put_off.clear();
         ControlFlow::Continue(())
     }
 
@@ -203,7 +183,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         match op {
             Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                 self.open(thread, op);
-                self.offer_help();
                 self.advance()
             }
             Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => {
@@ -227,7 +206,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             } else if let Op::Update { at, .. } = op {
                 self.open(thread, op);
                 self.frames[self.depth - 1].waits = self.has_one_source(at);
-                self.offer_help();
                 if let Some(slot) = self.advance() {
                     self.enter(slot)?;
                     return ControlFlow::Continue(true);
@@ -257,7 +235,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::Join { .. } | Op::JoinAll => {}
                 Op::Update { function, .. } if function.can_block() => {}
                 Op::Load { .. } | Op::Update { .. } if self.loops.repeats(thread) => {}
-                Op::Load { .. } | Op::Update { .. } if self.turns.put_off.contains(&thread) => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }

@@ -2,7 +2,6 @@
 
 use super::consistency::Consistency;
 use super::frame::{Frame, NO_ATTEMPT, NOWHERE, Paths, Schedules, alternatives};
-use super::rivals::Rivals;
 use super::{Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
@@ -19,7 +18,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let mut paths = Paths::default();
         let mut watched = Vec::new();
         let mut written = Vec::new();
-        let mut rivals = Rivals::default();
         if let Some(old) = self.frames.get_mut(self.depth) {
             schedules = std::mem::take(&mut old.schedules);
             schedules.clear();
@@ -30,8 +28,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             watched.clear();
             written = std::mem::take(&mut old.written);
             written.clear();
-            rivals = std::mem::take(&mut old.rivals);
-            rivals.clear();
         }
         match op.location() {
             Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
@@ -60,7 +56,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             paths,
             watched,
             written,
-            rivals,
             sources,
             next_choice: 0,
             schedules,
@@ -80,7 +75,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if let Some(at) = frame.location() {
             self.latest.set(at, frame.previous);
         }
-        self.turns.close(self.depth as u32);
+        self.watching.pop_if(|first| *first == self.depth as u32);
     }
 
     /// Whether there is exactly one write that lets a waiting operation through, and it would take
@@ -125,11 +120,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             frame.next_choice += 1;
             let (thread, op, initial, events) =
                 (frame.thread, frame.op, frame.initial, frame.events);
-            // What is part of an attempt is judged when that is complete.
-            let alone = frame.turn.is_none();
             match self.push(thread, op, source, choice, initial) {
-                Some(slot) if !alone || self.may_keep_word() => return Some(slot),
-                _ => self.undo(events),
+                Some(slot) => return Some(slot),
+                None => self.undo(events),
             }
         }
     }

@@ -23,7 +23,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             .collect();
         match self.spin(&waiting, self.graph.len())? {
             true => ControlFlow::Continue(()),
-            false => self.came_to_nothing(),
+            false => {
+                self.counts.blocked += 1;
+                ControlFlow::Continue(())
+            }
         }
     }
 

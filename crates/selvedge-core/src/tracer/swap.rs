@@ -7,7 +7,6 @@
 use super::Search;
 use super::consistency::Consistency;
 use super::frame::{Frame, NOWHERE, Observation, Step, Turn, alternatives, has_rival, is_left};
-use super::rivals::Planned;
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
@@ -53,18 +52,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let event = graph.event(write);
         let clock = graph.causality(write);
-        for &first in &self.turns.watching {
+        for &first in &self.watching {
             let frame = &mut self.frames[first as usize];
             let beside = frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
-            if self.loops.careful()
-                && let Some(Turn::Taken { .. }) = frame.turn
-                && beside
-            {
-                self.scratch.needed.clear();
-                self.scratch.needed.extend_from_slice(clock);
-                self.scratch
-                    .record(graph, frame, (None, event.id), self.limits.remembered);
-            }
             if let Some(Turn::Taken { rivals: false }) = frame.turn
                 && beside
                 && !frame.written.contains(&at)
@@ -89,55 +79,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             for choice in 0..alternatives(&frame.op, event.wrote) {
                 let last = Some((event.id, choice));
                 let finale = Finale { rival: None, last };
-                self.scratch.offer(graph, frame, finale);
-            }
-        }
-    }
-
-    /// Offers what a rival of somebody who left a turn does to the read of the last frame, which
-    /// has just been opened. The graph holds it. What would otherwise turn up beside that read may
-    /// not do so now: perhaps it keeps the rival away as long as it reads something else.
-    pub(super) fn offer_rival(&mut self) {
-        let graph = &self.graph;
-        let frame = &mut self.frames[self.depth - 1];
-        let own = frame.id();
-        let own_slot = graph.thread(own.thread).get(own.index as usize).copied();
-        if let Some(slot) = own_slot.filter(|_| !frame.waits) {
-            let event = graph.event(slot);
-            if !event.kind.reads() || event.source == INIT || is_before(frame, event.source) {
-                return;
-            }
-            self.scratch.needed.clear();
-            let clock = graph.causality(event.source);
-            self.scratch.needed.extend_from_slice(clock);
-            let last = source_of(graph, event).map(|source| (source, event.choice));
-            let finale = Finale { rival: None, last };
-            self.scratch.offer(graph, frame, finale);
-        }
-        for slot in frame.events as Slot..graph.len() as Slot {
-            let event = graph.event(slot);
-            let takes = event.kind == Kind::ReadHalf
-                && event.op.location() == frame.location()
-                && (event.source == INIT || is_before(frame, event.source));
-            let known = graph.predecessor(event.id);
-            let known = known.map(|slot| graph.causality(slot));
-            let knows_own = own_slot
-                .zip(known)
-                .is_some_and(|(own, known)| graph.counted(known, own));
-            if !takes || event.id == own || knows_own {
-                continue;
-            }
-            self.scratch.need(graph, known, event.source);
-            let rival = Some(observation(graph, event));
-            if frame.waits {
-                let finale = Finale { rival, last: None };
-                self.scratch.offer(graph, frame, finale);
-                continue;
-            }
-            let half = graph.event(slot + 1);
-            for choice in 0..alternatives(&frame.op, half.wrote) {
-                let last = Some((half.id, choice));
-                let finale = Finale { rival, last };
                 self.scratch.offer(graph, frame, finale);
             }
         }
@@ -179,8 +120,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if is_left(left, taker.source) {
                 continue;
             }
-            let waits = has_rival(frames, index);
-            if waits && !self.loops.careful() || taker.kind != Kind::ReadHalf {
+            if has_rival(frames, index) || taker.kind != Kind::ReadHalf {
                 continue;
             }
             let value = taker.read;
@@ -202,17 +142,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     choice,
                 };
                 let rival = Some(seen);
-                if waits {
-                    let first = frames[index].attempt.first as usize;
-                    let rival = Some(Planned { op, seen });
-                    self.scratch.record(
-                        graph,
-                        &mut frames[first],
-                        (rival, write),
-                        self.limits.remembered,
-                    );
-                    continue;
-                }
                 let frame = &mut frames[index];
                 if frame.waits {
                     let finale = Finale { rival, last: None };
@@ -247,11 +176,6 @@ fn written(op: &Op, value: Value, choice: u32) -> Value {
         Effect::Choose(_) => function.choose(value, choice),
         Effect::Keep | Effect::Block => value,
     }
-}
-
-/// Whether the event in `slot` was there when the frame was opened.
-fn is_before(frame: &Frame, slot: Slot) -> bool {
-    (slot as usize) < frame.events
 }
 
 /// The name of a write, `None` for the initial one.
@@ -331,32 +255,6 @@ impl Scratch {
             choice,
         });
         frame.schedules.push(needed.chain(rival).chain(last));
-    }
-
-    /// Remembers that others may do what is needed and perform the write `last`, by `rival` if that
-    /// is given, if there is room for that among `most` operations.
-    fn record(
-        &mut self,
-        graph: &Graph,
-        frame: &mut Frame,
-        (rival, last): (Option<Planned>, EventId),
-        most: usize,
-    ) {
-        let finale = Finale {
-            rival: rival.map(|rival| rival.seen),
-            last: Some((last, 0)),
-        };
-        self.observe(graph, frame, finale);
-        if !frame.schedules.is_new(&self.observations) {
-            return;
-        }
-        let needed = self
-            .needed_events(graph, frame.events)
-            .map(|event| Planned {
-                op: event.op,
-                seen: observation(graph, event),
-            });
-        frame.rivals.push(needed.chain(rival), most);
     }
 
     /// The observations of a schedule in canonical order: what it is for, then thread by thread.

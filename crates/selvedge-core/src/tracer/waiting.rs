@@ -28,7 +28,6 @@ use std::ops::ControlFlow;
 
 use super::consistency::{Consistency, Newest};
 use super::frame::{Attempt, Frame, NOWHERE, START, Turn, is_left};
-use super::routine::{BEGIN, Then};
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::ThreadId;
@@ -47,12 +46,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             path: START,
             left,
             old: left.map(|_| START),
-            routine: BEGIN,
             site,
         };
         self.open_read(thread, op, attempt);
-        if self.loops.careful() || self.loops.heads.contains(&site) {
-            self.turns.watching.push(attempt.first);
+        if self.loops.heads.contains(&site) {
+            self.watching.push(attempt.first);
         }
         if self.attempt()? {
             return ControlFlow::Continue(true);
@@ -177,22 +175,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.take_back();
             } else if let Some(op) = self.reads_on(slot) {
                 self.read_on(op);
-            } else if !self.may_keep_word() {
-                self.drop_read();
             } else {
-                self.note_path(Then::Through);
+                self.note_path(true);
                 self.announce_attempt();
                 return ControlFlow::Continue(true);
             }
         }
-    }
-
-    /// Takes the read of the last frame back, after which somebody else cannot keep his word.
-    fn drop_read(&mut self) {
-        let frame = &mut self.frames[self.depth - 1];
-        frame.slot = NOWHERE;
-        let events = frame.events;
-        self.undo(events);
     }
 
     /// Fences may be part of an iteration.
@@ -221,15 +209,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Goes on with `op` in the attempt that the last frame is part of.
     fn read_on(&mut self, op: Op) {
-        let (path, routine) = self.note_path(Then::Reads(op));
+        let path = self.note_path(false);
         let frame = &self.frames[self.depth - 1];
         let thread = frame.thread;
         let attempt = self.after(frame.attempt, self.graph.event(frame.slot).source);
-        let attempt = Attempt {
-            path,
-            routine,
-            ..attempt
-        };
+        let attempt = Attempt { path, ..attempt };
         self.open_read(thread, op, attempt);
         let Some(at) = op.location() else {
             return;
@@ -239,10 +223,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if !first.watched.contains(&at) {
             first.watched.push(at);
         }
-        if self.turns.watching.last() != Some(&attempt.first) {
+        if self.watching.last() != Some(&attempt.first) {
             // Nobody looked who wrote what while other attempts were in place.
             missed |= first.paths.any_through();
-            self.turns.watching.push(attempt.first);
+            self.watching.push(attempt.first);
             if !self.loops.heads.contains(&attempt.site) {
                 self.loops.heads.push(attempt.site);
             }
@@ -264,25 +248,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// Remembers what came of the read of the last frame.
-    fn note_path(&mut self, then: Then) -> (u32, u32) {
-        let routine = self.note_then(then);
+    fn note_path(&mut self, through: bool) -> u32 {
         let frame = &self.frames[self.depth - 1];
         let source = self.graph.event(frame.slot).source;
         let Some(at) = frame.location() else {
-            return (START, routine);
+            return START;
         };
         let Attempt { first, path, .. } = frame.attempt;
         let paths = &mut self.frames[first as usize].paths;
-        let through = matches!(then, Then::Through);
-        (paths.add(path, at, source, through), routine)
-    }
-
-    /// The same for what the thread does whatever others do.
-    fn note_then(&mut self, then: Then) -> u32 {
-        let frame = &self.frames[self.depth - 1];
-        let begins = self.frames[frame.attempt.first as usize].index;
-        let (thread, slot) = (frame.thread, frame.slot);
-        self.note_routine((thread, begins), frame.attempt.routine, slot, then)
+        paths.add(path, at, source, through)
     }
 
     /// Looks what an attempt makes possible.
@@ -303,7 +277,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if self.attempt()? {
             return ControlFlow::Continue(true);
         }
-        if !self.leave() {
+        let frame = &mut self.frames[self.depth - 1];
+        let Some(Turn::Taken { rivals }) = frame.turn.replace(Turn::Left) else {
+            return ControlFlow::Continue(false);
+        };
+        let newest = |at| self.model.newest(&self.graph, at);
+        if !rivals && frame.paths.through(newest) {
             return ControlFlow::Continue(false);
         }
         self.catch_up()?;
@@ -326,7 +305,6 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let Pending::Stopped(Stop::Spinning { since }) = self.pending[thread.index()] else {
             unreachable!("{thread} spins");
         };
-        self.note_then(Then::Spins(since));
         let frame = &mut self.frames[self.depth - 1];
         let event = self.graph.event(frame.slot);
         let (id, value) = (event.id, event.read);
