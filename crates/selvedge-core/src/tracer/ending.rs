@@ -22,7 +22,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             match self.pending[thread.index()] {
                 Pending::Op(op) => {
                     waiting = true;
-                    repeating |= self.loops.repeats(thread);
+                    repeating |= self.awaits.at_await(thread);
                     if let Op::Update { at, .. } = op {
                         self.compete(self.graph.next_id(thread), op, at);
                     }
@@ -35,7 +35,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if dull {
             self.counts.blocked += 1;
         } else if repeating {
-            self.finish_in_loops()?;
+            self.finish_at_awaits()?;
         } else if waiting {
             self.counts.blocked += u64::from(!self.finish_waiting()?);
         } else {
@@ -192,7 +192,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let search = (&mut *self.machine, &mut *self.observer);
         // Every access releases and acquires, also under sequential consistency.
         let execution = (&graph, &ReleaseAcquire);
-        self.stands = None;
+        self.performed = None;
         self.bugs.record(search, execution, failure, waiting)?;
         ControlFlow::Continue(true)
     }

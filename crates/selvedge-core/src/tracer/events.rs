@@ -88,11 +88,11 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return;
         }
         self.model.undo(&self.graph, events);
-        self.stands = self.stands.filter(|&stands| stands <= events);
+        self.performed = self.performed.filter(|&performed| performed <= events);
         while let Some(event) = self.graph.events().last()
             && self.graph.len() > events
         {
-            self.loops.popped(event);
+            self.awaits.removed(event);
             self.graph.pop();
         }
     }

@@ -26,20 +26,18 @@
 //! No execution is given up once begun, and none comes to nothing: see `outlook.rs`. The search
 //! keeps one graph, and for each read in it the schedules that are still to be run.
 
-mod backtrack;
+mod awaits;
 mod consistency;
 mod ending;
 mod events;
 mod frame;
-mod line;
-mod loops;
+mod linearization;
 mod ra;
 mod reads;
 mod replay;
 mod sc;
-mod spinning;
+mod schedules;
 mod swap;
-mod waiting;
 
 pub use consistency::Consistency;
 pub use ra::SaturatedRa;
@@ -53,7 +51,9 @@ use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending};
 use crate::op::{Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
-use frame::{Frame, Latest, Step};
+use awaits::Awaits;
+use frame::{Frame, Latest};
+use schedules::Step;
 
 /// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
 /// bug it goes on only if `keep_going`.
@@ -71,9 +71,8 @@ pub fn search<C: Consistency, M: Machine>(
         depth: 0,
         latest: Latest::default(),
         pending: Vec::new(),
-        loops: loops::Loops::default(),
-        watching: Vec::new(),
-        stands: None,
+        awaits: Awaits::default(),
+        performed: None,
         steps: Vec::new(),
         scratch: swap::Scratch::default(),
         counts: Counts::default(),
@@ -102,13 +101,10 @@ struct Search<'a, C, M, O> {
     latest: Latest,
     /// What the machine said each thread is about to do.
     pending: Vec<Pending>,
-    /// What is known of loops that only wait.
-    loops: loops::Loops,
-    /// Where awaits of several reads begin, or may do so.
-    watching: Vec<u32>,
+    awaits: Awaits,
     /// How many events of the graph the machine has performed. `None` if it performed something
     /// else.
-    stands: Option<usize>,
+    performed: Option<usize>,
     /// The schedule that is being run.
     steps: Vec<Step>,
     scratch: swap::Scratch,
@@ -133,7 +129,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 ControlFlow::Continue(()) => Ending::Complete,
                 ControlFlow::Break(ending) => ending,
             };
-            let learned = self.loops.learned();
+            let learned = self.awaits.learned();
             let misjudged = self.machine.misjudged();
             if !learned && (ending != Ending::Complete || !misjudged) {
                 return ending;
@@ -141,7 +137,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.undo(0);
             self.depth = 0;
             self.latest.clear();
-            self.watching.clear();
+            self.awaits.frames.clear();
             self.undefined = false;
             self.counts = Counts::default();
             self.observer.restart();
@@ -199,13 +195,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let Pending::Op(op) = self.pending[thread.index()] else {
                 continue;
             };
-            if self.loops.repeats(thread) {
-                if self.open_loop(thread, op)? {
+            if self.awaits.at_await(thread) {
+                if self.open_await(thread, op)? {
                     return ControlFlow::Continue(true);
                 }
             } else if let Op::Update { at, .. } = op {
                 self.open(thread, op);
-                self.frames[self.depth - 1].waits = self.has_one_source(at);
+                self.frames[self.depth - 1].blocking = self.has_one_source(at);
                 if let Some(slot) = self.advance() {
                     self.enter(slot)?;
                     return ControlFlow::Continue(true);
@@ -234,7 +230,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Op::JoinAll if self.others_ended(thread) => return Some((thread, op)),
                 Op::Join { .. } | Op::JoinAll => {}
                 Op::Update { function, .. } if function.can_block() => {}
-                Op::Load { .. } | Op::Update { .. } if self.loops.repeats(thread) => {}
+                Op::Load { .. } | Op::Update { .. } if self.awaits.at_await(thread) => {}
                 Op::Load { .. } | Op::Update { .. } | Op::Choose { .. } => {
                     reading = reading.or(Some((thread, op)));
                 }
@@ -255,7 +251,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Goes on with the operation just added in `slot`: tells earlier reads and the machine.
     fn enter(&mut self, slot: Slot) -> Flow {
-        self.announce(slot);
+        self.declare(slot);
         if let Some(frame) = self.frames[..self.depth].last_mut()
             && frame.events == slot as usize
         {

@@ -1,47 +1,48 @@
-//! Beginning with operations that can go on in several ways, and going on in the next one.
+//! Reads: lines 5 to 9 of Algorithm 1, and Algorithm 3.
+//!
+//! A frame stands for one activation of these lines: it gives its operation each write of the graph
+//! (line 8, [`advance`](Search::advance)), and then runs its schedules (line 9,
+//! [`run_schedule`](Search::run_schedule)). Updates and choices have frames as well.
+
+use std::ops::ControlFlow;
 
 use super::consistency::Consistency;
-use super::frame::{Frame, NO_ATTEMPT, NOWHERE, Paths, Schedules, alternatives};
-use super::{Search, value_of};
+use super::frame::{Frame, NOWHERE, alternatives};
+use super::schedules::Step;
+use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::machine::Machine;
+use crate::machine::{Machine, Pending};
 use crate::op::{Effect, Op};
-use crate::report::Observer;
+use crate::report::{Ending, Observer};
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Begins a frame for the pending operation of `thread`.
+    /// Opens a frame for the pending operation of `thread` (lines 6 and 7).
     pub(super) fn open(&mut self, thread: ThreadId, op: Op) {
-        let initial = op.location().map_or(0, |at| self.machine.initial(at));
-        let mut schedules = Schedules::default();
-        let mut sources = Vec::new();
-        let mut paths = Paths::default();
-        let mut watched = Vec::new();
-        let mut written = Vec::new();
-        if let Some(old) = self.frames.get_mut(self.depth) {
-            schedules = std::mem::take(&mut old.schedules);
-            schedules.clear();
-            sources = std::mem::take(&mut old.sources);
-            paths = std::mem::take(&mut old.paths);
-            paths.clear();
-            watched = std::mem::take(&mut old.watched);
-            watched.clear();
-            written = std::mem::take(&mut old.written);
-            written.clear();
-        }
+        let (mut sources, mut schedules, mut iterations) = match self.frames.get_mut(self.depth) {
+            Some(old) => (
+                std::mem::take(&mut old.sources),
+                std::mem::take(&mut old.schedules),
+                std::mem::take(&mut old.iterations),
+            ),
+            None => Default::default(),
+        };
+        schedules.clear();
+        iterations.clear();
+        let mut initial = 0;
+        let mut previous = NOWHERE;
         match op.location() {
-            Some(at) => self.model.sources(&self.graph, thread, at, &mut sources),
+            Some(at) => {
+                initial = self.machine.initial(at);
+                self.model.sources(&self.graph, thread, at, &mut sources);
+                previous = self.latest.of(at);
+                self.latest.set(at, self.depth as u32);
+            }
             None => {
                 sources.clear();
                 sources.push(INIT);
             }
         }
-        let number = self.depth as u32;
-        let previous = op.location().map_or(NOWHERE, |at| {
-            let previous = self.latest.of(at);
-            self.latest.set(at, number);
-            previous
-        });
         let frame = Frame {
             events: self.graph.len(),
             thread,
@@ -50,12 +51,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             initial,
             previous,
             slot: NOWHERE,
-            waits: false,
-            turn: None,
-            attempt: NO_ATTEMPT,
-            paths,
-            watched,
-            written,
+            blocking: false,
+            awaits: None,
+            skipped: false,
+            iterations,
             sources,
             next_choice: 0,
             schedules,
@@ -68,18 +67,27 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.depth += 1;
     }
 
-    /// Forgets the last frame.
+    /// Closes the last frame.
     pub(super) fn close(&mut self) {
         self.depth -= 1;
         let frame = &self.frames[self.depth];
         if let Some(at) = frame.location() {
             self.latest.set(at, frame.previous);
         }
-        self.watching.pop_if(|first| *first == self.depth as u32);
+        let number = self.depth as u32;
+        self.awaits.frames.pop_if(|first| *first == number);
     }
 
-    /// Whether there is exactly one write that lets a waiting operation through, and it would take
-    /// that write. Leaves only writes that it could read to be tried.
+    /// Removes the operation of the last frame and all events after it from the graph.
+    pub(super) fn rewind(&mut self) {
+        let frame = &mut self.frames[self.depth - 1];
+        frame.slot = NOWHERE;
+        let events = frame.events;
+        self.undo(events);
+    }
+
+    /// Drops the writes on which the blocking update of the last frame stays blocked, or which
+    /// another update has taken. Whether exactly one is left, and the update takes it.
     pub(super) fn has_one_source(&mut self, at: Location) -> bool {
         let frame = &mut self.frames[self.depth - 1];
         let Op::Update { function, .. } = frame.op else {
@@ -104,8 +112,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         frame.sources.len() == 1 && !keeps
     }
 
-    /// Gives the operation of the last frame the next write, or the next choice, that is
-    /// consistent. The graph must be as it was when the frame was opened.
+    /// Gives the operation of the last frame the next write of the graph, or the next choice, that
+    /// is consistent (line 8). The graph must be as it was when the frame was opened.
     pub(super) fn advance(&mut self) -> Option<Slot> {
         loop {
             let frame = &mut self.frames[self.depth - 1];
@@ -125,5 +133,80 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 None => self.undo(events),
             }
         }
+    }
+
+    /// Goes back to the last frame with something left to explore, and begins with it: the rest of
+    /// the loops in lines 8 and 9. False if there is none.
+    pub(super) fn backtrack(&mut self) -> Flow<bool> {
+        self.undefined = false;
+        while self.depth > 0 {
+            self.rewind();
+            if self.frames[self.depth - 1].awaits.is_some() {
+                if self.backtrack_await()? {
+                    return ControlFlow::Continue(true);
+                }
+                self.close();
+                continue;
+            }
+            if let Some(slot) = self.advance() {
+                self.declare(slot);
+                self.frames[self.depth - 1].slot = slot;
+                self.catch_up()?;
+                return ControlFlow::Continue(true);
+            }
+            let frame = &mut self.frames[self.depth - 1];
+            if !frame.schedules.pop(&mut self.steps) {
+                self.close();
+            } else if self.run_schedule()? {
+                return ControlFlow::Continue(true);
+            }
+        }
+        ControlFlow::Continue(false)
+    }
+
+    /// Algorithm 3, RunSchedule: performs `steps` from where the last frame was opened. False if
+    /// they turn out to be inconsistent, or to leave a thread in an await loop.
+    ///
+    /// Reads of the schedule have no frames, which is what `Swappable(e) = false` means in the
+    /// paper. Deviation: the last one, the read of the frame, stays swappable.
+    fn run_schedule(&mut self) -> Flow<bool> {
+        self.catch_up()?;
+        for index in 0..self.steps.len() {
+            if self.undefined {
+                break;
+            }
+            let Step {
+                thread,
+                source,
+                choice,
+            } = self.steps[index];
+            self.pass_fences(thread)?;
+            let Pending::Op(op) = self.pending[thread.index()] else {
+                let reason = format!("{thread} ended before it did what it did before");
+                return ControlFlow::Break(Ending::Nondeterministic(reason));
+            };
+            let source = match source {
+                None => INIT,
+                Some(id) => self.graph.thread(id.thread)[id.index as usize],
+            };
+            let initial = op.location().map_or(0, |at| self.machine.initial(at));
+            let Some(slot) = self.push(thread, op, source, choice, initial) else {
+                return ControlFlow::Continue(false);
+            };
+            if index + 1 == self.steps.len() {
+                let frame = &mut self.frames[self.depth - 1];
+                if !frame.blocking {
+                    frame.slot = slot;
+                }
+            }
+            self.resume(slot)?;
+            // Whether an iteration stays in its loop may show only after a fence.
+            self.pass_fences(thread)?;
+            if self.awaits.stays(thread) {
+                return ControlFlow::Continue(false);
+            }
+            self.declare(slot);
+        }
+        ControlFlow::Continue(true)
     }
 }

@@ -14,15 +14,15 @@ use crate::trust::replay::{expect, outcome};
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Lets the machine perform what it has not performed of the graph.
     pub(super) fn catch_up(&mut self) -> Flow {
-        let Some(stands) = self.stands else {
+        let Some(performed) = self.performed else {
             return self.replay();
         };
         let end = self.graph.len();
         let performs = |slot: &usize| self.graph.event(*slot as Slot).kind != Kind::ReadHalf;
-        let Some(last) = (stands..end).rfind(performs) else {
+        let Some(last) = (performed..end).rfind(performs) else {
             return ControlFlow::Continue(());
         };
-        for slot in (stands..last).filter(performs) {
+        for slot in (performed..last).filter(performs) {
             let event = self.graph.event(slot as Slot);
             let clock = self.graph.causality(slot as Slot);
             self.machine.resume(event.id.thread, outcome(event), clock);
@@ -31,13 +31,13 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             Kind::WriteHalf => last - 1,
             _ => last,
         };
-        self.stands = Some(first);
+        self.performed = Some(first);
         self.resume(first as Slot)
     }
 
     /// Lets the machine perform the operation that begins in `slot`, the last one.
     pub(super) fn resume(&mut self, slot: Slot) -> Flow {
-        if self.stands != Some(slot as usize) {
+        if self.performed != Some(slot as usize) {
             return self.replay();
         }
         let last = match self.graph.event(slot).kind {
@@ -48,7 +48,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let (thread, op) = (event.id.thread, event.op);
         self.machine
             .resume(thread, outcome(event), self.graph.causality(last));
-        self.stands = Some(last as usize + 1);
+        self.performed = Some(last as usize + 1);
         let threads = self.machine.threads();
         if self.pending.len() < threads {
             self.pending.resize(threads, Pending::Absent);
@@ -64,7 +64,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Resets the machine and performs the whole graph.
     pub(super) fn replay(&mut self) -> Flow {
         self.machine.reset();
-        self.stands = Some(self.graph.len());
+        self.performed = Some(self.graph.len());
         let mut mismatch = None;
         for (slot, event) in self.graph.events().iter().enumerate() {
             if event.kind == Kind::ReadHalf {
@@ -97,11 +97,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn check(&mut self, thread: ThreadId) -> Flow {
         let pending = self.machine.pending(thread);
         self.pending[thread.index()] = pending;
-        self.loops.check(self.machine, thread);
+        self.awaits.check(self.machine, thread);
         match pending {
-            Pending::Stopped(Stop::Spinning { since }) if self.gives_up(thread, since) => {
-                self.learn(thread, since)
-            }
+            Pending::Stopped(Stop::Spinning { since }) => self.completed_iteration(thread, since),
             Pending::Stopped(Stop::Failed) => {
                 let failure = self.machine.failure();
                 let failure = failure.expect("a failed thread has a failure");

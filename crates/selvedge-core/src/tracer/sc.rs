@@ -14,7 +14,7 @@
 //! are still unordered.
 
 use super::consistency::{Consistency, Newest};
-use super::line::Line;
+use super::linearization::Linearization;
 use crate::graph::{Clocks, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::Op;
@@ -38,7 +38,7 @@ pub struct SaturatedSc {
     /// Earlier certificates.
     shelf: Vec<Shelved>,
     shelved_ranks: Vec<u64>,
-    line: Line,
+    linearization: Linearization,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -383,7 +383,7 @@ impl SaturatedSc {
     /// Puts all operations into an order in which memory behaves, reads as early as possible.
     /// Fails where a wrong write was put first.
     fn line_up(&mut self, graph: &Graph) -> bool {
-        let mut line = std::mem::take(&mut self.line);
+        let mut line = std::mem::take(&mut self.linearization);
         line.start(graph);
         let threads = (0..graph.threads() as u32).map(ThreadId);
         let mut rank = 0;
@@ -415,7 +415,7 @@ impl SaturatedSc {
             self.ranks.clone_from(&line.ranks);
             self.next_rank = rank;
         }
-        self.line = line;
+        self.linearization = line;
         complete
     }
 

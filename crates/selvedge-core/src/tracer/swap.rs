@@ -1,45 +1,50 @@
-//! What an event makes possible for earlier reads.
+//! Algorithm 2, DeclarePostponed: the schedules that a new event makes possible.
 //!
-//! A new write may be read by every earlier read of its location that it does not depend on; an
-//! update may take the write that an earlier update took. Either way the earlier operation
-//! gets a *schedule*: the events that the new one needs, the new one, and then itself.
+//! A new write may be read by every earlier read of its location that it does not depend on. That
+//! read gets a schedule: the events that the write depends on, the write, and the read of it.
+//!
+//! Deviations: every such read gets a schedule, not only the closest one; and an update *competes*
+//! for the write that an earlier update took, since two updates cannot read the same write. The
+//! schedule then consists of the events that the new update depends on, the new update reading that
+//! write, and the earlier update reading the new one.
 
 use super::Search;
 use super::consistency::Consistency;
-use super::frame::{Frame, NOWHERE, Observation, Step, Turn, alternatives, has_rival, is_left};
+use super::frame::{Frame, NOWHERE, alternatives};
+use super::schedules::{Observation, Step};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Machine;
-use crate::op::{Effect, Op, Value};
+use crate::op::{Effect, Op};
 use crate::report::Observer;
 
-/// The buffers in which a schedule is put together.
+/// Buffers for the construction of a schedule.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    /// Of each thread, how many events the schedule needs.
+    /// The number of events of each thread that the schedule needs.
     needed: Vec<u32>,
     observations: Vec<Observation>,
 }
 
-/// What follows the events that a schedule needs.
+/// The end of a schedule, after the events that it needs.
 #[derive(Clone, Copy)]
-struct Finale {
-    /// An update that takes what the frame's took.
-    rival: Option<Observation>,
-    /// What the frame's operation then reads.
-    last: Option<(EventId, u32)>,
+struct Tail {
+    /// The update that takes the write which the frame's update took.
+    competitor: Option<Observation>,
+    /// The write that the frame's operation reads, and its choice.
+    read: Option<(EventId, u32)>,
 }
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Looks what the operation that begins in `slot`, just added, makes possible.
-    pub(super) fn announce(&mut self, slot: Slot) {
+    /// Declares the operation that begins in `slot`, just added, to earlier reads.
+    pub(super) fn declare(&mut self, slot: Slot) {
         let event = *self.graph.event(slot);
         let Some(at) = event.op.location() else {
             return;
         };
         match event.kind {
-            Kind::Write => self.declare(slot, at),
-            Kind::ReadHalf => self.declare(slot + 1, at),
+            Kind::Write => self.declare_postponed(slot, at),
+            Kind::ReadHalf => self.declare_postponed(slot + 1, at),
             _ => {}
         }
         if let Op::Update { .. } = event.op {
@@ -47,45 +52,48 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Offers a new write to every earlier read.
-    fn declare(&mut self, write: Slot, at: Location) {
-        let graph = &self.graph;
-        let event = graph.event(write);
-        let clock = graph.causality(write);
-        for &first in &self.watching {
-            let frame = &mut self.frames[first as usize];
-            let beside = frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
-            if let Some(Turn::Taken { rivals: false }) = frame.turn
-                && beside
-                && !frame.written.contains(&at)
-            {
-                let rivals = frame.watched.contains(&at);
-                frame.turn = Some(Turn::Taken { rivals });
-                frame.written.push(at);
-            }
-        }
-        let mut next = self.latest.of(at);
-        while next != NOWHERE {
-            let index = next as usize;
-            let frame = &self.frames[index];
-            next = frame.previous;
-            let suits = frame.slot != NOWHERE && !frame.waits && !graph.counted(clock, frame.slot);
-            if !suits || has_rival(&mut self.frames, index) {
-                continue;
-            }
-            let frame = &mut self.frames[index];
-            self.scratch.needed.clear();
-            self.scratch.needed.extend_from_slice(clock);
-            for choice in 0..alternatives(&frame.op, event.wrote) {
-                let last = Some((event.id, choice));
-                let finale = Finale { rival: None, last };
-                self.scratch.offer(graph, frame, finale);
+    /// Declares all operations after the first `events` events.
+    pub(super) fn declare_since(&mut self, events: usize) {
+        for slot in events as Slot..self.graph.len() as Slot {
+            if self.graph.event(slot).kind != Kind::WriteHalf {
+                self.declare(slot);
             }
         }
     }
 
-    /// Offers `op`, performed as the event `id` or still waiting to be, to every earlier update
-    /// that took a write which it could have taken itself.
+    /// Offers a new write of `at` to every earlier read that it does not depend on.
+    fn declare_postponed(&mut self, write: Slot, at: Location) {
+        let graph = &self.graph;
+        let event = graph.event(write);
+        let clock = graph.causality(write);
+        let concurrent = |frame: &Frame| frame.slot != NOWHERE && !graph.counted(clock, frame.slot);
+        for &first in &self.awaits.frames {
+            let frame = &mut self.frames[first as usize];
+            if !frame.iterations.knows_write(at) && concurrent(frame) {
+                frame.iterations.note_write(at);
+            }
+        }
+        let mut next = self.latest.of(at);
+        while next != NOWHERE {
+            let frame = &mut self.frames[next as usize];
+            next = frame.previous;
+            if frame.blocking || frame.awaits.is_some() || !concurrent(frame) {
+                continue;
+            }
+            self.scratch.needed.clear();
+            self.scratch.needed.extend_from_slice(clock);
+            for choice in 0..alternatives(&frame.op, event.wrote) {
+                let tail = Tail {
+                    competitor: None,
+                    read: Some((event.id, choice)),
+                };
+                self.scratch.offer(graph, frame, tail);
+            }
+        }
+    }
+
+    /// Offers `op`, performed as the event `id` or still pending, to every earlier update that took
+    /// a write which it could have taken itself.
     pub(super) fn compete(&mut self, id: EventId, op: Op, at: Location) {
         let Op::Update { function, .. } = op else {
             return;
@@ -93,38 +101,33 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let graph = &self.graph;
         let before = graph.predecessor(id);
         let known = before.map(|slot| graph.causality(slot));
-        let (frames, latest) = (&mut self.frames[..self.depth], self.latest.of(at));
-        let number = |frame: u32| (frame != NOWHERE).then_some(frame as usize);
-        let mut next = number(latest);
-        // What it left to others, it does not take in what follows that.
-        let mut left = match self.loops.any() {
-            true => last_left(frames, graph, id),
-            false => None,
-        };
-        while let Some(index) = next {
-            while let Some((at, _)) = left.filter(|&(at, _)| at > index) {
-                left = last_left(&frames[..at], graph, id);
-            }
-            let frame = &frames[index];
-            next = number(frame.previous);
+        let mut next = self.latest.of(at);
+        while next != NOWHERE {
+            let number = next;
+            let frame = &self.frames[number as usize];
+            next = frame.previous;
             if frame.slot == NOWHERE {
                 continue;
             }
             let taker = graph.event(frame.slot);
-            let independent = taker.id.thread != id.thread
+            let concurrent = taker.id.thread != id.thread
                 && !known.is_some_and(|clock| graph.counted(clock, frame.slot));
-            if !independent {
+            let mut earlier = self.awaits.frames.iter().take_while(|&&f| f < number);
+            if !concurrent
+                || earlier.any(|&f| self.frames[f as usize].excludes(graph, id, taker.source))
+            {
                 continue;
             }
-            let left = left.map(|(_, events)| events);
-            if is_left(left, taker.source) {
+            if let Some(read) = frame.awaits {
+                let first = &mut self.frames[read.first as usize];
+                first.iterations.note_write(at);
                 continue;
             }
-            if has_rival(frames, index) || taker.kind != Kind::ReadHalf {
+            if taker.kind != Kind::ReadHalf {
                 continue;
             }
             let value = taker.read;
-            let rivals = match function.apply(value) {
+            let choices = match function.apply(value) {
                 Effect::Write(_) => 1,
                 Effect::Choose(alternatives) => alternatives,
                 Effect::Keep | Effect::Block => continue,
@@ -135,46 +138,29 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 thread: id.thread,
                 index: id.index + 1,
             };
-            for choice in 0..rivals {
-                let seen = Observation {
+            let frame = &mut self.frames[number as usize];
+            for choice in 0..choices {
+                let competitor = Some(Observation {
                     event: id,
                     source,
                     choice,
-                };
-                let rival = Some(seen);
-                let frame = &mut frames[index];
-                if frame.waits {
-                    let finale = Finale { rival, last: None };
-                    self.scratch.offer(graph, frame, finale);
+                });
+                if frame.blocking {
+                    let read = None;
+                    self.scratch.offer(graph, frame, Tail { competitor, read });
                     continue;
                 }
-                let written = written(&op, value, choice);
+                let written = match function.apply(value) {
+                    Effect::Choose(_) => function.choose(value, choice),
+                    Effect::Write(new) => new,
+                    Effect::Keep | Effect::Block => value,
+                };
                 for choice in 0..alternatives(&frame.op, written) {
-                    let last = Some((write, choice));
-                    let finale = Finale { rival, last };
-                    self.scratch.offer(graph, frame, finale);
+                    let read = Some((write, choice));
+                    self.scratch.offer(graph, frame, Tail { competitor, read });
                 }
             }
         }
-    }
-}
-
-/// The last frame in which a turn was left to others that `event` is part of, and how many events
-/// there were then.
-fn last_left(frames: &[Frame], graph: &Graph, event: EventId) -> Option<(usize, usize)> {
-    let mut frames = frames.iter().enumerate().rev();
-    frames.find_map(|(at, frame)| Some((at, frame.left_by(graph, event)?)))
-}
-
-/// What an update that reads `value` writes.
-fn written(op: &Op, value: Value, choice: u32) -> Value {
-    let Op::Update { function, .. } = op else {
-        return value;
-    };
-    match function.apply(value) {
-        Effect::Write(new) => new,
-        Effect::Choose(_) => function.choose(value, choice),
-        Effect::Keep | Effect::Block => value,
     }
 }
 
@@ -183,28 +169,16 @@ fn source_id(graph: &Graph, source: Slot) -> Option<EventId> {
     (source != INIT).then(|| graph.event(source).id)
 }
 
-/// Whether something was decided about the event that program order does not tell.
-fn is_decision(event: &Event) -> bool {
-    event.kind.reads() || matches!(event.op, Op::Choose { .. })
-}
-
-pub(super) fn source_of(graph: &Graph, event: &Event) -> Option<EventId> {
+fn source_of(graph: &Graph, event: &Event) -> Option<EventId> {
     match event.kind.reads() {
         true => source_id(graph, event.source),
         false => None,
     }
 }
 
-pub(super) fn observation(graph: &Graph, event: &Event) -> Observation {
-    Observation {
-        event: event.id,
-        source: source_of(graph, event),
-        choice: event.choice,
-    }
-}
-
 impl Scratch {
-    /// The events that an update needs which comes after those in `known` and reads `source`.
+    /// Collects the events that an update needs which comes after those in `known` and reads
+    /// `source`.
     fn need(&mut self, graph: &Graph, known: Option<&[u32]>, source: Slot) {
         self.needed.clear();
         match known {
@@ -218,59 +192,48 @@ impl Scratch {
         }
     }
 
-    /// The first events of the needed operations that come after so many events.
-    fn needed_events<'a>(
-        &'a self,
-        graph: &'a Graph,
-        events: usize,
-    ) -> impl Iterator<Item = &'a Event> {
-        let slots = events as Slot..graph.len() as Slot;
-        let needed = slots.filter(|&slot| graph.counted(&self.needed, slot));
-        let needed = needed.map(|slot| graph.event(slot));
-        needed.filter(|event| event.kind != Kind::WriteHalf)
-    }
-
-    /// Gives `frame` the schedule of the needed events and the finale, unless it has had it.
-    fn offer(&mut self, graph: &Graph, frame: &mut Frame, finale: Finale) {
-        self.observe(graph, frame, finale);
+    /// Gives `frame` the schedule of the needed events and the tail, unless it has had it (lines 9
+    /// and 10).
+    fn offer(&mut self, graph: &Graph, frame: &mut Frame, tail: Tail) {
+        self.observe(graph, frame, tail);
         if !frame.schedules.is_new(&self.observations) {
             return;
         }
-        // Fences need not be told: they are passed with what is before and after them.
-        let needed = self.needed_events(graph, frame.events);
-        let needed = needed.filter(|event| !matches!(event.op, Op::Fence { .. }));
+        // A fence is performed with the operations of its thread around it.
+        let slots = frame.events as Slot..graph.len() as Slot;
+        let needed = slots.filter(|&slot| graph.counted(&self.needed, slot));
+        let needed = needed
+            .map(|slot| graph.event(slot))
+            .filter(|event| event.kind != Kind::WriteHalf && !matches!(event.op, Op::Fence { .. }));
         let needed = needed.map(|event| Step {
             thread: event.id.thread,
             source: source_of(graph, event),
             choice: event.choice,
         });
-        let rival = finale.rival.map(|rival| Step {
-            thread: rival.event.thread,
-            source: rival.source,
-            choice: rival.choice,
+        let competitor = tail.competitor.map(|competitor| Step {
+            thread: competitor.event.thread,
+            source: competitor.source,
+            choice: competitor.choice,
         });
-        let last = finale.last.map(|(source, choice)| Step {
+        let read = tail.read.map(|(source, choice)| Step {
             thread: frame.thread,
             source: Some(source),
             choice,
         });
-        frame.schedules.push(needed.chain(rival).chain(last));
+        frame.schedules.push(needed.chain(competitor).chain(read));
     }
 
-    /// The observations of a schedule in canonical order: what it is for, then thread by thread.
-    fn observe(&mut self, graph: &Graph, frame: &Frame, finale: Finale) {
+    /// Lists the observations of a schedule in canonical order: what it is for, then thread by
+    /// thread.
+    fn observe(&mut self, graph: &Graph, frame: &Frame, tail: Tail) {
         self.observations.clear();
-        let own = frame.id();
-        match (finale.last, finale.rival) {
-            (Some((source, choice)), _) => self.observations.push(Observation {
-                event: own,
-                source: Some(source),
-                choice,
-            }),
-            (None, Some(rival)) => self.observations.push(rival),
-            (None, None) => {}
-        }
-        let rival = finale.rival.filter(|_| finale.last.is_some());
+        let read = tail.read.map(|(source, choice)| Observation {
+            event: frame.id(),
+            source: Some(source),
+            choice,
+        });
+        self.observations.extend(read.or(tail.competitor));
+        let competitor = tail.competitor.filter(|_| read.is_some());
         for (thread, &needed) in self.needed.iter().enumerate() {
             let thread = ThreadId(thread as u32);
             let events = graph.thread(thread);
@@ -278,12 +241,17 @@ impl Scratch {
             let old = events.partition_point(|&slot| (slot as usize) < frame.events);
             for &slot in &events[old..] {
                 let event = graph.event(slot);
-                if is_decision(event) {
-                    self.observations.push(observation(graph, event));
+                // Program order determines everything else.
+                if event.kind.reads() || matches!(event.op, Op::Choose { .. }) {
+                    self.observations.push(Observation {
+                        event: event.id,
+                        source: source_of(graph, event),
+                        choice: event.choice,
+                    });
                 }
             }
-            self.observations
-                .extend(rival.filter(|rival| rival.event.thread == thread));
+            let here = competitor.filter(|competitor| competitor.event.thread == thread);
+            self.observations.extend(here);
         }
     }
 }

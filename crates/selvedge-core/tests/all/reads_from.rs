@@ -294,12 +294,12 @@ fn programs_with_loops_have_the_classes_of_brute_force_under_ra() {
 
 #[test]
 fn programs_that_wait_have_the_classes_of_brute_force_under_sc() {
-    compare_sc(Flavour::Waiting, 53);
+    compare_sc(Flavour::Waiting, 50);
 }
 
 #[test]
 fn programs_that_wait_have_the_classes_of_brute_force_under_ra() {
-    compare_ra(Flavour::Waiting, 53);
+    compare_ra(Flavour::Waiting, 50);
 }
 
 /// Never more executions than the graph search has, and exactly the classes of its graphs.

@@ -6,7 +6,7 @@ use crate::ids::ThreadId;
 
 /// An order that is being put together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line {
+pub(super) struct Linearization {
     /// Of each thread, how many events are in it.
     done: Vec<u32>,
     /// What each location holds, by the write.
@@ -15,7 +15,7 @@ pub(super) struct Line {
     pub(super) ranks: Vec<u64>,
 }
 
-impl Line {
+impl Linearization {
     pub(super) fn start(&mut self, graph: &Graph) {
         self.done.clear();
         self.done.resize(graph.threads(), 0);
