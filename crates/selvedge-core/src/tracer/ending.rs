@@ -1,4 +1,4 @@
-//! How executions end, and what is told about them.
+//! The ends of executions: counting and reporting them.
 
 use std::ops::ControlFlow;
 
@@ -13,28 +13,30 @@ use crate::op::{Effect, Op};
 use crate::report::{self, End, Ending, Observer, Waiting};
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Counts an execution that can go no further, and reports what is wrong with it.
+    /// Counts an execution in which no thread can run any more, and reports its bugs.
     pub(super) fn finish(&mut self) -> Flow {
         let mut waiting = false;
-        let mut repeating = false;
-        let mut dull = false;
+        let mut at_await = false;
+        let mut assumed_away = false;
         for thread in (0..self.pending.len() as u32).map(ThreadId) {
             match self.pending[thread.index()] {
                 Pending::Op(op) => {
                     waiting = true;
-                    repeating |= self.awaits.at_await(thread);
+                    at_await |= self.awaits.at_await(thread);
                     if let Op::Update { at, .. } = op {
                         self.compete(self.graph.next_id(thread), op, at);
                     }
                 }
                 Pending::Stopped(Stop::Spinning { .. }) => waiting = true,
-                Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => dull = true,
+                Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => {
+                    assumed_away = true
+                }
                 _ => {}
             }
         }
-        if dull {
+        if assumed_away {
             self.counts.blocked += 1;
-        } else if repeating {
+        } else if at_await {
             self.finish_at_awaits()?;
         } else if waiting {
             self.counts.blocked += u64::from(!self.finish_waiting()?);
@@ -48,8 +50,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(())
     }
 
-    /// The same where some thread waits. It waits for good only if what it has read, or would
-    /// read, can be the newest there is; false if it cannot.
+    /// The same where some thread waits. It waits forever only if the writes that it has read, or
+    /// would read, can be last in coherence order; false if they cannot.
     pub(super) fn finish_waiting(&mut self) -> Flow<bool> {
         let mut newest = Vec::new();
         let Some(graph) = self
@@ -77,8 +79,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(true)
     }
 
-    /// The writes that spinning threads read in their last iteration. False if one read two
-    /// different ones of the same location.
+    /// Collects the writes that spinning threads read in their last iterations. False if two of them
+    /// are different writes of one location.
     fn collect_spinning(&self, newest: &mut Vec<Newest>) -> bool {
         for (thread, pending) in self.pending.iter().enumerate() {
             let Pending::Stopped(Stop::Spinning { since }) = *pending else {
@@ -91,8 +93,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         true
     }
 
-    /// A graph in which every thread that waits does so for good, given what must be newest;
-    /// completes `newest`.
+    /// A graph in which every waiting thread waits forever, with the writes `newest` last in
+    /// coherence order; completes `newest`.
     fn settle(&mut self, newest: &mut Vec<Newest>) -> Option<Graph> {
         let mut open = None;
         for pending in &self.pending {
@@ -122,8 +124,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         None
     }
 
-    /// The present graph with a coherence order, the given writes last, and a parked read for
-    /// each waiting update.
+    /// The present graph with a coherence order in which the given writes are last, and a parked
+    /// read for each blocked update.
     fn ordered(&mut self, newest: &[Newest]) -> Option<Graph> {
         let orders = self.model.orders(&self.graph, newest)?;
         let mut graph = Graph::default();
@@ -162,8 +164,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         Some(graph)
     }
 
-    /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an
-    /// execution that is cut short by it counts as blocked.
+    /// Reports a `failure` of a thread. An execution with undefined behaviour is not continued and
+    /// counts as blocked.
     pub(super) fn failed(&mut self, failure: Failure) -> Flow {
         let undefined = failure.kind.is_undefined_behaviour();
         let recorded = match self.bug(failure, Vec::new(), &[]) {
@@ -182,15 +184,15 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(())
     }
 
-    /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
-    /// the machine was moved by that; it stands where the bug is.
+    /// Records a bug of the present graph, unless it is known, and confirms it by a replay. True if
+    /// it was replayed.
     fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>, newest: &[Newest]) -> Flow<bool> {
         if self.bugs.knows(&failure) {
             return ControlFlow::Continue(false);
         }
         let graph = self.ordered(newest).expect("the trace is consistent");
         let search = (&mut *self.machine, &mut *self.observer);
-        // Every access releases and acquires, also under sequential consistency.
+        // Under sequential consistency every access releases and acquires as well.
         let execution = (&graph, &ReleaseAcquire);
         self.performed = None;
         self.bugs.record(search, execution, failure, waiting)?;
@@ -198,8 +200,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 }
 
-/// Adds what `thread` read in its last iteration, which begins with its event `since`. False if it
-/// does not agree with what is there.
+/// Adds to `newest` the writes that `thread` read in its last iteration, from its event `since` on.
+/// False if a location then has two.
 pub(super) fn collect(
     graph: &Graph,
     thread: ThreadId,

@@ -1,4 +1,4 @@
-//! Adding operations to the trace and taking them back.
+//! Adding events to the trace and removing them.
 
 use super::consistency::Consistency;
 use super::{Search, value_of};
@@ -9,8 +9,8 @@ use crate::op::{Effect, Op, Value};
 use crate::report::Observer;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Adds the events of an operation. `None` if that is inconsistent, or if the operation has to
-    /// wait; then the graph has to be undone.
+    /// Adds the events of an operation. `None` if the trace becomes inconsistent or the operation is
+    /// blocked; the caller then calls [`undo`](Search::undo).
     pub(super) fn push(
         &mut self,
         thread: ThreadId,
@@ -28,10 +28,9 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 event.wrote = value;
                 return self.push_write(event, at);
             }
-            Op::Fence { .. } | Op::Create { .. } | Op::Join { .. } => {
+            Op::Fence { .. } | Op::Create { .. } | Op::Join { .. } | Op::JoinAll => {
                 return self.push_silent(Event::new(id, Kind::Silent, op));
             }
-            Op::JoinAll => return self.push_silent(Event::new(id, Kind::Silent, op)),
             Op::Choose { .. } => {
                 let mut event = Event::new(id, Kind::Silent, op);
                 event.choice = choice;
@@ -82,7 +81,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.model.added(&self.graph, slot).then_some(slot)
     }
 
-    /// Takes all but the first `events` events back.
+    /// Removes all but the first `events` events.
     pub(super) fn undo(&mut self, events: usize) {
         if self.graph.len() <= events {
             return;

@@ -1,17 +1,17 @@
-//! Putting the operations of a trace into an order in which memory behaves.
+//! Linearizations of a trace: total orders in which each read reads the latest write.
 
 use super::sc::write_of;
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
 
-/// An order that is being put together.
+/// A linearization under construction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Linearization {
-    /// Of each thread, how many events are in it.
+    /// The number of events of each thread that it contains.
     done: Vec<u32>,
-    /// What each location holds, by the write.
+    /// The latest write of each location.
     newest: Vec<Slot>,
-    /// The place of each event.
+    /// The position of each event.
     pub(super) ranks: Vec<u64>,
 }
 
@@ -27,12 +27,13 @@ impl Linearization {
         self.ranks.resize(graph.len(), 0);
     }
 
-    /// The next operation of `thread`.
+    /// The next operation of `thread` that it does not contain.
     pub(super) fn next(&self, graph: &Graph, thread: ThreadId) -> Option<Slot> {
         let at = self.done[thread.index()] as usize;
         graph.thread(thread).get(at).copied()
     }
 
+    /// Whether the operation in `slot`, preceded by `clock`, can come next.
     pub(super) fn ready(&self, graph: &Graph, slot: Slot, clock: &[u32]) -> bool {
         let event = graph.event(slot);
         let own = event.id.thread.index();
@@ -50,14 +51,15 @@ impl Linearization {
         if event.kind.reads() && event.source != newest {
             return false;
         }
-        // Nobody may be left who still has to read what a write replaces.
+        // All reads of the previous write come before a new one.
         write_of(graph, slot).is_none()
             || graph
                 .readers(at, newest)
                 .all(|reader| reader == slot || graph.counted(&self.done, reader))
     }
 
-    pub(super) fn perform(&mut self, graph: &Graph, slot: Slot, rank: &mut u64) {
+    /// Appends the operation in `slot`.
+    pub(super) fn append(&mut self, graph: &Graph, slot: Slot, rank: &mut u64) {
         let event = graph.event(slot);
         let last = write_of(graph, slot);
         if let (Some(write), Some(at)) = (last, event.op.location()) {

@@ -1,30 +1,34 @@
 //! Optimal search up to reads-from: TRACER (Abdulla, Atig, Jonsson, Ngo, "Optimal Stateless Model
-//! Checking under the Release-Acquire Semantics", OOPSLA 2018), algorithms 1 to 3, for
-//! release-acquire and for sequential consistency.
+//! Checking under the Release-Acquire Semantics", OOPSLA 2018), for release-acquire and for
+//! sequential consistency.
 //!
-//! A class is program order and reads-from; the coherence order is only kept as far as those two
-//! force it (see [`SaturatedRa`] and [`SaturatedSc`]). A new read tries every write that is there.
-//! A write that comes later is *declared* to the earlier reads which could have read it; each of
-//! them gets a *schedule*, the events that the write needs, the write, and the read of it, which is
-//! run from where the read was first reached. Schedules are compared as sets of observations, so
-//! each class is reached once.
+//! Two executions are in the same class if they have the same program order and reads-from. Of the
+//! coherence order, only the part that these two relations force is kept ([`SaturatedRa`],
+//! [`SaturatedSc`]). Each class is visited once.
 //!
-//! Deviations from the document, all tested against brute force:
-//! * A write is declared to every earlier read, not to the closest one only, and also while a
-//!   schedule runs: otherwise classes are lost already with loads and stores.
-//! * The read at the end of a schedule stays open for further writes, because of updates and
-//!   under sequential consistency.
-//! * Two updates cannot read the same write. An update *competes* for what an earlier update took:
-//!   the earlier one gets the schedule in which it comes second.
-//! * An update that can wait (a lock, a semaphore, …) is performed only when some write lets it
-//!   through and nothing else can go on. Where it takes that write, an execution in which it does
-//!   not has exactly one other update that does: the rival runs, and the first one waits for
-//!   another turn. Updates that still wait at the end compete as well, in deadlocks too.
-//! * Reads of loops that only wait are performed as late: see `waiting.rs`.
-//! * Choices, and updates with several possible effects, are part of the observations.
+//! * Algorithm 1, DfVisit: [`Search::visit`] adds events to the graph, writes before reads. A read
+//!   opens a frame (`reads.rs`), which gives it every write of the graph and then runs its
+//!   schedules. The recursion of the paper is the stack of frames.
+//! * Algorithm 2, DeclarePostponed: `swap.rs` gives earlier reads schedules in which they read a new
+//!   write.
+//! * Algorithm 3, RunSchedule: [`Search::run_schedule`] in `reads.rs`.
 //!
-//! No execution is given up once begun, and none comes to nothing: see `outlook.rs`. The search
-//! keeps one graph, and for each read in it the schedules that are still to be run.
+//! Deviations from the paper, all compared with brute force:
+//! * A write is declared when it is added, not after the visit, and to every earlier read that it
+//!   does not depend on, not only to the closest one. Schedules declare their writes as well.
+//!   Otherwise classes are lost already for programs with loads and stores.
+//! * The read at the end of a schedule stays swappable. Updates and sequential consistency need it.
+//! * Two updates cannot read the same write. A new update *competes* for the write that an earlier
+//!   update took: the earlier one gets a schedule in which it comes second.
+//! * A blocking update (of a lock, a semaphore, …) is performed only when some write lets it through
+//!   and nothing else can run. If it is the only write it can take, every execution in which it does
+//!   not take it has exactly one other update that does. The schedule then ends with that update,
+//!   and the first one is blocked again. Updates that are still blocked at the end of an execution
+//!   compete as well.
+//! * Loops that only wait are blocking operations: see [`awaits`].
+//! * Choices, and the effects of updates that have several, are part of the observations.
+//!
+//! No consistent execution is abandoned, but some are blocked: see [`awaits`].
 
 mod awaits;
 mod consistency;
@@ -55,8 +59,8 @@ use awaits::Awaits;
 use frame::{Frame, Latest};
 use schedules::Step;
 
-/// Searches every class of executions of `machine` that is consistent with `C`, each once. After a
-/// bug it goes on only if `keep_going`.
+/// Visits every class of executions of `machine` that is consistent under `C`, each once. Stops at
+/// the first bug unless `keep_going`.
 pub fn search<C: Consistency, M: Machine>(
     machine: &mut M,
     keep_going: bool,
@@ -95,15 +99,15 @@ struct Search<'a, C, M, O> {
     observer: &'a mut O,
     graph: Graph,
     model: C,
-    /// Those beyond `depth` are kept for their memory.
+    /// The stack of frames. Those from `depth` on are kept for their memory.
     frames: Vec<Frame>,
     depth: usize,
     latest: Latest,
-    /// What the machine said each thread is about to do.
+    /// The state of each thread, as the machine reported it.
     pending: Vec<Pending>,
     awaits: Awaits,
-    /// How many events of the graph the machine has performed. `None` if it performed something
-    /// else.
+    /// The number of events of the graph that the machine has performed. `None` if it has performed
+    /// others.
     performed: Option<usize>,
     /// The schedule that is being run.
     steps: Vec<Step>,
@@ -111,20 +115,20 @@ struct Search<'a, C, M, O> {
     counts: Counts,
     bugs: Bugs,
     unrolled: bool,
-    /// Something happened after which nothing has a meaning.
+    /// The execution has undefined behaviour and is not continued.
     undefined: bool,
 }
 
-/// How often the search starts over at most.
-const RUNS: u32 = 10_000;
+/// The search starts over at most so often.
+const RESTARTS: u32 = 10_000;
 
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// A loop that was not known to wait, or an iteration that turns out to touch what others can
-    /// reach, makes the search start over.
+    /// Explores, and starts over when an await loop was discovered, or when the machine had wrongly
+    /// judged that an iteration accesses nothing that other threads can reach.
     fn run(&mut self) -> Ending {
-        for _ in 0..RUNS {
+        for _ in 0..RESTARTS {
             let ending = match self.explore() {
                 ControlFlow::Continue(()) => Ending::Complete,
                 ControlFlow::Break(ending) => ending,
@@ -142,14 +146,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.counts = Counts::default();
             self.observer.restart();
         }
-        let reason = "whether a loop only waits was judged anew each time";
+        let reason = "whether a loop only waits was judged differently each time";
         Ending::Nondeterministic(reason.to_owned())
     }
 
     fn explore(&mut self) -> Flow {
         self.replay()?;
         loop {
-            self.grow()?;
+            self.visit()?;
             if !self.undefined {
                 self.finish()?;
             }
@@ -162,13 +166,14 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Adds events in step with the machine until no thread can go on.
-    fn grow(&mut self) -> Flow {
+    /// Algorithm 1, DfVisit: adds events in step with the machine until no thread can run.
+    fn visit(&mut self) -> Flow {
         while !self.undefined {
             if let Some((thread, op)) = self.next() {
                 let slot = self.add(thread, op);
-                self.enter(slot.expect("the newest write can be read"))?;
-            } else if !self.add_waiting()? {
+                let slot = slot.expect("the newest write can be read");
+                self.enter(slot)?;
+            } else if !self.add_blocking()? {
                 break;
             }
         }
@@ -181,16 +186,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.open(thread, op);
                 self.advance()
             }
-            Op::Store { .. } | Op::Fence { .. } | Op::Create { .. } => {
-                self.push(thread, op, INIT, 0, 0)
-            }
-            Op::Join { .. } | Op::JoinAll => self.push(thread, op, INIT, 0, 0),
+            _ => self.push(thread, op, INIT, 0, 0),
         }
     }
 
-    /// Adds an operation that some write lets through. They come last: everything that can let them
-    /// through is there. False if there is none.
-    fn add_waiting(&mut self) -> Flow<bool> {
+    /// Adds a blocking operation that some write lets through. False if there is none.
+    fn add_blocking(&mut self) -> Flow<bool> {
         for thread in (0..self.pending.len() as u32).map(ThreadId) {
             let Pending::Op(op) = self.pending[thread.index()] else {
                 continue;
@@ -212,8 +213,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(false)
     }
 
-    /// The next operation that cannot be made to wait: preferably one that reads nothing,
-    /// preferably of the thread that ran last.
+    /// The next operation that does not block: if possible one that does not read (line 1), if
+    /// possible of the thread that ran last.
     fn next(&self) -> Option<(ThreadId, Op)> {
         let last = self.graph.events().last().map(|event| event.id.thread);
         let all = (0..self.pending.len() as u32).map(ThreadId);
@@ -249,7 +250,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         all.all(|other| other == thread || self.ended(other))
     }
 
-    /// Goes on with the operation just added in `slot`: tells earlier reads and the machine.
+    /// Declares the operation just added in `slot` to earlier reads, and lets the machine perform it.
     fn enter(&mut self, slot: Slot) -> Flow {
         self.declare(slot);
         if let Some(frame) = self.frames[..self.depth].last_mut()
@@ -261,7 +262,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 }
 
-/// What a read of `source` returns.
+/// The value that a read of `source` returns.
 fn value_of(graph: &Graph, source: Slot, initial: Value) -> Value {
     match source {
         INIT => initial,

@@ -2,16 +2,16 @@
 //! location together have no cycle (Abdulla et al., "Optimal Stateless Model Checking under the
 //! Release-Acquire Semantics", Definition 3.1), and nothing comes between an update and its source.
 //!
-//! Instead of a coherence order only the part of it is kept that every coherence order must have:
-//! the *saturated* trace of §4. Two rules give that part, for a location:
-//! * a read of `c` that knows of another write `w` forces `w` before `c`;
-//! * an update that reads `c` comes directly after it.
+//! Instead of a total coherence order, only the part is kept that every coherence order must have:
+//! the *saturated* trace of §4. Two rules give this part, for a location:
+//! * if another write `w` happens before a read of `c`, then `w` comes before `c`;
+//! * an update that reads `c` comes directly after `c`.
 //!
-//! By the second rule a write and the updates that follow one another from it are one block, a
-//! *chain*, and the order that has to be kept is one between chains. It is kept transitively
-//! closed, so a read may take `c` iff no chain it knows of comes after that of `c`. Writes need no
-//! check. The rules are complete: the chains of a saturated trace can be put into any total order
-//! that extends theirs. Locations do not interact.
+//! By the second rule a write and the updates that follow it form one block, a *chain*, and it is
+//! enough to order chains. Their order is kept transitively closed, so a read may read `c` iff no
+//! chain that it knows (one with a write that happens before the read) comes after the chain of `c`.
+//! Writes need no check. The rules are complete: every total order of the chains that extends theirs
+//! is a coherence order. Locations do not interact.
 
 use super::consistency::{Consistency, Newest};
 use crate::graph::{Graph, INIT, Kind, Slot};
@@ -21,18 +21,18 @@ use crate::ids::{Location, ThreadId};
 #[derive(Clone, Debug, Default)]
 pub struct SaturatedRa {
     locations: Vec<PerLocation>,
-    /// Where each event that writes stands, by slot.
+    /// The place of each write, by slot.
     places: Vec<Place>,
-    /// How long `trail` was when the event in each slot was added.
+    /// The length of `trail` before the event in each slot was added.
     marks: Vec<usize>,
     trail: Vec<Overwritten>,
-    /// Scratch: the chains that a new event knows of, then also all that come before them.
+    /// Scratch: the chains that a new event knows, then also all chains before them.
     known: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
 struct PerLocation {
-    /// The initial write begins chain 0. Those beyond `used` are kept for their memory.
+    /// Chain 0 begins with the initial write. Those from `used` on are kept for their memory.
     chains: Vec<Chain>,
     used: usize,
 }
@@ -40,7 +40,7 @@ struct PerLocation {
 #[derive(Clone, Debug, Default)]
 struct Chain {
     length: u32,
-    /// The chains that come before it, as a set of bits; missing words are empty.
+    /// The chains before it, as a bit set; missing words are empty.
     before: Vec<u64>,
 }
 
@@ -50,7 +50,7 @@ struct Place {
     position: u32,
 }
 
-/// A word of a set of bits as it was.
+/// The old value of a word of a bit set.
 #[derive(Clone, Copy, Debug)]
 struct Overwritten {
     location: Location,
@@ -72,8 +72,8 @@ impl Consistency for SaturatedRa {
         let clock = graph.last(thread).map(|slot| graph.causality(slot));
         let writes = graph.coherence(at);
         if *used == 1 {
-            // Nothing but updates: one after the other, so the newest that it knows of ends the
-            // search.
+            // All writes are updates, one after the other: the newest known one is the oldest
+            // readable one.
             let newest = clock.and_then(|clock| latest(graph, clock, writes));
             if newest.is_none() {
                 sources.push(INIT);
@@ -83,7 +83,7 @@ impl Consistency for SaturatedRa {
         }
         self.known.clear();
         self.known.resize(used.div_ceil(64), 0);
-        // A thread may read no chain before one that it knows of, nor further up in that one.
+        // A chain before a known chain is not readable, nor an earlier write of a known chain.
         let mut oldest = Place::default();
         if let Some(clock) = clock {
             for &write in writes {
@@ -248,7 +248,7 @@ impl SaturatedRa {
         true
     }
 
-    /// Every known chain comes before `chain`, and so before all that come after that one.
+    /// Orders every known chain before `chain` and before all chains after it.
     fn order_known_before(&mut self, at: Location, chain: u32) {
         let PerLocation { chains, used } = &mut self.locations[at.index()];
         if subset(&self.known, &chains[chain as usize].before) {
@@ -275,7 +275,7 @@ impl SaturatedRa {
         }
     }
 
-    /// A store stands after everything it knows of.
+    /// Begins a chain with a store. It comes after all chains that the store knows.
     fn begin_chain(&mut self, graph: &Graph, slot: Slot, at: Location) {
         let PerLocation { chains, used } = &mut self.locations[at.index()];
         let clock = graph.causality(slot);
@@ -301,7 +301,7 @@ impl SaturatedRa {
         *used += 1;
     }
 
-    /// A total order of the writes to one location, `newest` last.
+    /// A total order of the writes to one location in which `newest` is last.
     fn order(&self, graph: &Graph, at: Location, newest: Option<Slot>) -> Option<Vec<Slot>> {
         let PerLocation { chains, used } = self.locations.get(at.index())?;
         let chains = &chains[..*used];
@@ -329,7 +329,7 @@ impl SaturatedRa {
     }
 }
 
-/// Which of `writes`, in the order of addition, is the last that `clock` counts.
+/// The index of the last of `writes`, in the order of addition, that `clock` counts.
 fn latest(graph: &Graph, clock: &[u32], writes: &[Slot]) -> Option<usize> {
     writes
         .iter()
@@ -350,7 +350,7 @@ fn subset(one: &[u64], other: &[u64]) -> bool {
     one.iter().zip(other).all(|(&one, other)| one & !other == 0)
 }
 
-/// Adds to `set` everything that comes before one of its members.
+/// Adds to `set` all chains before its members.
 fn close(set: &mut [u64], chains: &[Chain]) {
     for word in 0..set.len() {
         let mut members = set[word];

@@ -1,4 +1,4 @@
-//! Keeping the machine where the trace is.
+//! Keeping the machine in step with the trace.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use crate::report::{Ending, Observer};
 use crate::trust::replay::{expect, outcome};
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Lets the machine perform what it has not performed of the graph.
+    /// Lets the machine perform the events of the graph that it has not performed.
     pub(super) fn catch_up(&mut self) -> Flow {
         let Some(performed) = self.performed else {
             return self.replay();
@@ -61,7 +61,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Resets the machine and performs the whole graph.
+    /// Resets the machine and lets it perform the whole graph.
     pub(super) fn replay(&mut self) -> Flow {
         self.machine.reset();
         self.performed = Some(self.graph.len());
@@ -84,7 +84,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         for thread in (0..threads as u32).map(ThreadId) {
             self.check(thread)?;
         }
-        // A race may have been blamed on a thread that had gone on before.
+        // A race may be reported for a thread that had run further before.
         match mismatch {
             Some(mismatch) if !self.undefined => {
                 ControlFlow::Break(Ending::Nondeterministic(mismatch))
@@ -93,7 +93,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Notes what `thread` is about to do, and whether that ends the search.
+    /// Records the state of `thread`. Breaks if it ends the search.
     fn check(&mut self, thread: ThreadId) -> Flow {
         let pending = self.machine.pending(thread);
         self.pending[thread.index()] = pending;

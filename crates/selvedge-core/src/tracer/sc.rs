@@ -1,17 +1,17 @@
-//! Sequential consistency without a coherence order.
+//! Sequential consistency without a total coherence order.
 //!
-//! One relation over all operations is kept transitively closed, as a vector clock for each:
-//! program order, reads-from, creation and join, and what they force. For a read of `c` and another
-//! write `w` of the location:
+//! The model keeps one transitively closed relation over all operations, as a vector clock for each:
+//! program order, reads-from, creation and join, and the order that they force. For a read of `c` and
+//! another write `w` of the location:
 //! * `w` before the read forces `w` before `c` (the initial write has nothing before it);
 //! * `c` before `w` forces the read before `w`.
 //!
-//! The two halves of an update are one operation, which makes it atomic: it is read and write in
-//! both rules. A cycle means that the trace is inconsistent. No cycle does not yet mean that it is
-//! consistent (the problem is NP-complete), so a certificate is kept too: a *rank* for each event,
-//! an order in which memory behaves. An event that reads the newest write goes to its end; after
-//! any other read a new one is sought, first greedily, then by trying both orders of writes that
-//! are still unordered.
+//! The two halves of an update are one operation, which is read and write in both rules; this makes
+//! it atomic. A cycle means that the trace is inconsistent. A relation without cycles need not be
+//! consistent (the problem is NP-complete), so the model also keeps a certificate: a linearization,
+//! as a *rank* for each event. An event that reads the newest write is appended to it. After any
+//! other read the model constructs a new one, first greedily, then by trying both orders of two
+//! unordered writes.
 
 use super::consistency::{Consistency, Newest};
 use super::linearization::Linearization;
@@ -22,17 +22,18 @@ use crate::op::Op;
 /// Saturated traces under sequential consistency.
 #[derive(Clone, Debug, Default)]
 pub struct SaturatedSc {
-    /// What comes before each operation, itself included, in the slot of its first event.
+    /// The clock of the operations before each operation, itself included, in the slot of its first
+    /// event.
     order: Clocks,
     trail: Vec<Overwritten>,
     saved: Vec<u32>,
-    /// How long `trail` was when the event in each slot was added.
+    /// The length of `trail` before the event in each slot was added.
     marks: Vec<usize>,
-    /// Operations whose clock has grown and that the rules have to be applied to again.
+    /// Operations whose clock has grown; the rules have to be applied to them again.
     queue: Vec<Slot>,
     /// Whether each slot is in `queue`.
     queued: Vec<bool>,
-    /// The certificate: events by rank.
+    /// The certificate: the rank of each event.
     ranks: Vec<u64>,
     next_rank: u64,
     /// Earlier certificates.
@@ -47,7 +48,7 @@ struct Overwritten {
     width: usize,
 }
 
-/// The certificate that `cause` made obsolete.
+/// The certificate before the event `cause`.
 #[derive(Clone, Copy, Debug)]
 struct Shelved {
     cause: Slot,
@@ -55,7 +56,7 @@ struct Shelved {
     next_rank: u64,
 }
 
-/// The slot that stands for the operation that the event in `slot` belongs to.
+/// The slot of the first event of the operation to which the event in `slot` belongs.
 fn operation(graph: &Graph, slot: Slot) -> Slot {
     match graph.event(slot).kind {
         Kind::WriteHalf => slot - 1,
@@ -63,7 +64,7 @@ fn operation(graph: &Graph, slot: Slot) -> Slot {
     }
 }
 
-/// The event by which the operation in `slot` writes, if it does.
+/// The write event of the operation in `slot`.
 pub(super) fn write_of(graph: &Graph, slot: Slot) -> Option<Slot> {
     match graph.event(slot).kind {
         Kind::Write => Some(slot),
@@ -159,7 +160,7 @@ impl Consistency for SaturatedSc {
 }
 
 impl SaturatedSc {
-    /// The clock of a new operation, from what directly precedes it.
+    /// Computes the clock of a new operation from its direct predecessors.
     fn begin(&mut self, graph: &Graph, new: Slot, last: Slot) {
         let event = graph.event(new);
         let predecessor = graph.predecessor(event.id);
@@ -194,7 +195,7 @@ impl SaturatedSc {
         graph.counted(self.order.of(other), one)
     }
 
-    /// Applies the rules to a new operation, and to all that changes by it.
+    /// Applies the rules to a new operation, and to all operations whose clocks grow.
     fn saturate_new(&mut self, graph: &Graph, new: Slot) -> bool {
         let event = graph.event(new);
         let Some(at) = event.op.location() else {
@@ -263,7 +264,7 @@ impl SaturatedSc {
         true
     }
 
-    /// Orders one operation before another. False if that closes a cycle.
+    /// Orders one operation before another. False if this closes a cycle.
     fn edge(&mut self, graph: &Graph, one: Slot, other: Slot) -> bool {
         if self.before(graph, one, other) {
             return true;
@@ -291,14 +292,14 @@ impl SaturatedSc {
         true
     }
 
-    /// Restores clocks down to `mark`, and forgets what was left to do.
+    /// Restores the clocks down to `mark`, and empties the queue.
     fn unwind(&mut self, mark: usize) {
         while self.trail.len() > mark {
             let Some(Overwritten { target, width }) = self.trail.pop() else {
                 break;
             };
             let start = self.saved.len() - width;
-            // Threads that came up meanwhile had no events then.
+            // Threads that were created later had no events then.
             let clock = self.order.of_mut(target);
             clock[..width].copy_from_slice(&self.saved[start..]);
             clock[width..].fill(0);
@@ -309,7 +310,7 @@ impl SaturatedSc {
         }
     }
 
-    /// Whether the operation in `slot`, the last one, can stand at the end of the certificate.
+    /// Whether the operation in `slot`, the last one, can be appended to the certificate.
     fn reads_newest(&self, graph: &Graph, slot: Slot) -> bool {
         let event = graph.event(slot);
         let Some(at) = event.op.location().filter(|_| event.kind.reads()) else {
@@ -343,9 +344,9 @@ impl SaturatedSc {
         }
     }
 
-    /// Looks for a certificate. The order of writes that are unordered now stays open.
+    /// Constructs a certificate. Writes that are unordered now stay unordered.
     fn certify(&mut self, graph: &Graph) -> bool {
-        if self.line_up(graph) {
+        if self.linearize(graph) {
             return true;
         }
         let Some((one, other)) = self.open_pair(graph) else {
@@ -363,7 +364,7 @@ impl SaturatedSc {
         false
     }
 
-    /// Two writes of one location that nothing orders yet.
+    /// Two unordered writes of one location.
     fn open_pair(&self, graph: &Graph) -> Option<(Slot, Slot)> {
         graph.locations().iter().find_map(|&at| {
             let writes = graph.coherence(at);
@@ -380,30 +381,32 @@ impl SaturatedSc {
         })
     }
 
-    /// Puts all operations into an order in which memory behaves, reads as early as possible.
-    /// Fails where a wrong write was put first.
-    fn line_up(&mut self, graph: &Graph) -> bool {
-        let mut line = std::mem::take(&mut self.linearization);
-        line.start(graph);
+    /// Constructs a linearization greedily, reads as early as possible. May fail where it chose a
+    /// wrong write.
+    fn linearize(&mut self, graph: &Graph) -> bool {
+        let mut built = std::mem::take(&mut self.linearization);
+        built.start(graph);
         let threads = (0..graph.threads() as u32).map(ThreadId);
         let mut rank = 0;
         loop {
             let mut progress = false;
             for thread in threads.clone() {
-                while let Some(slot) = line.next(graph, thread)
+                while let Some(slot) = built.next(graph, thread)
                     && write_of(graph, slot).is_none()
-                    && line.ready(graph, slot, self.order.of(slot))
+                    && built.ready(graph, slot, self.order.of(slot))
                 {
-                    line.perform(graph, slot, &mut rank);
+                    built.append(graph, slot, &mut rank);
                     progress = true;
                 }
             }
             let mut writes = threads.clone().filter_map(|thread| {
-                let slot = line.next(graph, thread)?;
-                line.ready(graph, slot, self.order.of(slot)).then_some(slot)
+                let slot = built.next(graph, thread)?;
+                built
+                    .ready(graph, slot, self.order.of(slot))
+                    .then_some(slot)
             });
             if let Some(slot) = writes.next() {
-                line.perform(graph, slot, &mut rank);
+                built.append(graph, slot, &mut rank);
                 progress = true;
             }
             if !progress {
@@ -412,14 +415,14 @@ impl SaturatedSc {
         }
         let complete = rank as usize == graph.len();
         if complete {
-            self.ranks.clone_from(&line.ranks);
+            self.ranks.clone_from(&built.ranks);
             self.next_rank = rank;
         }
-        self.linearization = line;
+        self.linearization = built;
         complete
     }
 
-    /// Orders all other writes before those that are to be the newest.
+    /// Orders all other writes before those that are to be last.
     fn settle(&mut self, graph: &Graph, newest: &[Newest]) -> bool {
         newest.iter().all(|&(at, newest)| {
             let mut others = graph.coherence(at).iter().filter(|&&w| w != newest);

@@ -1,18 +1,18 @@
-//! The schedules of a frame (the paper's `Schedules(e)`).
+//! The schedules of a frame: the paper's `Schedules(e)`.
 
 use crate::ids::{EventId, ThreadId};
 
-/// One step of a schedule: what the pending operation of a thread reads. The operation itself
-/// follows from what was performed before.
+/// One step of a schedule: the write that the pending operation of a thread reads. The operation
+/// itself is determined by the steps before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) thread: ThreadId,
-    /// The write that is read; `None` for the initial one, and where nothing is read.
+    /// The write that is read; `None` for the initial one and for operations that do not read.
     pub(super) source: Option<EventId>,
     pub(super) choice: u32,
 }
 
-/// What tells two schedules apart: the event, what it reads, what it picked.
+/// What distinguishes two schedules: the write that an event reads, and its choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Observation {
     pub(super) event: EventId,
@@ -20,12 +20,13 @@ pub(super) struct Observation {
     pub(super) choice: u32,
 }
 
-/// The schedules of a frame: those still to be run, and a tree of the observations of all there
-/// ever were. Two schedules with the same observations are the same in another order.
+/// The schedules that are still to be run, and a prefix tree of the observations of all schedules
+/// so far. Schedules with equal sets of observations are equivalent (`β ≈ β'` in Algorithm 2, line
+/// 9).
 #[derive(Debug, Default)]
 pub(super) struct Schedules {
     steps: Vec<Step>,
-    /// Where each schedule that is still to be run begins in `steps`.
+    /// The index in `steps` of the first step of each schedule that is still to be run.
     starts: Vec<usize>,
     nodes: Vec<Node>,
 }
@@ -46,9 +47,9 @@ impl Schedules {
         self.nodes.clear();
     }
 
-    /// Whether a schedule with these observations, in canonical order, is new. No schedule's
-    /// observations begin with all of another's: the first one says what the schedule is for, and
-    /// everything else is there because that needs it.
+    /// Inserts the observations of a schedule, in canonical order; whether they are new. No
+    /// schedule's observations are a proper prefix of another's: the first one says which write the
+    /// schedule is for, and all others are needed for that write.
     pub(super) fn is_new(&mut self, observations: &[Observation]) -> bool {
         let mut new = false;
         let mut parent = NONE;
@@ -83,13 +84,13 @@ impl Schedules {
         new
     }
 
-    /// Keeps a schedule to be run.
+    /// Adds a schedule to be run.
     pub(super) fn push(&mut self, steps: impl Iterator<Item = Step>) {
         self.starts.push(self.steps.len());
         self.steps.extend(steps);
     }
 
-    /// Takes the schedule found last, into `steps`.
+    /// Moves the schedule added last into `steps`.
     pub(super) fn pop(&mut self, steps: &mut Vec<Step>) -> bool {
         let Some(start) = self.starts.pop() else {
             return false;

@@ -151,7 +151,7 @@ fn explore<C: Consistency>(program: &Program) -> (Collect, Report) {
 }
 
 /// How many classes there are, each visited once, and how many executions are blocked although no
-/// thread waits for ever in them.
+/// thread waits forever in them.
 fn compare<C: Consistency>(program: &Program, expected: Outcomes) -> (usize, u64) {
     let complete = classes(program, expected.complete);
     let stuck = classes(program, expected.stuck);

@@ -26,7 +26,7 @@ fn while_it_is(value: u128, line: usize) -> I {
 }
 
 /// Compares with brute force; so many executions are blocked under either model although no thread
-/// waits for ever in them.
+/// waits forever in them.
 fn check(threads: &[&[I]], blocked: u64) {
     let threads = threads.iter().map(|code| code.to_vec()).collect();
     let initial = Vec::new();
@@ -202,7 +202,7 @@ fn three_awaits_may_be_skipped() {
 
 /// Several exchanges that find what they write spin concurrently: seed 244.
 #[test]
-fn several_threads_may_wait_for_ever() {
+fn several_threads_may_wait_forever() {
     check(
         &[
             &[I::Create(1), I::Create(2), I::Create(3)],

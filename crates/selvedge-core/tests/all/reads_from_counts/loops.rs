@@ -1,4 +1,4 @@
-//! Loops that only wait.
+//! Await loops.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine, allowed};
 
 use super::{X, Y, Z, both, class, counts};
 
-/// Executions; none of them may be given up on the way.
+/// The number of executions; none is blocked.
 fn unblocked(workers: Vec<Vec<I>>) -> u64 {
     for counts in [
         counts::<SaturatedRa>(Program::of_workers(workers.clone())),
@@ -50,7 +50,7 @@ fn spin_locks_block_no_execution() {
     }
 }
 
-/// Counts how often it begins anew.
+/// Counts its runs.
 struct Counting {
     machine: ScriptMachine,
     runs: u64,
@@ -67,9 +67,8 @@ impl Machine for Counting {
     );
 }
 
-/// Who leaves a turn to others begins a run, which comes to an execution, and nobody leaves a turn
-/// to one who left it. The rest is for the loops that are met for the first time: the scripted
-/// machine has one for each thread and section.
+/// Each skipped await of a spin lock leads to an execution. The other runs discover the loops: the
+/// scripted machine has one for each thread and section.
 #[test]
 fn an_execution_of_a_spin_lock_takes_one_run() {
     let compare = [I::compare_exchange(0, X, 0, 1), I::JumpIf(0, 1, 0)];
@@ -81,7 +80,7 @@ fn an_execution_of_a_spin_lock_takes_one_run() {
     assert!(machine.runs < 2 * 924, "{} runs", machine.runs);
 }
 
-/// Judges anew after each search whether its loops only wait.
+/// Claims after each search that it had misjudged a loop.
 struct Fickle {
     machine: ScriptMachine,
     searches: u32,
@@ -100,7 +99,7 @@ impl Machine for Fickle {
 }
 
 #[test]
-fn a_search_that_starts_over_for_ever_ends_by_name() {
+fn a_search_that_starts_over_too_often_ends_with_an_error() {
     let machine = ScriptMachine::new(Program::of_workers(vec![vec![I::Store(X, 1)]]));
     let mut machine = Fickle {
         machine,
@@ -110,13 +109,13 @@ fn a_search_that_starts_over_for_ever_ends_by_name() {
     let Ending::Nondeterministic(reason) = report.ending else {
         panic!("{:?}", report.ending);
     };
-    assert!(reason.contains("judged anew"), "{reason}");
+    assert!(reason.contains("judged differently"), "{reason}");
     assert_eq!(machine.searches, 10_000);
 }
 
 #[test]
 fn a_ticket_lock_blocks_no_execution() {
-    // Who has ticket t waits while any smaller one is served.
+    // The thread with ticket t waits while any smaller one is served.
     let thread = || {
         let mut code = vec![I::fetch_add(0, X, 1)];
         let bodies: Vec<usize> = (0..3).map(|ticket| 4 + ticket * 6).collect();
@@ -153,7 +152,7 @@ fn a_barrier_of_spinning_threads_blocks_no_execution() {
             I::Store(Y, 1),
         ]
     };
-    // Who comes last lets the others go; these may see that from anybody who has gone.
+    // The last thread releases the others; they may read the store of any thread that has left.
     assert_eq!(unblocked(vec![thread(); 3]), 18);
 }
 
@@ -166,9 +165,9 @@ fn flags_handed_from_one_to_the_next_block_no_execution() {
     );
 }
 
-/// Whoever waits for a value that may be overwritten waits for ever in one class.
+/// A thread that waits for a value which may be overwritten waits forever in one class.
 #[test]
-fn waiting_for_ever_is_found() {
+fn waiting_forever_is_found() {
     let waiter = vec![I::Load(0, X), I::JumpIf(0, 0, 0), I::JumpIf(0, 2, 0)];
     let workers = vec![waiter, vec![I::Store(X, 1)], vec![I::Store(X, 2)]];
     for (counts, _) in [
@@ -185,10 +184,10 @@ fn waiting_for_ever_is_found() {
     }
 }
 
-/// An exchange that finds what it writes takes nothing from the one that comes after it: found by
-/// seed 30053, which was stuck in the same way twice.
+/// An exchange that reads the value it writes does not compete with the exchange after it: found by
+/// seed 30053, where the search was stuck in the same way twice.
 #[test]
-fn an_exchange_that_goes_round_is_no_rival() {
+fn an_exchange_that_stays_in_its_loop_does_not_compete() {
     let swap = |value| I::memory(2, X, Rmw::Exchange(value));
     let program = Program {
         threads: vec![
@@ -260,8 +259,7 @@ fn treiber(me: u32, threads: u32) -> Vec<I> {
     code
 }
 
-/// A thread that goes round in several reads takes none of them before it knows that the last one
-/// gets it out.
+/// An iteration of several reads is performed only if its last read leaves the loop.
 #[test]
 fn treibers_stack_blocks_no_execution() {
     for (threads, executions) in [(2, 36), (3, 18192)] {
@@ -276,10 +274,11 @@ fn lock(variable: u32, here: usize) -> [I; 3] {
     [exchange, I::JumpIf(2, 7, here), I::Store(variable, 0)]
 }
 
-/// Who looks at two variables has to be told of writes to the second one also while it is happy
-/// with the first: found by seed 101135 of programs that wait.
+/// An await that reads two variables is skipped because of a write to the second one, also if that
+/// write was concurrent with an iteration that read only the first: found by seed 101135 of programs
+/// that wait.
 #[test]
-fn every_variable_of_an_attempt_is_watched() {
+fn concurrent_writes_to_every_variable_of_an_await_count() {
     let test_and_set = vec![
         I::Load(2, Y),
         I::JumpIf(2, 7, 0),
@@ -306,10 +305,10 @@ fn every_variable_of_an_attempt_is_watched() {
     assert_eq!((found.executions, found.blocked), (23, 5));
 }
 
-/// Who got through one loop with a write that is out of date may wait for ever in the next one:
-/// found by seed 109387 of programs with loops.
+/// A thread that left one loop by an old write may wait forever in the next one: found by seed 109387
+/// of programs with loops.
 #[test]
-fn a_thread_may_wait_for_ever_after_a_stale_read() {
+fn a_thread_may_wait_forever_after_a_stale_read() {
     let first = vec![
         I::compare_exchange(2, X, 0, 7),
         I::JumpIf(2, 7, 0),
@@ -362,10 +361,10 @@ fn szymanski(me: u32) -> Vec<I> {
     code
 }
 
-/// Nothing is blocked but what waits for ever: under release-acquire a thread may overlook that the
-/// door was closed.
+/// Under release-acquire a thread may overlook that the door was closed and wait forever. A skipped
+/// await finds no later write in ten more executions.
 #[test]
-fn blocked_executions_of_szymanski_wait_for_ever() {
+fn szymanski_has_131_classes_and_12_that_wait_forever() {
     let program = Program::of_workers(vec![szymanski(X), szymanski(Y)]);
     let mut machine = ScriptMachine::new(program.clone());
     let all = allowed(&mut machine, Axioms::Ra, 1_000_000).expect("it is not that large");
