@@ -6,12 +6,12 @@
 //! coherence order, only the part that these two relations force is kept ([`SaturatedRa`],
 //! [`SaturatedSc`]). Each class is visited once.
 //!
-//! * Algorithm 1, DfVisit: [`Search::visit`] adds events to the graph, writes before reads. A read
+//! * Algorithm 1, DfVisit: `Search::visit` adds events to the graph, writes before reads. A read
 //!   opens a frame (`reads.rs`), which gives it every write of the graph and then runs its
 //!   schedules. The recursion of the paper is the stack of frames.
 //! * Algorithm 2, DeclarePostponed: `swap.rs` gives earlier reads schedules in which they read a new
 //!   write.
-//! * Algorithm 3, RunSchedule: [`Search::run_schedule`] in `reads.rs`.
+//! * Algorithm 3, RunSchedule: `run_schedule` in `reads.rs`.
 //!
 //! Deviations from the paper, all compared with brute force:
 //! * A write is declared when it is added, not after the visit, and to every earlier read that it
@@ -21,14 +21,14 @@
 //! * Two updates cannot read the same write. A new update *competes* for the write that an earlier
 //!   update took: the earlier one gets a schedule in which it comes second.
 //! * A blocking update (of a lock, a semaphore, …) is performed only when some write lets it through
-//!   and nothing else can run. If it is the only write it can take, every execution in which it does
-//!   not take it has exactly one other update that does. The schedule then ends with that update,
-//!   and the first one is blocked again. Updates that are still blocked at the end of an execution
-//!   compete as well.
-//! * Loops that only wait are blocking operations: see [`awaits`].
+//!   and nothing else can run. Where it can take one write only, each execution in which it does not
+//!   take that write has exactly one other update that does. The schedule then ends with that other
+//!   update, and the first one is blocked again. Updates that are still blocked at the end of an
+//!   execution compete as well.
+//! * Loops that only wait are blocking operations: see `awaits/`.
 //! * Choices, and the effects of updates that have several, are part of the observations.
 //!
-//! No consistent execution is abandoned, but some are blocked: see [`awaits`].
+//! Executions can be blocked by a skipped await; see `awaits/`.
 
 mod awaits;
 mod consistency;
