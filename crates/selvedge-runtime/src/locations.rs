@@ -96,6 +96,15 @@ impl Locations {
         self.add_with_cell(shadow, (address, width, kind), cell)
     }
 
+    /// The location of `width` bytes of memory at `address`, if it has a number and a cell.
+    pub(crate) fn find(&self, shadow: &Shadow, address: usize, width: u8) -> Option<Location> {
+        let cell = cell_of(shadow, address, Kind::Memory)?;
+        self.touched(cell, self.present).find(|&location| {
+            let entry = self.entry(location);
+            (entry.address, entry.width, entry.kind) == (address, width, Kind::Memory)
+        })
+    }
+
     /// The location that `first` and its bytes are at present.
     #[cold]
     fn present_life(&self, first: u32) -> Location {

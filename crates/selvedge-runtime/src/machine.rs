@@ -245,7 +245,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     crate::posix::begin();
     boot(&library)?;
     with(Runtime::keep)?;
-    with(|runtime| runtime.outside = outside::shared());
+    with(|runtime| runtime.outside.extend(outside::shared()));
     crate::posix::booted();
     machine.reset();
     Ok(machine)

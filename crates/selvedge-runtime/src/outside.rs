@@ -24,8 +24,8 @@ pub(crate) fn shared() -> Vec<Range> {
     libraries
 }
 
-/// Notes the segments of one loaded object, except for the process's own program, which is first
-/// and has no name.
+/// Notes the segments of one loaded object; of the process's own program, which has no name, only
+/// those that nobody can write, for the runtime hands out constants.
 unsafe extern "C" fn note(
     object: *mut libc::dl_phdr_info,
     _: usize,
@@ -38,7 +38,8 @@ unsafe extern "C" fn note(
     for n in 0..usize::from(object.dlpi_phnum) {
         // SAFETY: there are so many headers.
         let header = unsafe { &*object.dlpi_phdr.add(n) };
-        if named && header.p_type == libc::PT_LOAD {
+        let constant = header.p_flags & libc::PF_W == 0;
+        if (named || constant) && header.p_type == libc::PT_LOAD {
             let start = object.dlpi_addr as usize + header.p_vaddr as usize;
             let end = start + header.p_memsz as usize;
             libraries.push(Range { start, end });

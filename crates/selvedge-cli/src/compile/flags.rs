@@ -74,11 +74,15 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         // Nor could that be told behind a jump through a table, and a loop around it would seem
         // endless.
         "-fno-jump-tables",
+        // A function must still have its frame when it tells that it is left.
+        "-fno-optimize-sibling-calls",
     ];
     match compiler.family {
         Family::Gcc => {
             flags.extend(["--param", "tsan-distinguish-volatile=1"]);
             flags.extend(["-mtls-dialect=gnu", "-Wno-tsan"]);
+            // Every call may change what calls may change, also one that is put in later.
+            flags.push("-fno-ipa-ra");
             // What others wrote to a variable must not be taken for another one's value.
             flags.push("-fstack-reuse=none");
             if language == Language::C {

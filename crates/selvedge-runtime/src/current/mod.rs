@@ -20,6 +20,7 @@ use selvedge_core::{MemoryOrder, Op, Outcome, Pending, Site, Stop, ThreadId};
 use crate::access::{Access, Problem};
 use crate::fiber;
 use crate::gate::gate;
+use crate::loader::Range;
 use crate::problem::report;
 use crate::runtime::{Phase, with};
 use crate::states::Call;
@@ -301,6 +302,20 @@ pub(crate) fn settle_now() {
     if unsafe { (*gate()).attention } != 0 {
         settle::now();
     }
+}
+
+/// The program gets to know `address`, which is the runtime's own, and may access so many bytes there.
+pub(crate) fn expose(address: usize, size: usize) {
+    with(|runtime| {
+        let range = Range {
+            start: address,
+            end: address + size,
+        };
+        let outside = &mut runtime.outside;
+        if !outside.iter().any(|known| known.start == range.start) {
+            outside.push(range);
+        }
+    });
 }
 
 /// Whether the program's output is shown (on replay) rather than swallowed.

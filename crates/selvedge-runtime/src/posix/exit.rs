@@ -96,7 +96,9 @@ extern "C" fn selvedge_begin_exit(result: usize) -> usize {
 extern "C" fn selvedge_continue_exit() -> usize {
     local(|local| {
         local.unwinding = ForcedUnwind::NEW;
-        (&raw mut local.unwinding).expose_provenance()
+        let place = (&raw mut local.unwinding).expose_provenance();
+        current::expose(place, size_of_val(&local.unwinding));
+        place
     })
 }
 

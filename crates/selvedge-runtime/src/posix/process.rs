@@ -42,7 +42,9 @@ const PAGE: c_int = 4096;
 /// The address of the running thread's `errno`.
 extern "C" fn __errno_location() -> usize {
     let running = current::thread();
-    process(|process| (&raw mut process.thread(running).errno).expose_provenance())
+    let place = process(|process| (&raw mut process.thread(running).errno).expose_provenance());
+    current::expose(place, size_of::<c_int>());
+    place
 }
 
 extern "C" fn getpid() -> c_int {

@@ -133,6 +133,9 @@ impl Runtime {
         state::identify_thread(index, status == 0, into);
         push(into, thread.result.addr());
         let Pending::Op(op) = thread.pending else {
+            if thread.went_wrong() {
+                state::encode(&(&self.failure, &self.refusal), into);
+            }
             return;
         };
         push(into, thread.spawned as usize);
@@ -248,6 +251,10 @@ impl Runtime {
         let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
+        let own = |failure: &Failure| failure.thread.index() == index;
+        if self.failure.as_ref().is_some_and(own) {
+            self.failure = None;
+        }
         let Some(number) = number else {
             thread.run = 0;
             state::restore_thread(index, None);

@@ -13,7 +13,6 @@ use super::plain::perform_store;
 use crate::access::{Access, Problem};
 use crate::current;
 use crate::gate::gate;
-use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Deferred, Phase, Runtime, with};
@@ -197,16 +196,34 @@ impl Runtime {
         }
     }
 
+    /// A store in flight that was announced inside of so many calls, and seems to have been made
+    /// where nobody could see it. gcc announces `x = x` and makes no store: where memory is as
+    /// before, there was none.
+    fn lost(&mut self, depth: usize) -> Option<Access> {
+        let concerned = |store: &&InFlight| store.depth >= depth && !store.satisfied;
+        let in_flight = &self.threads[self.running].in_flight;
+        let unseen = in_flight.iter().filter(concerned).find(|store| {
+            let Access { address, size, .. } = store.store.access;
+            memory::read(address, size as u8) != self.before(&store.store)
+        });
+        unseen.map(|store| store.store.access)
+    }
+
+    /// What memory holds if a store was not made.
+    fn before(&self, store: &Deferred) -> Value {
+        let (address, width) = (store.access.address, store.access.size as u8);
+        let known = self.locations.find(&self.shadow, address, width);
+        let known = known.and_then(|location| self.locations.known(location, self.run));
+        known.unwrap_or(store.old)
+    }
+
     /// Takes the value that a store has left in memory, and puts back what was there before.
     fn take(&mut self, store: &Deferred) -> Value {
         let (address, width) = (store.access.address, store.access.size as u8);
         let value = memory::read(address, width);
         // What an object's memory holds matters only before its first use.
         if store.object.is_none() {
-            let (shadow, kind) = (&self.shadow, LocationKind::Memory);
-            let location = self.locations.number(shadow, address, width, kind);
-            let known = self.locations.known(location, self.run);
-            memory::write(address, width, known.unwrap_or(store.old));
+            memory::write(address, width, self.before(store));
         }
         value
     }
@@ -278,11 +295,9 @@ pub(crate) fn finish() {
         if runtime.settings.stateful {
             return None;
         }
-        let thread = runtime.current();
-        let end = thread.slot.end;
-        let lost = thread.in_flight.iter().find(|store| !store.satisfied);
-        if let Some(lost) = lost {
-            return Some((Problem::Lost, lost.store.access));
+        let end = runtime.current().slot.end;
+        if let Some(lost) = runtime.lost(0) {
+            return Some((Problem::Lost, lost));
         }
         if let Err(used) = runtime.end_frame(end) {
             return Some(used);
@@ -299,11 +314,9 @@ pub(crate) fn finish() {
 #[cold]
 pub(crate) fn leave() {
     let lost = with(|runtime| {
+        let depth = runtime.current().frames.depth();
+        let lost = runtime.lost(depth);
         let thread = runtime.current();
-        let depth = thread.frames.depth();
-        let lost = |store: &&InFlight| store.depth >= depth && !store.satisfied;
-        let lost = thread.in_flight.iter().find(lost);
-        let lost = lost.map(|store| store.store.access);
         thread.in_flight.retain(|store| store.depth < depth);
         // SAFETY: the gate is mapped while a program is loaded.
         unsafe { (*gate()).stores = usize::from(!thread.in_flight.is_empty()) };

@@ -245,11 +245,8 @@ fn every_entry_can_be_called() {
         let program = Program::build(GCC, &source);
         let mut machine = program.load(Settings::default());
         Driver::first(&mut machine);
-        // The program announces stores that it does not make.
-        assert_eq!(end(&machine), End::Refused, "{:?}", machine.failure());
-        let refusal = machine.refusal().expect("a store that is not made");
-        let expected = "of `memory` at offset 32, whose instruction cannot be found";
-        assert!(refusal.contains(expected), "{refusal}");
+        // Stores that are announced and not made change nothing.
+        assert_eq!(end(&machine), End::Complete, "{:?}", machine.refusal());
     });
 }
 
