@@ -142,6 +142,12 @@ impl Verdict {
         }
         let json = outcome.json();
         let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        // A search that was to keep going may have found bugs and still be incomplete.
+        match json["reason"].as_str() {
+            Some(reason) if reason.contains("--timeout") => return Verdict::Slow,
+            Some(reason) => return Verdict::Refused(reason.to_owned()),
+            None => {}
+        }
         match json["verdict"].as_str() {
             Some("verified") => Verdict::Verified,
             Some("bug") => {
@@ -149,13 +155,6 @@ impl Verdict {
                 let all = all.unwrap_or_else(|| vec![json["bug"].clone()]);
                 let one = |bug: &serde_json::Value| (text(&bug["kind"]), text(&bug["message"]));
                 Verdict::Bugs(all.iter().map(one).collect())
-            }
-            Some("incomplete") => {
-                let reason = text(&json["reason"]);
-                match reason.contains("--timeout") {
-                    true => Verdict::Slow,
-                    false => Verdict::Refused(reason),
-                }
             }
             _ => error(),
         }
