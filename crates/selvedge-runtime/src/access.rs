@@ -114,14 +114,13 @@ impl Runtime {
             return Step::Stop(problem);
         }
         self.passing(access.site);
-        if let Err(problem) = self.touches(access.address) {
-            return Step::Stop(problem);
-        }
+        // A race is told first: it is one in every order.
+        let late = self.touches(access.address);
         if self.settings.stateful {
             self.look_at_given();
         }
         if self.settings.plain == Plain::Sc || self.settings.stateful {
-            return self.plain_event(access);
+            return late.map_or_else(Step::Stop, |()| self.plain_event(access));
         }
         let run = self.run;
         let word = access.address & !7;
@@ -140,6 +139,9 @@ impl Runtime {
             }
         }
         debug_assert_eq!(run, self.run);
+        if let Err(problem) = late {
+            return Step::Stop(problem);
+        }
         if access.kind.writes() {
             self.writes_silently(access);
         } else if self.current().spin.idles() && self.is_endless(access.address) {

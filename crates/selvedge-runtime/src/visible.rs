@@ -176,7 +176,8 @@ impl Runtime {
     ) -> Result<(), Problem> {
         self.passing(site);
         let entry = *self.locations.entry(location);
-        self.enters(entry.address)?;
+        // A race is told first: it is one in every order.
+        let late = self.enters(entry.address);
         self.check_address(entry.address, entry.width.into())?;
         if entry.is_new(self.run) {
             self.begins_life(&entry);
@@ -203,7 +204,7 @@ impl Runtime {
                 return Err(self.unordered(other));
             }
         }
-        Ok(())
+        late
     }
 
     /// Accesses of different extents to the same bytes are events of their own, so they must not

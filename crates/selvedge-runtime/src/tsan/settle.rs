@@ -45,10 +45,18 @@ pub(crate) fn now() {
     if with(|runtime| runtime.complete_parts()) {
         perform_complete();
     }
-    let take = |store: &Deferred| (*store, with(|runtime| runtime.take(store)));
-    let stores: Vec<_> = owed.iter().map(take).collect();
-    for (store, value) in stores {
-        perform(&store, value);
+    // They may overlap: all values are taken before anything is put back.
+    let values: Vec<Value> = owed.iter().map(Deferred::value).collect();
+    with(|runtime| owed.iter().rev().for_each(|store| runtime.undo(store)));
+    for (store, value) in owed.iter().zip(values) {
+        perform(store, value);
+    }
+}
+
+impl Deferred {
+    /// The value that it has left in memory.
+    fn value(&self) -> Value {
+        memory::read(self.access.address, self.access.size as u8)
     }
 }
 
@@ -185,14 +193,11 @@ impl Runtime {
     fn take_values(&mut self, which: impl Fn(&InFlight) -> bool) {
         let in_flight = &mut self.current().in_flight;
         for store in in_flight.iter_mut().filter(|store| which(store)) {
-            let access = store.store.access;
-            store.value = Some(memory::read(access.address, access.size as u8));
+            store.value = Some(store.store.value());
         }
-        for n in (0..self.current().in_flight.len()).rev() {
-            let store = self.current().in_flight[n];
-            if which(&store) {
-                self.take(&store.store);
-            }
+        let in_flight = &self.threads[self.running].in_flight;
+        for store in in_flight.iter().rev().filter(|store| which(store)) {
+            self.undo(&store.store);
         }
     }
 
@@ -217,15 +222,13 @@ impl Runtime {
         known.unwrap_or(store.old)
     }
 
-    /// Takes the value that a store has left in memory, and puts back what was there before.
-    fn take(&mut self, store: &Deferred) -> Value {
-        let (address, width) = (store.access.address, store.access.size as u8);
-        let value = memory::read(address, width);
+    /// Puts what was there before a store back into memory.
+    fn undo(&self, store: &Deferred) {
         // What an object's memory holds matters only before its first use.
         if store.object.is_none() {
+            let (address, width) = (store.access.address, store.access.size as u8);
             memory::write(address, width, self.before(store));
         }
-        value
     }
 
     /// The running thread has announced a store to a range, and touches a location in it before it
