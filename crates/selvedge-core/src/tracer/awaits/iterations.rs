@@ -8,7 +8,7 @@ use crate::ids::{EventId, Location};
 #[derive(Debug, Default)]
 pub(in crate::tracer) struct Iterations {
     reads: Vec<Read>,
-    /// The locations that other threads wrote concurrently with one of the iterations.
+    /// The locations of candidate writes, and of other writes concurrent with an iteration.
     written: Vec<Location>,
     /// The thread can leave one loop and then wait forever in another one.
     pub(super) stays_later: bool,
@@ -42,8 +42,8 @@ impl Iterations {
         self.stays_later = false;
     }
 
-    /// Records the outcome of reading `source` after what the thread of `first`, the first read of
-    /// the iteration, has read since, up to the event `index`.
+    /// Records the outcome of reading `source` with the event `index` in the iteration that `graph`
+    /// holds from the event `first` on; `read` is `(first, index)`.
     pub(super) fn add(
         &mut self,
         graph: &Graph,
@@ -60,7 +60,7 @@ impl Iterations {
         });
     }
 
-    /// The recorded outcome of that.
+    /// The recorded outcome of such a read.
     pub(super) fn outcome(
         &self,
         graph: &Graph,
@@ -72,7 +72,8 @@ impl Iterations {
         Some(self.reads[next as usize].outcome)
     }
 
-    /// Another thread wrote `at` concurrently with an iteration, or could have.
+    /// Records a write, or an update that is still blocked, of another thread to `at` that is
+    /// concurrent with an iteration.
     pub(in crate::tracer) fn note_write(&mut self, at: Location) {
         if !self.written.contains(&at) {
             self.written.push(at);

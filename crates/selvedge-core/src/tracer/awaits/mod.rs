@@ -14,13 +14,15 @@
 //!   forever, is blocked and counted as such.
 //!
 //! Skipping is pointless, and left out, if
-//! * no other thread wrote, concurrently with an iteration, a location that an iteration read, and
-//! * the iteration that reads the newest writes leaves the loop, and no iteration stayed in a
-//!   second loop after leaving the first.
+//! * there is no *candidate write*: no write by another thread, concurrent with an iteration, to a
+//!   location that an iteration read; and
+//! * the iteration that reads the newest writes leaves the loop; and
+//! * the thread cannot wait forever in a second loop that it reads on in.
 //!
-//! The reason: up to their first write of such a location the other threads do without the await
-//! what they also do beside an iteration that reads the newest writes. In that case there is no
-//! later write to be read, and the thread does not wait forever.
+//! The reason: a read of the newest write is consistent with whatever the other threads do. So up to
+//! their first candidate write they do the same with and without such an iteration. If there is no
+//! candidate write, a skipped await has nothing to read later, and with the newest writes the thread
+//! does not wait.
 //!
 //! The paper has no loops that wait: it cuts every loop at a bound. The loops are found while the
 //! search runs, by their first iteration that stays in the loop; the search then starts over. The
@@ -78,10 +80,8 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         let frame = &mut self.frames[self.depth - 1];
         let newest = |at| self.model.newest(&self.graph, at);
-        let can_skip = !frame.skipped
-            && frame
-                .location()
-                .is_some_and(|at| frame.iterations.can_skip(at, newest));
+        let at = frame.location().filter(|_| !frame.skipped);
+        let can_skip = at.is_some_and(|at| frame.iterations.can_skip(at, newest));
         if can_skip {
             frame.skipped = true;
             self.catch_up()?;
