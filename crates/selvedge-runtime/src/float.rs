@@ -2,10 +2,11 @@
 //! the registers MXCSR (SSE) and x87 control and status.
 //!
 //! Every thread has its own; a new thread inherits that of its creator. The explorer runs with the
-//! default modes, whatever the program does to its own. What programs do not change costs a look at
-//! the registers when control changes, and no write.
+//! default modes, whatever the program does to its own. A program that has no means of changing or
+//! reading it ([`Image::uses_float`](crate::loader::Image)) does not pay for it.
 
 use std::arch::asm;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,19 @@ pub(crate) struct Float {
 /// The exception flags of MXCSR, and those of the x87 status word (the last one: stack fault).
 const FLAGS: u32 = 0x3f;
 const X87_FLAGS: u32 = 0x7f;
+
+static IN_USE: AtomicBool = AtomicBool::new(false);
+
+/// Says whether the program can tell its environment from another.
+pub(crate) fn set_in_use(used: bool) {
+    IN_USE.store(used, Ordering::Relaxed);
+}
+
+/// Whether it can.
+#[inline(always)]
+pub(crate) fn in_use() -> bool {
+    IN_USE.load(Ordering::Relaxed)
+}
 
 impl Float {
     /// As a program finds it: round to nearest, all exceptions masked, none raised.

@@ -10,7 +10,9 @@ use std::path::Path;
 
 use object::elf;
 use object::read::elf::{Dyn as _, ElfFile64, ProgramHeader as _};
-use object::{LittleEndian, Object as _, ObjectSymbol as _, SymbolKind};
+use object::{
+    LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind,
+};
 use selvedge_core::Failure;
 
 use crate::arena::{PAGE, round_up};
@@ -123,6 +125,8 @@ pub(crate) struct Image {
     pub(crate) functions: Vec<Function>,
     /// The bytes for what the program tells about itself.
     pub(crate) told: Range,
+    /// Whether the program can change or read its floating-point environment.
+    pub(crate) uses_float: bool,
     /// The functions that tell the values of expressions, by their numbers.
     pub(crate) expressions: Vec<usize>,
 }
@@ -205,6 +209,7 @@ impl Image {
             .functions
             .iter()
             .any(|function| function.name == "__cxa_throw" || function.name == "_ZSt9terminatev");
+        image.uses_float = uses_float(&file, &image.functions);
         let told = file.symbols().find(|s| s.name_bytes() == Ok(TOLD));
         image.told = told.map_or(Range::default(), |told| Range {
             start: told.address() as usize,
@@ -252,6 +257,31 @@ impl Image {
             range.end += base;
         }
     }
+}
+
+/// Whether code refers to functions of `<fenv.h>`, or has what looks like an instruction that loads
+/// or stores MXCSR. (Inline assembly that does the same to the x87 control word is refused.)
+fn uses_float(file: &ElfFile64<'_, LittleEndian>, functions: &[Function]) -> bool {
+    let refers = file.dynamic_symbols().any(|symbol| {
+        let name = symbol.name().unwrap_or_default();
+        symbol.is_undefined() && (name.starts_with("fe") && !name.starts_with("feof"))
+    });
+    // The shim has one for compilers that make floating-point atomics of it.
+    let own = functions
+        .iter()
+        .find(|function| function.name == "__atomic_feraiseexcept");
+    let own = own.map_or(0..0, |function| function.start..function.end);
+    refers
+        || file.sections().any(|section| {
+            let text = section.kind() == SectionKind::Text;
+            let bytes = section.data().unwrap_or_default();
+            let start = section.address() as usize;
+            text && bytes.windows(3).enumerate().any(|(at, bytes)| {
+                let operand = bytes[2];
+                let accesses = operand >> 6 != 3 && matches!(operand >> 3 & 7, 2 | 3);
+                bytes[..2] == [0x0f, 0xae] && accesses && !own.contains(&(start + at))
+            })
+        })
 }
 
 /// The functions that the symbol table of `file` knows, callbacks included.

@@ -12,7 +12,7 @@ use selvedge_core::{
 use crate::arena;
 use crate::current;
 use crate::fiber::{self, Context};
-use crate::float::Float;
+use crate::float::{self, Float};
 use crate::heap::HeapBlock;
 use crate::layout::Layout;
 use crate::loader::{self, Image, LoadError};
@@ -208,6 +208,7 @@ impl NativeMachine {
 fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> {
     let library = library.canonicalize()?;
     let image = Image::read(&library)?;
+    float::set_in_use(image.uses_float);
     let threads = settings.max_threads.max(1) as usize;
     if threads > usize::from(u16::MAX) {
         return Err(LoadError::Unsupported(
@@ -338,7 +339,9 @@ fn run(thread: usize) {
         runtime.running = thread;
         runtime.watchdog.steps += 1;
         let thread = &runtime.threads[thread];
-        thread.float.enter();
+        if float::in_use() {
+            thread.float.enter();
+        }
         thread.context
     });
     enter(context);
@@ -346,7 +349,9 @@ fn run(thread: usize) {
         runtime.phase = Phase::Host;
         runtime.stepped(thread);
         let thread = &mut runtime.threads[thread];
-        thread.float = Float::leave();
+        if float::in_use() {
+            thread.float = Float::leave();
+        }
         thread.reached(thread.context.stack_pointer());
     });
 }

@@ -12,7 +12,7 @@ use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, Op, Value};
 
-use crate::float::Float;
+use crate::float::{self, Float};
 use crate::gate::Registers;
 use crate::liveness::{self, Liveness};
 
@@ -328,7 +328,9 @@ fn visit(
             place.map_or(now, |place| all[place].counts(now))
         }
     };
-    hash.pair(Float::now().word(), 0);
+    if float::in_use() {
+        hash.pair(Float::now().word(), 0);
+    }
     liveness.visit(
         point.site,
         &point.registers,

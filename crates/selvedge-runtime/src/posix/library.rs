@@ -138,9 +138,9 @@ fn stack_words(function: &Function) -> usize {
     2 * function.arguments.iter().filter(long).count()
 }
 
-/// Whether a pointer stands for none: null, or the `FE_DFL_ENV` of `<fenv.h>`.
+/// Whether a pointer stands for none: null.
 fn is_none(address: usize) -> bool {
-    address == 0 || address == usize::MAX
+    address == 0
 }
 
 /// Whether the runtime stores the result itself.

@@ -27,6 +27,8 @@ const JOINS: &str = "a join that does not wait is not modelled; use pthread_join
 const STACKS: &str = "stacks belong to the runtime; use pthread_attr_setstacksize or nothing";
 const BUFFERS: &str =
     "formats numbers or paths in a way that is not modelled; use snprintf or strtol";
+const FLOAT: &str = "copies the floating-point environment, which is not modelled; use fesetround, \
+    feclearexcept and fetestexcept";
 const SIGN: &str = "is not kept; use lgamma_r";
 const TIME_ZONES: &str = "is not kept; use localtime_r and its tm_gmtoff";
 const CHARACTERS: &str = "converts or compares wide characters in a way that is not modelled; use \
@@ -45,6 +47,10 @@ const GROUPS: &[Group] = &[
     Group {
         reason: BUFFERS,
         names: "a64l l64a dirname __xpg_basename ecvt fcvt gcvt qecvt qfcvt qgcvt ecvt_r fcvt_r",
+    },
+    Group {
+        reason: FLOAT,
+        names: "fegetenv feholdexcept fesetenv feupdateenv fegetexceptflag fesetexceptflag",
     },
     Group {
         reason: SIGN,

@@ -98,10 +98,6 @@ const HOST: Section = section(
     remquo = real(real, real, out int)
     sincos = int(real, out real, out real)
     nan = real(in string)
-    fegetenv feholdexcept = int(out 32)
-    fesetenv feupdateenv = int(in? 32)
-    fegetexceptflag = int(out 2, int=1)
-    fesetexceptflag = int(in 2, int=1)
 
     strtol strtoll strtoimax __isoc23_strtol __isoc23_strtoll __isoc23_strtoimax \
         = int(in number(2), out? pointer, int=10)
