@@ -52,7 +52,8 @@ pub fn c_source(programs: &[Program]) -> Option<String> {
     for number in 0..programs.len() {
         let _ = writeln!(c, "  case {number}: p{number}t0(0); break;");
     }
-    c.push_str("  }\n  return 0;\n}\n");
+    // A script goes on until its last thread ends.
+    c.push_str("  }\n  pthread_exit(0);\n}\n");
     Some(c)
 }
 

@@ -85,6 +85,12 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
             flags.push("-fno-ipa-ra");
             // What others wrote to a variable must not be taken for another one's value.
             flags.push("-fstack-reuse=none");
+            // What is checked is the code that ships, not a variant of it for a sanitizer.
+            flags.push("-U__SANITIZE_THREAD__");
+            if language == Language::Cxx {
+                // Except in libstdc++, where a shared pointer would access two counters as one.
+                flags.push("-D_GLIBCXX_TSAN=1");
+            }
             if language == Language::C {
                 flags.extend(["-include", "selvedge-builtins.h"]);
             }

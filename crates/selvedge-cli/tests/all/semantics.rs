@@ -366,3 +366,20 @@ int main(void) {
         .ends_with(3)
         .prints("incomplete: an allocation of 2000000 bytes does not fit");
 }
+
+#[test]
+fn what_gcc_compiles_is_not_a_variant_for_a_sanitizer() {
+    let source = "#ifdef __SANITIZE_THREAD__
+#error this is not the code that ships
+#endif
+int main(void) { return 0; }
+";
+    for name in ["plain.c", "plain.cc"] {
+        let compiler = if name == "plain.c" { "gcc" } else { "g++" };
+        let sandbox = Sandbox::with(name, source);
+        for options in [&[][..], &["--unroll", "2"]] {
+            let verify = ["verify", name, "--cc", compiler];
+            sandbox.run(&[&verify, options].concat()).ends_with(0);
+        }
+    }
+}

@@ -36,12 +36,10 @@ fn a_program_runs_to_its_end_and_again() {
         for _ in 0..3 {
             let driver = Driver::first(&mut machine);
             assert_eq!(driver.steps.len(), 8);
-            for thread in 0..3 {
-                assert_eq!(
-                    machine.pending(ThreadId(thread)),
-                    Pending::Stopped(Stop::Finished),
-                    "thread {thread}"
-                );
+            let ends = [Stop::Returned, Stop::Finished, Stop::Finished];
+            for (thread, end) in ends.into_iter().enumerate() {
+                let pending = machine.pending(ThreadId(thread as u32));
+                assert_eq!(pending, Pending::Stopped(end), "thread {thread}");
             }
         }
         assert_eq!(machine.pending(ThreadId(3)), Pending::Absent);
