@@ -383,3 +383,32 @@ int main(void) { return 0; }
         }
     }
 }
+
+#[test]
+fn weak_exchanges_of_cxx_fail_for_no_reason_too() {
+    let source = "#include <atomic>
+#include <cassert>
+struct alignas(8) Pair { int one, two; };
+static std::atomic<int> number;
+static std::atomic<Pair> pair;
+int main() {
+    int expected = 0;
+    while (!number.compare_exchange_weak(expected, 1)) expected = 0;
+    assert(number == 1);
+    Pair zero = {0, 0};
+    bool done = pair.compare_exchange_weak(zero, Pair{1, 2});
+    assert(done);
+    return 0;
+}
+";
+    let sandbox = Sandbox::with("weak.cc", source);
+    for compiler in compilers() {
+        let compiler = if compiler == "gcc" { "g++" } else { "clang++" };
+        let verify = ["verify", "weak.cc", "--cc", compiler];
+        sandbox.run(&verify).ends_with(0);
+        sandbox
+            .run(&[&verify[..], &["--spurious-failures"]].concat())
+            .ends_with(1)
+            .prints("bug: assertion failed: done");
+    }
+}
