@@ -93,6 +93,11 @@ pub trait StateMachine: Machine {
     /// memory.
     fn access(&self, thread: ThreadId) -> Option<PendingAccess>;
 
+    /// Whether main ends the process, for all threads, when it returns.
+    fn ends_with_main(&self) -> bool {
+        false
+    }
+
     /// Whether the pending operation of `thread` is a progress mark.
     fn marks_progress(&self, thread: ThreadId) -> bool {
         let _ = thread;

@@ -240,6 +240,10 @@ impl StateMachine for Watched<'_> {
         self.machine.access(thread)
     }
 
+    fn ends_with_main(&self) -> bool {
+        self.machine.ends_with_main()
+    }
+
     fn marks_progress(&self, thread: ThreadId) -> bool {
         self.machine.marks_progress(thread)
     }

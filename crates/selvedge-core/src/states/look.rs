@@ -103,8 +103,8 @@ fn end<M: StateMachine>(machine: &M) -> Look {
 }
 
 /// Threads that wait for each other: one for a mutex that the next one holds, or for its end. They
-/// will do so for ever, whatever others do. That is no bug as long as main can return, which ends the
-/// process: main must be one of them, wait for one of them, or be gone.
+/// will do so for ever, whatever others do. That is no bug as long as main can return and end the
+/// process by that: main must be one of them, wait for one of them, or be gone.
 fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
     let threads = machine.threads() as u32;
     let first = (0..threads).map(ThreadId).find(|&first| {
@@ -115,7 +115,8 @@ fn circle<M: StateMachine>(machine: &M) -> Option<(Failure, Vec<Waiting>)> {
     let next = |thread: &ThreadId| waits_for(machine, *thread);
     let mut ahead = std::iter::successors(Some(ThreadId::MAIN), next).take(threads as usize);
     let gone = machine.pending(ThreadId::MAIN) == Pending::Stopped(Stop::Finished);
-    if !gone && !ahead.any(|thread| thread == first) {
+    let may_return = machine.ends_with_main() && !gone;
+    if may_return && !ahead.any(|thread| thread == first) {
         return None;
     }
     let next = |&thread: &ThreadId| waits_for(machine, thread).filter(|&next| next != first);

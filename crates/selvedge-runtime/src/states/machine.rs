@@ -129,6 +129,10 @@ impl StateMachine for NativeMachine {
         with(|runtime| runtime.pending_access(thread.index()))
     }
 
+    fn ends_with_main(&self) -> bool {
+        true
+    }
+
     fn marks_progress(&self, thread: ThreadId) -> bool {
         match self.pending(thread) {
             Pending::Op(op) => with(|runtime| runtime.is_progress_mark(op)),
