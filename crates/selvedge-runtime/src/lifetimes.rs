@@ -5,6 +5,7 @@
 //! its bytes are another location. What other threads do to a variable has to happen before that.
 
 use crate::access::{Access, Problem};
+use crate::current;
 use crate::locations::{Entry, Kind as LocationKind};
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::{Kind, Record};
@@ -46,7 +47,7 @@ impl Runtime {
                     address: word,
                     size: 8,
                     kind: Kind::PlainWrite,
-                    site: self.threads[self.running].site,
+                    site: current::site().0 as usize,
                 };
                 Err((Problem::InUse(other), access))
             }
@@ -105,7 +106,7 @@ impl Runtime {
             address: lies.address,
             size: lies.width.into(),
             kind: Kind::PlainRead,
-            site: self.threads[self.running].site,
+            site: current::site().0 as usize,
         })
     }
 }

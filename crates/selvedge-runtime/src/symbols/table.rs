@@ -255,7 +255,7 @@ const MODEL: Section = section(
     malloc_usable_size malloc_trim __sched_cpualloc __sched_cpufree
     posix_memalign = int(out pointer, int=16, int=8)
 
-    pthread_create = int(out long, in? int, int=nothing, int=0)
+    pthread_create = int(out long, in? 16, int=nothing, int=0)
     pthread_join = int(int=thread(), out? pointer)
     pthread_getname_np = int(int=pthread_self(), out 1, int=16)
     pthread_setname_np = int(int=pthread_self(), in string)
