@@ -4,8 +4,8 @@
 //! Leaving a thread is a preemption if it has a further event in the graph and does not have to wait there. Main runs
 //! first. Whether a number of preemptions is enough is NP-complete to decide, so this is a search: depth first over
 //! (frontier, running thread). It remembers with which budget a state failed, gives up where the forced switches that
-//! remain exceed the budget, and lets the running thread go on wherever that cannot be wrong. It begins with the lower
-//! bound as its budget, which is nearly always enough.
+//! remain exceed the budget, and lets the running thread go on wherever that cannot be wrong. To find the least number it
+//! begins with the lower bound as its budget, which is nearly always enough.
 
 use rustc_hash::FxHashMap;
 
@@ -23,10 +23,29 @@ pub(crate) fn least<F: Frontier>(
     budget: u32,
     runs: &mut Vec<Run>,
 ) -> Option<u32> {
+    search(steps, |lowest| lowest, budget, runs)
+}
+
+/// Whether `budget` preemptions are enough for `steps`.
+pub(crate) fn is_within<F: Frontier>(
+    steps: &Steps<'_, F>,
+    budget: u32,
+    runs: &mut Vec<Run>,
+) -> bool {
+    search(steps, |lowest| lowest.max(budget), budget, runs).is_some()
+}
+
+/// The smallest budget that is enough, of those up to `budget` that are no less than `first`, which is given a lower bound.
+fn search<F: Frontier>(
+    steps: &Steps<'_, F>,
+    first: impl Fn(u32) -> u32,
+    budget: u32,
+    runs: &mut Vec<Run>,
+) -> Option<u32> {
     let mut forced = ForcedSwitches::default();
     forced.measure_remaining(steps);
     let start = steps.start();
-    let lowest = forced.remaining(steps, &start);
+    let lowest = first(forced.remaining(steps, &start));
     let mut search = Search {
         steps,
         forced,

@@ -7,9 +7,11 @@
 //! Graphs that are scheduled one after the other mostly differ in little. The builder keeps as many runs of the previous
 //! schedule as are still possible.
 
-use super::frontier::Frontier;
+use super::frontier::{ALL, Frontier};
 use super::steps::Steps;
+use crate::graph::Kind;
 use crate::ids::ThreadId;
+use crate::op::Op;
 
 /// Events of one thread that are performed one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,29 +81,33 @@ impl<F: Frontier> Builder<'_, '_, F> {
     fn keep(&mut self, runs: &mut Vec<Run>) -> usize {
         let steps = self.steps;
         let mut kept = 0;
-        let mut last = (self.done.clone(), 0, ThreadId::MAIN.index());
+        // Of the last run: its thread, and what there was before it.
+        let main = ThreadId::MAIN.index();
+        let mut last = (main, self.done.get(main), 0);
         for run in runs.iter() {
             let thread = run.thread.index();
             if thread >= steps.threads() || run.to > steps.ends.get(thread) || run.to == run.from {
                 break;
             }
             let end = steps.events(thread)[run.to as usize - 1];
-            let halved = steps.graph.event(end).kind == crate::graph::Kind::ReadHalf;
-            let before = self.done.clone();
-            self.done.set(thread, super::frontier::ALL);
+            let halved = steps.graph.event(end).kind == Kind::ReadHalf;
+            let before = self.done.get(thread);
+            self.done.set(thread, ALL);
             if halved || !self.done.covers(steps.clocks, end) {
-                self.done = before;
+                self.done.set(thread, before);
                 break;
             }
             steps.perform(&mut self.done, thread, run.to);
-            last = (before, self.preemptions, thread);
+            last = (thread, before, self.preemptions);
             self.preemptions += u32::from(!steps.leaves_freely(&self.done, thread));
             kept += 1;
         }
         runs.truncate(kept);
         runs.pop();
-        (self.done, self.preemptions) = (last.0, last.1);
-        last.2
+        let (thread, before, preemptions) = last;
+        self.done.set(thread, before);
+        self.preemptions = preemptions;
+        thread
     }
 
     /// The thread that goes on after `last`.
@@ -141,9 +147,11 @@ impl<F: Frontier> Builder<'_, '_, F> {
         let (to, blocked) = self.steps.run(&mut self.done, thread, from);
         self.reach.as_mut()[thread] = to;
         if let Some(slot) = blocked {
-            let mut open = self.done.clone();
-            open.set(thread, super::frontier::ALL);
-            let (other, count) = open.lacking(self.steps.clocks, slot).unwrap_or_default();
+            let before = self.done.get(thread);
+            self.done.set(thread, ALL);
+            let lacking = self.done.lacking(self.steps.clocks, slot);
+            self.done.set(thread, before);
+            let (other, count) = lacking.unwrap_or_default();
             self.lacked_thread.as_mut()[thread] = other as u32;
             self.lacked_count.as_mut()[thread] = count;
         }
@@ -153,7 +161,7 @@ impl<F: Frontier> Builder<'_, '_, F> {
     fn waits_for_end(&self, thread: usize) -> bool {
         let ahead = self.steps.events(thread)[self.reach.get(thread) as usize];
         let op = self.steps.graph.event(ahead).op;
-        matches!(op, crate::op::Op::Join { .. } | crate::op::Op::JoinAll)
+        matches!(op, Op::Join { .. } | Op::JoinAll)
     }
 
     /// Whether what `thread` needs to get further comes after something that it can do now.

@@ -133,6 +133,9 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let last = graph.thread(thread).last();
             last.is_some_and(|&last| graph.event(last).kind == Kind::Parked)
         });
+        if !self.schedule.is_known() {
+            self.schedule.find(level, bound);
+        }
         // The schedule leaves parked reads out.
         (!(parked && ended) && self.schedule.is_within(bound))
             || level.is_within(bound, ended, &mut self.scratch)

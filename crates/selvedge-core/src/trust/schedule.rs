@@ -15,12 +15,22 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return true;
         };
         let level = &self.levels[self.depth];
-        self.schedule.find(level, bound);
-        let within =
-            self.schedule.is_within(bound) || level.may_lead_within(bound, &mut self.scratch);
-        if !within {
-            self.counts.bound_blocked += 1;
-        }
+        let scratch = &mut self.scratch;
+        // Whichever is asked first, a graph within the bound may lead to executions within it.
+        let within = match self.schedule.was_within() {
+            true => {
+                self.schedule.find(level, bound);
+                self.schedule.is_within(bound) || level.may_lead_within(bound, scratch)
+            }
+            false => {
+                let within = level.may_lead_within(bound, scratch);
+                if within {
+                    self.schedule.find(level, bound);
+                }
+                within
+            }
+        };
+        self.counts.bound_blocked += u64::from(!within);
         within
     }
 
@@ -30,12 +40,14 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let graph = self.graph();
-        let last = graph.events().last().map(|event| event.id.thread);
-        last == Some(thread)
-            || graph.thread(thread).is_empty()
+        let level = &self.levels[self.depth];
+        let last = level.graph.events().last().map(|event| event.id.thread);
+        let within = last == Some(thread)
+            || level.graph.thread(thread).is_empty()
             || self.schedule.is_within(bound)
-            || self.within_bound()
+            || level.may_lead_within(bound, &mut self.scratch);
+        self.counts.bound_blocked += u64::from(!within);
+        within
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;

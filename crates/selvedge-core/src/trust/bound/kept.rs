@@ -71,6 +71,15 @@ impl<'a, F: Frontier> KeptPrefix<'a, F> {
         mut judge: impl FnMut(&F, Slot, &F) -> Verdict,
     ) -> Option<bool> {
         let graph = self.graph;
+        // Every *P* has what is left if the first thread to revisit has done nothing.
+        let nothing = F::none(graph.threads());
+        let mut smallest = |part: &F, read, prefix: &F| match judge(part, read, prefix) {
+            Verdict::Beyond => Verdict::Beyond,
+            _ => Verdict::Within,
+        };
+        if self.may_return_by(&nothing, &mut smallest) == Some(false) {
+            return Some(false);
+        }
         let mut decided = None;
         for reviser in (0..graph.threads() as u32).map(ThreadId) {
             let mut prefix = F::none(graph.threads());

@@ -113,7 +113,7 @@ fn graph_is_within<F: Frontier>(
 fn is_within<F: Frontier>(steps: &Steps<'_, F>, bound: u32, runs: &mut Vec<Run>) -> bool {
     runs.clear();
     greedy::schedule(steps, runs).is_some_and(|number| number <= bound)
-        || exact::least(steps, bound, runs).is_some()
+        || exact::is_within(steps, bound, runs)
 }
 
 fn may_lead_within<F: Frontier>(

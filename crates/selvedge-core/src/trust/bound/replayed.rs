@@ -22,6 +22,8 @@ pub(in crate::trust) struct ReplayedSchedule {
     known: bool,
     /// How many preemptions it has, at most.
     preemptions: u32,
+    /// Whether the schedule that was found last is within the bound.
+    was_within: bool,
     /// Its runs, as far as the graph was replayed.
     runs: Vec<Run>,
     /// The thread that is running at the end.
@@ -43,6 +45,11 @@ impl ReplayedSchedule {
         self.known = false;
     }
 
+    /// Whether a schedule is known.
+    pub(in crate::trust) fn is_known(&self) -> bool {
+        self.known
+    }
+
     /// Whether `bound` preemptions are certainly enough.
     pub(in crate::trust) fn is_within(&self, bound: u32) -> bool {
         self.known && self.preemptions <= bound
@@ -51,6 +58,11 @@ impl ReplayedSchedule {
     /// The runs of a schedule that was just found.
     pub(in crate::trust) fn runs(&self) -> Option<&[Run]> {
         self.known.then_some(&self.runs)
+    }
+
+    /// Whether the schedule that was found last is within the bound. The next one probably is then.
+    pub(in crate::trust) fn was_within(&self) -> bool {
+        self.was_within
     }
 
     /// Finds a schedule for the graph of `level`. Keeps as much of the previous one as is still possible, unless that takes
@@ -62,8 +74,12 @@ impl ReplayedSchedule {
         };
         let graph = &level.graph;
         let runs = &mut self.runs;
+        if !self.was_within {
+            runs.clear();
+        }
+        let kept = !runs.is_empty();
         let mut found = with_frontier!(graph, clocks, schedule::<F>(graph, clocks, runs));
-        if found.is_none_or(|preemptions| preemptions > bound) {
+        if kept && found.is_none_or(|preemptions| preemptions > bound) {
             runs.clear();
             found = with_frontier!(graph, clocks, schedule::<F>(graph, clocks, runs));
         }
@@ -71,6 +87,7 @@ impl ReplayedSchedule {
             Some(preemptions) => self.follow_runs(preemptions),
             None => self.forget(),
         }
+        self.was_within = self.is_within(bound);
     }
 
     fn follow_runs(&mut self, preemptions: u32) {
