@@ -102,6 +102,8 @@ impl Found {
                     ending,
                     limited,
                     counts,
+                    bound,
+                    states,
                     ..
                 }),
                 cause,
@@ -168,12 +170,13 @@ impl Found {
     fn about_bug_beyond(&self) -> Option<String> {
         let bug = self.searched.as_ref()?.beyond.as_ref()?;
         self.bugs.is_empty().then(|| {
+            let number = bug.preemptions;
+            let plural = if number == 1 { "" } else { "s" };
             format!(
-                "a bug lies beyond the bound: {} at {}, with {} preemptions; --preemptions {} reports it",
+                "a bug lies beyond the bound: {} at {}, with {number} preemption{plural}; \
+                 --preemptions {number} reports it",
                 title(bug.kind),
                 bug.place,
-                bug.preemptions,
-                bug.preemptions
             )
         })
     }
