@@ -350,6 +350,11 @@ fn a_bug_beyond_the_bound_is_a_warning_and_the_iterative_search_reports_it() {
     let within = json(&["--preemptions", "0"]);
     assert_eq!(within["verdict"], "verified");
     assert_eq!((&within["bound"], &within["bug"]), (&0.into(), &().into()));
+    let warnings = within["warnings"].to_string();
+    assert!(
+        warnings.contains("a bug lies beyond the bound: assertion failed at steps.c:"),
+        "{warnings}"
+    );
     let iterative = json(&["--iterative"]);
     assert_eq!(iterative["verdict"], "bug");
     assert_eq!(iterative["bug"]["preemptions"], 1);
