@@ -103,7 +103,6 @@ impl Found {
                     limited,
                     counts,
                     bound,
-                    states,
                     ..
                 }),
                 cause,
@@ -113,7 +112,11 @@ impl Found {
                         && self.bugs.is_empty()
                         && !explorer.keeps_states() =>
                 {
-                    Some("no execution completed".to_owned())
+                    let what = match bound {
+                        Some(_) => "no execution within the bound completed; raise the bound",
+                        None => "no execution completed",
+                    };
+                    Some(what.to_owned())
                 }
                 Ending::Complete | Ending::FirstBug => None,
                 Ending::Stopped if *limited && cause.is_none() => Some(format!(

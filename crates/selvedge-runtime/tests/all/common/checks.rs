@@ -14,7 +14,7 @@ const READERS: [&str; 17] = [
 ];
 
 /// Puts a check behind every store in `text`.
-pub fn insert(text: &str) -> String {
+pub(crate) fn insert(text: &str) -> String {
     let mut checked = String::new();
     for (n, line) in text.lines().enumerate() {
         let code = line.split('#').next().unwrap_or_default().trim();
