@@ -173,13 +173,12 @@ impl Found {
     fn about_bug_beyond(&self) -> Option<String> {
         let bug = self.searched.as_ref()?.beyond.as_ref()?;
         self.bugs.is_empty().then(|| {
-            let number = bug.preemptions;
-            let plural = if number == 1 { "" } else { "s" };
             format!(
-                "a bug lies beyond the bound: {} at {}, with {number} preemption{plural}; \
-                 --preemptions {number} reports it",
+                "a bug lies beyond the bound: {} at {}, with {} preemptions; --preemptions {} reports it",
                 title(bug.kind),
                 bug.place,
+                bug.preemptions,
+                bug.preemptions
             )
         })
     }

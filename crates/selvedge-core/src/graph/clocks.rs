@@ -44,15 +44,9 @@ impl Clocks {
         start..start + self.stride
     }
 
-    /// How many blocks a clock takes.
-    pub(crate) fn stride(&self) -> usize {
-        self.stride
-    }
-
-    /// The blocks of the clock of `slot`.
-    #[inline]
-    pub(crate) fn blocks(&self, slot: Slot) -> &[[u32; LANES]] {
-        &self.blocks[self.row(slot)]
+    /// Whether each clock fits into one block.
+    pub(crate) fn is_narrow(&self) -> bool {
+        self.stride <= 1
     }
 
     /// The clock of `slot`, followed by zeros, if each clock fits into one block.

@@ -1,7 +1,7 @@
 //! Frontiers: how many events of each thread have been performed.
 //!
-//! The algorithms of this module are written once, for any [`Frontier`]. With up to two blocks of [`LANES`] threads a
-//! frontier is an array that fits into vector registers; otherwise it is a boxed slice.
+//! The algorithms of this module are written once, for any [`Frontier`]. With up to [`LANES`] threads a frontier is an
+//! array that fits into vector registers; otherwise it is a boxed slice.
 
 use std::hash::Hash;
 
@@ -54,69 +54,36 @@ pub(crate) trait Frontier: Clone + Eq + Hash + AsRef<[u32]> + AsMut<[u32]> {
     }
 }
 
-/// For each lane, all bits of that lane and none of the others.
+/// For each lane, all events of that thread and none of the others.
 const ONLY: [[u32; LANES]; LANES] = {
     let mut only = [[0; LANES]; LANES];
-    let mut lane = 0;
-    while lane < LANES {
-        only[lane][lane] = u32::MAX;
-        lane += 1;
+    let mut thread = 0;
+    while thread < LANES {
+        only[thread][thread] = u32::MAX;
+        thread += 1;
     }
     only
 };
 
-/// A frontier of up to [`LANES`] threads for each of `B` blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Blocks<const B: usize>([[u32; LANES]; B]);
-
-impl<const B: usize> Default for Blocks<B> {
-    fn default() -> Blocks<B> {
-        Blocks([[0; LANES]; B])
-    }
-}
-
-impl<const B: usize> AsRef<[u32]> for Blocks<B> {
+impl Frontier for [u32; LANES] {
     #[inline]
-    fn as_ref(&self) -> &[u32] {
-        self.0.as_flattened()
-    }
-}
-
-impl<const B: usize> AsMut<[u32]> for Blocks<B> {
-    #[inline]
-    fn as_mut(&mut self) -> &mut [u32] {
-        self.0.as_flattened_mut()
-    }
-}
-
-impl<const B: usize> Frontier for Blocks<B> {
-    #[inline]
-    fn none(_: usize) -> Blocks<B> {
-        Blocks([[0; LANES]; B])
+    fn none(_: usize) -> [u32; LANES] {
+        [0; LANES]
     }
 
-    /// Writes all lanes of a block at once: they are read at once, and a processor stalls if only one of them was written
-    /// before.
+    /// Writes all lanes at once: they are read at once, and a processor stalls if only one of them was written before.
     #[inline]
     fn set(&mut self, thread: usize, count: u32) {
         let only = &ONLY[thread % LANES];
-        let block = &mut self.0[if B == 1 { 0 } else { thread / LANES }];
-        *block = std::array::from_fn(|lane| block[lane] & !only[lane] | count & only[lane]);
+        *self = std::array::from_fn(|lane| self[lane] & !only[lane] | count & only[lane]);
     }
 
     #[inline]
     fn covers(&self, clocks: &Clocks, slot: Slot) -> bool {
+        let clock = clocks.block(slot);
         let mut differences = 0;
-        let mut compare = |done: &[u32; LANES], clock: &[u32; LANES]| {
-            for lane in 0..LANES {
-                differences |= done[lane].wrapping_sub(clock[lane]);
-            }
-        };
-        if B == 1 {
-            compare(&self.0[0], clocks.block(slot));
-        } else {
-            let blocks = self.0.iter().zip(clocks.blocks(slot));
-            blocks.for_each(|(done, clock)| compare(done, clock));
+        for lane in 0..LANES {
+            differences |= self[lane].wrapping_sub(clock[lane]);
         }
         // No count is so large that its highest bit is set.
         (differences as i32) >= 0

@@ -16,19 +16,18 @@ use crate::graph::{Clocks, Graph, INIT, Kind, LANES, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::{Effect, Op, Value};
 
-/// How many blocks of [`LANES`] threads a frontier of `graph` takes.
-pub(crate) fn blocks(graph: &Graph, clocks: &Clocks) -> usize {
+/// Whether frontiers of `graph` fit into an array of [`LANES`] numbers.
+pub(crate) fn is_narrow(graph: &Graph, clocks: &Clocks) -> bool {
     // A thread that was just created may have no place in the clocks yet.
-    graph.threads().div_ceil(LANES).max(clocks.stride()).max(1)
+    graph.threads() <= LANES && clocks.is_narrow()
 }
 
 /// Calls a function that is generic over the frontier's type with the one that `$graph` needs.
 macro_rules! with_frontier {
     ($graph:expr, $clocks:expr, $function:ident :: <F>($($argument:expr),* $(,)?)) => {
-        match $crate::linear::blocks($graph, $clocks) {
-            1 => $function::<$crate::linear::frontier::Blocks<1>>($($argument),*),
-            2 => $function::<$crate::linear::frontier::Blocks<2>>($($argument),*),
-            _ => $function::<Box<[u32]>>($($argument),*),
+        match $crate::linear::is_narrow($graph, $clocks) {
+            true => $function::<[u32; $crate::graph::LANES]>($($argument),*),
+            false => $function::<Box<[u32]>>($($argument),*),
         }
     };
 }

@@ -1,14 +1,13 @@
-//! Preemptions of graphs that have no linearization. Weak memory models allow such graphs.
+//! Preemptions of graphs that have no linearisation, which weak memory models allow.
 //!
-//! A *part* of a graph is a set of its operations that contains the causes of each of them. The number of preemptions of a
-//! graph is the largest number among its parts that have linearizations; the number of such a part is the least over its
-//! linearizations. For a graph that has linearizations this is its own number, because no part needs more. The number is
-//! monotone: a part of a graph has no larger number than the graph. (Counting only orders that respect causality would give
-//! another number for most graphs of sequential consistency. Dropping the edges on cycles would not be monotone.)
+//! A *part* of a graph is a set of its operations that has the causes of each of them. The number of preemptions of a graph
+//! is the largest among its parts that have linearisations, of which each has the least number over these. That is
+//! the number of the graph itself where it has linearisations, since no part of it needs more then; and what is part
+//! of a graph has no larger number than the graph. (A number that only counted the orders which respect causality would
+//! be another one on most graphs of sequential consistency; dropping the edges on cycles would not be monotone.)
 //!
-//! Only the largest parts that have linearizations have to be examined. Each of them leaves out some operation of every
-//! cycle, and everything that this operation causes. So for each cycle the operations that cause no other operation of the
-//! cycle are tried in turn.
+//! Only the largest of these parts have to be looked at. Each leaves out some operation of every cycle, and with
+//! it all that it causes, so the last ones in a cycle, as far as causes tell, are tried in turn.
 
 use rustc_hash::FxHashSet;
 
@@ -18,21 +17,21 @@ use crate::ids::ThreadId;
 use crate::model::{Model, SequentialConsistency};
 use crate::op::Op;
 
-/// The order of sequential consistency of a graph of a weaker model, kept up to date as long as the graph has one.
+/// The order of sequential consistency, kept in step with a graph of a weaker model as long as it has one.
 #[derive(Default)]
-pub(crate) struct ScOverlay {
+pub(crate) struct Beside {
     pub(crate) order: SequentialConsistency,
     /// How many events it has. If these are not all, the next one closes a cycle.
     events: usize,
 }
 
-impl ScOverlay {
+impl Beside {
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.events = 0;
     }
 
-    /// Whether `graph` has linearizations, and the order is theirs.
+    /// Whether `graph` has linearisations, and the order is theirs.
     pub(crate) fn is_whole(&self, graph: &Graph) -> bool {
         self.events == graph.len()
     }
@@ -62,16 +61,16 @@ impl ScOverlay {
     }
 }
 
-/// The search through the parts of a graph, kept for its allocations.
+/// The search through the parts of a graph, kept for its memory.
 #[derive(Default)]
 pub(crate) struct Parts {
     part: Graph,
     order: SequentialConsistency,
     done: Vec<u32>,
-    /// Parts that remain to be examined, as numbers of events of each thread.
+    /// As many events of each thread.
     left: Vec<Vec<u32>>,
     seen: FxHashSet<Vec<u32>>,
-    /// Parts within the budget.
+    /// Those that have linearisations.
     known: Vec<Vec<u32>>,
     /// Threads, each with an event of the next one, which waits for the first, that its next event waits for.
     waiting: Vec<(ThreadId, Slot)>,

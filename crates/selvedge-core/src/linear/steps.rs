@@ -140,11 +140,6 @@ impl<'a, F: Frontier> Steps<'a, F> {
     fn waits(&self, done: &F, slot: Slot) -> bool {
         self.graph.event(slot).op.may_wait() && {
             let ends = self.ends.as_ref();
-            // Events of the graph that are not in the part have not been performed.
-            let mut done = done.clone();
-            for (done, &end) in done.as_mut().iter_mut().zip(ends) {
-                *done = (*done).min(end);
-            }
             let graph = self.graph;
             Part { graph, ends }.waits(done.as_ref(), slot)
         }

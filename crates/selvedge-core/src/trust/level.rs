@@ -3,7 +3,7 @@
 use super::branch::Branch;
 use crate::graph::{Event, Graph, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::linear::parts::ScOverlay;
+use crate::linear::parts::Beside;
 use crate::model::Model;
 use crate::op::Value;
 
@@ -15,10 +15,10 @@ pub(super) struct Level<C> {
     pub(super) choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     pub(super) stable: Vec<u32>,
-    /// Whether preemptions are bounded. If not, `overlay` stays empty.
+    /// Whether preemptions are bounded. If not, `beside` stays empty.
     pub(super) bounded: bool,
     /// The order of linearizations, if the model does not have it itself.
-    pub(super) overlay: ScOverlay,
+    pub(super) beside: Beside,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -50,13 +50,13 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
-        self.overlay.clear();
+        self.beside.clear();
     }
 
     pub(super) fn undo(&mut self, events: usize) {
         self.model.undo(events);
         if self.bounded {
-            self.overlay.undo(events);
+            self.beside.undo(events);
         }
         while self.graph.len() > events {
             self.graph.pop();
@@ -72,7 +72,7 @@ impl<C: Model> Level<C> {
     pub(super) fn added(&mut self, slot: Slot) {
         self.model.added(&self.graph, slot);
         if self.bounded && self.model.sequential().is_none() {
-            self.overlay.added(&self.graph, slot);
+            self.beside.added(&self.graph, slot);
         }
     }
 }

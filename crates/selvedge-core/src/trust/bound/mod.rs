@@ -79,17 +79,17 @@ impl<C: Model> Level<C> {
 
     /// The clocks of the order of the graph's linearizations, if it has linearizations.
     pub(super) fn linear_clocks(&self) -> Option<&Clocks> {
-        let overlay = || self.overlay.is_whole(&self.graph);
+        let beside = || self.beside.is_whole(&self.graph);
         match self.model.sequential() {
             Some(order) => Some(order.clocks()),
-            None => overlay().then(|| self.overlay.order.clocks()),
+            None => beside().then(|| self.beside.order.clocks()),
         }
     }
 
     /// The graph was cut down by a revisit.
     pub(super) fn restrict_bounds(&mut self) {
         if self.model.sequential().is_none() {
-            self.overlay.rebuild(&self.graph);
+            self.beside.rebuild(&self.graph);
         }
     }
 }

@@ -9,10 +9,10 @@ use super::Level;
 use super::kept::was_newest;
 use crate::graph::{Clocks, Graph, Kind, LANES, Slot};
 use crate::ids::ThreadId;
-use crate::linear::frontier::{ALL, Blocks, Frontier};
+use crate::linear::frontier::{ALL, Frontier};
 use crate::linear::greedy::{self, Run};
 use crate::linear::steps::Steps;
-use crate::linear::{blocks, with_frontier};
+use crate::linear::{is_narrow, with_frontier};
 use crate::model::Model;
 use crate::op::Op;
 
@@ -29,8 +29,8 @@ pub(in crate::trust) struct ReplayedSchedule {
     /// The thread that is running at the end.
     running: usize,
     /// What was performed, and what had been performed when each thread was left.
-    done: Blocks<1>,
-    left: [Blocks<1>; LANES],
+    done: [u32; LANES],
+    left: [[u32; LANES]; LANES],
 }
 
 impl ReplayedSchedule {
@@ -94,7 +94,7 @@ impl ReplayedSchedule {
         self.known = true;
         self.preemptions = preemptions;
         self.running = ThreadId::MAIN.index();
-        self.done = Blocks::none(LANES);
+        self.done = [0; LANES];
         for run in &self.runs {
             let thread = run.thread.index() % LANES;
             self.done.set(thread, run.to);
@@ -110,7 +110,7 @@ impl ReplayedSchedule {
         }
         let graph = &level.graph;
         let clocks = level.linear_clocks();
-        let clocks = clocks.filter(|clocks| blocks(graph, clocks) == 1 && was_newest(graph, last));
+        let clocks = clocks.filter(|clocks| is_narrow(graph, clocks) && was_newest(graph, last));
         match clocks {
             Some(clocks) => self.append(graph, clocks, last),
             None => self.forget(),
@@ -128,8 +128,8 @@ impl ReplayedSchedule {
             if first > 0 && left.covers(clocks, last) {
                 // Threads that were left later were left with this performed.
                 for left in &mut self.left {
-                    if left.get(own) == first {
-                        left.set(own, to);
+                    if left[own] == first {
+                        left[own] = to;
                     }
                 }
             } else {

@@ -26,7 +26,7 @@ pub enum Measure {
     Switches,
 }
 
-pub(super) struct CostBounded {
+pub(super) struct Priced {
     measure: Measure,
     bound: u32,
     /// Of each prefix, what it cost.
@@ -38,9 +38,9 @@ pub(super) struct CostBounded {
     class: Class,
 }
 
-impl CostBounded {
-    pub(super) fn new(measure: Measure, bound: u32) -> CostBounded {
-        CostBounded {
+impl Priced {
+    pub(super) fn new(measure: Measure, bound: u32) -> Priced {
+        Priced {
             measure,
             bound,
             costs: vec![0],
@@ -71,7 +71,7 @@ impl CostBounded {
     }
 }
 
-impl Algorithm for CostBounded {
+impl Algorithm for Priced {
     fn arrive(&mut self, state: &mut State) {
         self.class = self.classes.of(&state.trace);
     }
