@@ -161,11 +161,6 @@ pub trait Observer<M> {
         let _ = (bug, machine);
     }
 
-    /// A bug was found in an execution beyond the bound and replayed. It is not among the bugs that the search reports.
-    fn bug_beyond(&mut self, bug: &Bug, machine: &M) {
-        let _ = (bug, machine);
-    }
-
     /// An execution ended; breaking ends the search.
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
         let _ = counts;

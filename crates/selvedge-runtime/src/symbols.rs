@@ -214,7 +214,7 @@ pub fn arguments(name: &str) -> Option<usize> {
 /// Whether `name` belongs to the runtime or to the instrumentation, so that no program may define
 /// it. Functions of the C library may be defined by programs.
 pub fn is_reserved(name: &str) -> bool {
-    ["__tsan_", "__selvedge_", "selvedge_"]
+    ["__tsan_", "__selvedge_", "selvedge_", "__sanitizer_cov_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }

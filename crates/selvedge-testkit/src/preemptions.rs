@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use selvedge_core::interleave::Run;
-use selvedge_core::{Machine, Pending, Stop, ThreadId};
+use selvedge_core::{Machine, ThreadId};
 
 use crate::brute::{End, end, record};
 use crate::execution::Execution;
@@ -17,8 +17,6 @@ pub struct Preemptions {
     pub complete: HashMap<Execution, u32>,
     /// The classes of executions that end with a thread that waits for good, where it gets by then.
     pub stuck: HashMap<Execution, u32>,
-    /// The least number with which a thread fails, if one can.
-    pub fails: Option<u32>,
 }
 
 impl Preemptions {
@@ -67,11 +65,6 @@ pub fn least_cost<M: Machine>(
         }
         let threads = run.machine().threads();
         execution.threads.resize(threads, Vec::new());
-        let mut all = (0..threads as u32).map(ThreadId);
-        let failed = Pending::Stopped(Stop::Failed);
-        if all.any(|thread| run.machine().pending(thread) == failed) {
-            found.fails.get_or_insert(cost);
-        }
         let running = decisions
             .last()
             .map_or(ThreadId::MAIN, |&(thread, _)| thread);

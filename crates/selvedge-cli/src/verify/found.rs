@@ -3,7 +3,6 @@
 use selvedge_core::report::{Ending, Sampled};
 
 use crate::args;
-use crate::describe::title;
 use crate::explorer::Explorer;
 use crate::report::{Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, HotLoop, Searched};
@@ -164,23 +163,7 @@ impl Found {
     fn warnings(&self, machine: &args::Machine) -> Vec<String> {
         let hot = || self.searched.as_ref()?.hot_loop.as_ref();
         let late = || hot().and_then(|hot| about_loop(hot, machine));
-        let mut warnings: Vec<String> = self.warned.clone().or_else(late).into_iter().collect();
-        warnings.extend(self.about_bug_beyond());
-        warnings
-    }
-
-    /// What to say of a bug that lies beyond the bound.
-    fn about_bug_beyond(&self) -> Option<String> {
-        let bug = self.searched.as_ref()?.beyond.as_ref()?;
-        self.bugs.is_empty().then(|| {
-            format!(
-                "a bug lies beyond the bound: {} at {}, with {} preemptions; --preemptions {} reports it",
-                title(bug.kind),
-                bug.place,
-                bug.preemptions,
-                bug.preemptions
-            )
-        })
+        self.warned.clone().or_else(late).into_iter().collect()
     }
 }
 

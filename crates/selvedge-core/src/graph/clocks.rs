@@ -44,15 +44,9 @@ impl Clocks {
         start..start + self.stride
     }
 
-    /// Whether each clock fits into one block.
-    pub(crate) fn is_narrow(&self) -> bool {
-        self.stride <= 1
-    }
-
-    /// The clock of `slot`, followed by zeros, if each clock fits into one block.
-    #[inline]
-    pub(crate) fn block(&self, slot: Slot) -> &[u32; LANES] {
-        &self.blocks[slot as usize]
+    /// All clocks, followed by zeros up to a fixed width, if that is enough for them.
+    pub fn narrow(&self) -> Option<&[[u32; LANES]]> {
+        (self.stride <= 1).then_some(&self.blocks)
     }
 
     /// How many threads a clock counts.

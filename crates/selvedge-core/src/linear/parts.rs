@@ -11,7 +11,9 @@
 
 use rustc_hash::FxHashSet;
 
-use super::{Part, least_preemptions, operation_begin};
+use super::line::Line;
+use super::search::{Linear, Scratch};
+use super::{Part, operation_begin, performed_events};
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
 use crate::model::{Model, SequentialConsistency};
@@ -67,6 +69,8 @@ pub(crate) struct Parts {
     part: Graph,
     order: SequentialConsistency,
     done: Vec<u32>,
+    scratch: Scratch,
+    line: Line,
     /// As many events of each thread.
     left: Vec<Vec<u32>>,
     seen: FxHashSet<Vec<u32>>,
@@ -77,13 +81,14 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// Whether the part of `graph` that consists of the first `ends[t]` events of each thread *t* has at most `budget`
-    /// preemptions.
-    pub(crate) fn are_within(&mut self, graph: &Graph, ends: &[u32], budget: u32) -> bool {
+    /// If the number of preemptions of `graph` is larger than `budget`, a number that it has at least.
+    pub(crate) fn exceed(&mut self, graph: &Graph, budget: u32) -> Option<u32> {
         self.left.clear();
         self.seen.clear();
         self.known.clear();
-        self.left.push(ends[..graph.threads()].to_vec());
+        let mut whole = Vec::new();
+        performed_events(graph, &mut whole);
+        self.left.push(whole);
         while let Some(ends) = self.left.pop() {
             if self.known.iter().any(|known| is_within(&ends, known)) {
                 continue;
@@ -96,13 +101,30 @@ impl Parts {
             self.part.restrict_to(graph, &ends);
             let linear = self.order.rebuild_if_consistent(&self.part);
             debug_assert!(linear, "there is no cycle");
-            let clocks = self.order.clocks();
-            if least_preemptions(&self.part, clocks, false, budget).is_none() {
-                return false;
+            if let Some(least) = self.part_exceeds(budget) {
+                return Some(least);
             }
             self.known.push(ends);
         }
-        true
+        None
+    }
+
+    fn part_exceeds(&mut self, budget: u32) -> Option<u32> {
+        let mut linear = Linear::new(&self.part, &self.order, &mut self.scratch);
+        let least = linear.at_least();
+        if least > budget {
+            return Some(least);
+        }
+        self.line.lay(&self.part, &self.order);
+        let ends = &mut self.scratch.ends;
+        if self.line.counts_within(&self.part, ends, budget) {
+            return None;
+        }
+        linear = Linear::new(&self.part, &self.order, &mut self.scratch);
+        match linear.search(&self.order, budget) {
+            Some(_) => None,
+            None => Some(budget + 1),
+        }
     }
 
     /// Puts what is left of `part`, which has a cycle, for each way to open it on the list.

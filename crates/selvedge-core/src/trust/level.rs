@@ -1,9 +1,12 @@
 //! A graph on the way, one for each nested revisit.
 
+use super::bound::{AtLeast, Slack};
 use super::branch::Branch;
 use crate::graph::{Event, Graph, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::linear::parts::Beside;
+use crate::linear::line::Line;
+use crate::linear::parts::{Beside, Parts};
+use crate::linear::search::Scratch;
 use crate::model::Model;
 use crate::op::Value;
 
@@ -15,10 +18,17 @@ pub(super) struct Level<C> {
     pub(super) choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     pub(super) stable: Vec<u32>,
-    /// Whether preemptions are bounded. If not, `beside` stays empty.
+    /// Whether preemptions count. Otherwise there is nothing in what follows.
     pub(super) bounded: bool,
-    /// The order of linearizations, if the model does not have it itself.
+    /// The order of linearisations, if the model does not have it itself.
     pub(super) beside: Beside,
+    /// A linearisation of the graph, or of what there was when it had one.
+    pub(super) line: Line,
+    /// Lower bounds on the preemptions of the graph as it grew.
+    pub(super) at_least: Vec<AtLeast>,
+    pub(super) slack: Slack,
+    pub(super) scratch: Scratch,
+    pub(super) parts: Parts,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -51,12 +61,14 @@ impl<C: Model> Level<C> {
         self.choices.clear();
         self.stable.clear();
         self.beside.clear();
+        self.line.clear();
+        self.at_least.clear();
     }
 
     pub(super) fn undo(&mut self, events: usize) {
         self.model.undo(events);
         if self.bounded {
-            self.beside.undo(events);
+            self.shrink_bounds(events);
         }
         while self.graph.len() > events {
             self.graph.pop();

@@ -33,14 +33,13 @@ pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
-use crate::failure::Failure;
 use crate::graph::{Event, Graph, Kind};
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome, Pending};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use again::Spins;
-use bound::ReplayedSchedule;
+use bound::{Checks, Course};
 use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
 use writes::{Place, WriteBranch};
@@ -73,12 +72,12 @@ pub fn search<C: Model, M: Machine>(
         half: None,
         done: Vec::new(),
         counts: Counts::default(),
-        bugs: Bugs::within(settings.preemptions, settings.keep_going),
-        failures: Vec::new(),
+        bugs: Bugs::new(settings.keep_going),
         unrolled: false,
         hopeless: false,
-        scratch: bound::Scratch::default(),
-        schedule: ReplayedSchedule::default(),
+        checks: Checks::default(),
+        checked: (0, None),
+        course: Course::default(),
         spins: Spins::default(),
     };
     let ending = search.run_until_enough_is_known();
@@ -104,15 +103,15 @@ struct Search<'a, C, M, O> {
     done: Vec<u32>,
     counts: Counts,
     bugs: Bugs,
-    /// Of the present execution, not reported yet.
-    failures: Vec<(Failure, Vec<Waiting>)>,
     unrolled: bool,
     /// No complete execution lies ahead: a thread spins on values that can no longer change, or
     /// something happened after which nothing has a meaning.
     hopeless: bool,
-    scratch: bound::Scratch,
-    /// Kept if preemptions are bounded.
-    schedule: ReplayedSchedule,
+    checks: Checks,
+    /// How many events the graph had when the bound was last checked, and the thread that it was last extended by since then.
+    checked: (usize, Option<ThreadId>),
+    /// Kept if preemptions count.
+    course: Course,
     spins: Spins,
 }
 
@@ -143,8 +142,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     fn run(&mut self) -> Ending {
         self.machine.reset();
-        self.failures.clear();
-        self.schedule.begin();
+        self.course.begin();
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
             return ending;
         }
@@ -160,7 +158,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if !self.backtrack() {
                 return Ending::Complete;
             }
-            if let ControlFlow::Break(ending) = self.replay_as_scheduled() {
+            if let ControlFlow::Break(ending) = self.replay_as_laid() {
                 return ending;
             }
         }
@@ -303,7 +301,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             let before = (self.depth, self.graph().len());
             let found = self.backtrack_to_child();
             if found && !self.wake(before)? {
-                self.replay_as_scheduled()?;
+                self.replay_as_laid()?;
             }
             return ControlFlow::Continue(found);
         };
@@ -329,7 +327,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let level = &self.levels[self.depth];
         let last = level.graph.last(thread).expect("an event was just added");
         if level.bounded {
-            self.schedule.go_on(level, last);
+            self.course.go_on(level, last);
         }
         let clock = level.model.happens_before(&level.graph, last);
         let pending = self.machine.pending(thread);
@@ -374,6 +372,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.levels[owner].choices.push(choice);
             }
             if self.place_half() && self.within_bound() {
+                self.checked = (self.graph().len(), None);
                 return true;
             }
         }

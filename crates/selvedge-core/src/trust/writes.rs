@@ -138,7 +138,7 @@ impl WriteBranch {
                 (whole && known).then_some(source),
             );
             if above.bounded {
-                above.restrict_bounds();
+                above.restrict_bounds(below, read);
             }
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
