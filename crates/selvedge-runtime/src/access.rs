@@ -458,11 +458,16 @@ impl Runtime {
             }
             return check_heap(address, size);
         }
-        let stack = address.wrapping_sub(STACKS) < self.stacks;
-        if stack || self.image.whole.contains(address) {
+        if self.is_on_stack(address) || self.image.whole.contains(address) {
             return Ok(());
         }
         self.check_outside(address)
+    }
+
+    /// Whether `address` lies in the area of stacks.
+    #[inline(always)]
+    pub(crate) fn is_on_stack(&self, address: usize) -> bool {
+        address.wrapping_sub(STACKS) < self.stacks
     }
 
     /// Whether memory that is not the program's own may be accessed.

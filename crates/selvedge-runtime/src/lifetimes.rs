@@ -4,19 +4,22 @@
 //! visible location on a stack lives until the function that it belongs to returns; from then on
 //! its bytes are another location. What other threads do to a variable has to happen before that.
 
+use selvedge_core::Location;
+
 use crate::access::{Access, Problem};
 use crate::current;
-use crate::locations::{Entry, Kind as LocationKind};
+use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::{Kind, Record};
 
 impl Runtime {
     /// A visible operation touches a location for the first time in this execution.
     #[cold]
-    pub(crate) fn begins_life(&mut self, entry: &Entry) {
-        let address = entry.address;
+    pub(crate) fn begins_life(&mut self, location: Location) {
+        let entry = self.locations.entry(location);
+        let (address, width) = (entry.address, entry.width);
         if entry.kind == LocationKind::Memory {
-            self.touches_range(address, entry.width);
+            self.touches_range(address, width);
         }
         if let Some(owner) = self.layout.stack_owner(address)
             && let Some(thread) = self.threads.get_mut(owner)

@@ -1,11 +1,11 @@
 //! Visible operations: what happens when a thread arrives at one and when it is performed.
 
 use selvedge_core::objects::ObjectFunction;
-use selvedge_core::{Function, MemoryOrder, Op, Outcome, Pending, Value};
+use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Pending, Value};
 
 use crate::access::{Access, Problem};
 use crate::gate::gate;
-use crate::locations::{Entry, Kind as LocationKind};
+use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
@@ -40,7 +40,7 @@ impl Runtime {
     pub(crate) fn arrive(&mut self, op: &Op, site: usize) -> Result<(), Obstacle> {
         self.current().spin.visible();
         if let Some(location) = op.location() {
-            let entry = *self.locations.entry(location);
+            let entry = self.locations.entry(location);
             if let Err(problem) = self.check_address(entry.address, entry.width.into()) {
                 let access = self.access_of(op, Outcome::default(), site);
                 return Err(Obstacle::Problem(problem, access));
@@ -48,11 +48,8 @@ impl Runtime {
             // A bad address must fault here, in the thread that uses it.
             let _ = memory::read(entry.address, 1);
             if entry.lies(self.run) && !self.settings.stateful {
-                return Err(Obstacle::Unseen(self.access_of(
-                    op,
-                    Outcome::default(),
-                    site,
-                )));
+                let access = self.access_of(op, Outcome::default(), site);
+                return Err(Obstacle::Unseen(access));
             }
         }
         if self.settings.stateful {
@@ -141,13 +138,15 @@ impl Runtime {
             (problem, access)
         })?;
         let Some(value) = wrote else { return Ok(None) };
-        let entry = *self.locations.entry(location);
+        let entry = self.locations.entry(location);
+        let (address, width, overlapped) =
+            (entry.address, entry.width, entry.is_overlapped(self.run));
+        let memory = entry.kind == LocationKind::Memory;
         if self.settings.check_leaks && self.layout.heap_owner(value as usize).is_some() {
             self.written_addresses.push(value as usize);
         }
-        let memory = entry.kind == LocationKind::Memory;
         if memory {
-            self.overwrites(entry.address, entry.width.into());
+            self.overwrites(address, width.into());
             self.locations.holds(location, value);
         }
         let thread = self.current();
@@ -155,39 +154,36 @@ impl Runtime {
         if !matches!(op, Op::Update { .. }) || outcome.read != value {
             thread.spin.effect();
         }
-        if entry.width == 8 && thread.slot.contains(value as usize) {
+        if width == 8 && thread.slot.contains(value as usize) {
             thread.published = true;
         }
         Ok(memory.then_some(Write {
-            address: entry.address,
-            width: entry.width,
+            address,
+            width,
             value,
-            overlapped: entry.is_overlapped(self.run),
+            overlapped,
         }))
     }
 
     /// Checks and notes an event on `location`.
     #[inline(always)]
-    fn note(
-        &mut self,
-        location: selvedge_core::Location,
-        kind: Kind,
-        site: usize,
-    ) -> Result<(), Problem> {
+    fn note(&mut self, location: Location, kind: Kind, site: usize) -> Result<(), Problem> {
         self.passing(site);
-        let entry = *self.locations.entry(location);
+        let entry = self.locations.entry(location);
+        let (address, width, new) = (entry.address, entry.width, entry.is_new(self.run));
         // A race is told first: it is one in every order.
-        let late = self.enters(entry.address);
-        self.check_address(entry.address, entry.width.into())?;
-        if entry.is_new(self.run) {
-            self.begins_life(&entry);
+        let late = self.enters(address);
+        self.check_address(address, width.into())?;
+        if new && (self.is_on_stack(address) || self.current().open_range.is_some()) {
+            self.begins_life(location);
         }
-        let entry = *self.locations.perform(location, self.run, kind.writes());
+        let entry = self.locations.perform(location, self.run, kind.writes());
+        let cells = entry.cells();
         if entry.is_overlapped(self.run) {
-            self.check_mixed(&entry, site)?;
+            self.check_mixed(location, site)?;
         }
         let thread = &self.threads[self.running];
-        for (cell, mask) in entry.cells() {
+        for (cell, mask) in cells {
             let record = Record {
                 epoch: thread.clock[self.running].wrapping_sub(1),
                 site: self.image.relative(site),
@@ -210,8 +206,8 @@ impl Runtime {
     /// Accesses of different extents to the same bytes are events of their own, so they must not
     /// compete: all earlier ones have to happen before.
     #[cold]
-    fn check_mixed(&self, entry: &Entry, site: usize) -> Result<(), Problem> {
-        for (cell, mask) in entry.cells() {
+    fn check_mixed(&self, location: Location, site: usize) -> Result<(), Problem> {
+        for (cell, mask) in self.locations.entry(location).cells() {
             let record = Record {
                 epoch: self.threads[self.running].clock[self.running],
                 site: self.image.relative(site),
@@ -257,7 +253,7 @@ impl Runtime {
     /// An event as an access, for reports.
     #[cold]
     fn access_of(&self, op: &Op, outcome: Outcome, site: usize) -> Access {
-        let location = op.location().unwrap_or(selvedge_core::Location(0));
+        let location = op.location().unwrap_or(Location(0));
         let entry = self.locations.entry(location);
         let (plain, writes) = match *op {
             Op::Load { order, .. } => (order == MemoryOrder::Plain, false),

@@ -122,7 +122,11 @@ pub(crate) fn announce(store: Deferred, bytes: u32) {
 
 /// The running thread has written `size` bytes at `address`, and has stores in flight.
 pub(crate) extern "C" fn stored(address: usize, size: usize) {
-    if with(|runtime| runtime.complete(address, size)) {
+    if let Some((store, value)) = with(|runtime| runtime.only_store(address, size)) {
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe { (*gate()).stores = 0 };
+        perform(&store, value);
+    } else if with(|runtime| runtime.complete(address, size)) {
         perform_complete();
     }
 }
@@ -151,6 +155,22 @@ fn next_complete(runtime: &mut Runtime) -> Option<(Deferred, Value)> {
 }
 
 impl Runtime {
+    /// Takes the only store in flight, if it was made by a write of `size` bytes at `address`.
+    #[inline(always)]
+    fn only_store(&mut self, address: usize, size: usize) -> Option<(Deferred, Value)> {
+        let in_flight = &mut self.threads[self.running].in_flight;
+        let [only] = &in_flight[..] else { return None };
+        let access = only.store.access;
+        if (access.address, access.size) != (address, size) || only.left != only.bytes {
+            return None;
+        }
+        let store = only.store;
+        in_flight.clear();
+        let value = store.value();
+        self.undo(&store);
+        Some((store, value))
+    }
+
     /// Notes which stores in flight are made by a write of `size` bytes at `address`, and puts what
     /// was there before back for them. Tells whether there are any.
     fn complete(&mut self, address: usize, size: usize) -> bool {
@@ -302,7 +322,10 @@ pub(crate) fn finish() {
         if let Some(lost) = runtime.lost(0) {
             return Some((Problem::Lost, lost));
         }
-        if let Err(used) = runtime.end_frame(end) {
+        let thread = runtime.current();
+        if (thread.visible_stack < end || !thread.foreign.is_empty())
+            && let Err(used) = runtime.end_frame(end)
+        {
             return Some(used);
         }
         let unseen = runtime.unseen_change();
