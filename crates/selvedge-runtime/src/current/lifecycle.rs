@@ -100,6 +100,7 @@ pub(crate) fn finish(result: *mut c_void) -> ! {
 /// Ends the process because main has returned.
 pub(crate) fn end_main() -> ! {
     settle_now();
+    settle::check();
     stop(Stop::Returned, site())
 }
 
@@ -116,6 +117,7 @@ pub(crate) fn exit() -> ! {
         let order = MemoryOrder::SeqCst;
         perform(Op::Fence { order }, site);
     }
+    settle::check();
     stop(Stop::Exited, site)
 }
 

@@ -239,6 +239,9 @@ fn suspend(site: Site) -> Outcome {
     });
     // SAFETY: the gate is mapped while a program is loaded.
     let in_flight = std::mem::take(unsafe { &mut (*gate()).stores });
+    if in_flight != 0 {
+        settle::pause();
+    }
     // SAFETY: the host is suspended in `resume`; `save` belongs to the running thread. The threads
     // may move while this one is suspended, but `save` is used only before that.
     unsafe { fiber::switch(save, host) };

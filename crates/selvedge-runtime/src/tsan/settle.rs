@@ -225,7 +225,8 @@ impl Runtime {
     /// where nobody could see it. gcc announces `x = x` and makes no store: where memory is as
     /// before, there was none.
     fn lost(&mut self, depth: usize) -> Option<Access> {
-        let concerned = |store: &&InFlight| store.depth >= depth && !store.satisfied;
+        let concerned =
+            |store: &&InFlight| store.depth >= depth && !store.satisfied && store.value.is_none();
         let in_flight = &self.threads[self.running].in_flight;
         let unseen = in_flight.iter().filter(concerned).find(|store| {
             let Access { address, size, .. } = store.store.access;
@@ -312,27 +313,46 @@ impl Runtime {
     }
 }
 
-/// The running thread ends: everything it has done is known.
+/// The running thread ends, and its variables with it.
 pub(crate) fn finish() {
+    let used = with(|runtime| {
+        let thread = runtime.current();
+        let end = thread.slot.end;
+        match thread.visible_stack < end || !thread.foreign.is_empty() {
+            true => runtime.end_frame(end),
+            false => Ok(()),
+        }
+    });
+    if let Err((problem, access)) = used {
+        report(problem, access);
+    }
+    check();
+}
+
+/// The running thread will do nothing more: nothing of what it did may have gone unseen.
+pub(crate) fn check() {
     let problem = with(|runtime| {
-        if runtime.settings.stateful {
+        if runtime.settings.stateful || runtime.phase != Phase::Fiber {
             return None;
         }
-        let end = runtime.current().slot.end;
-        if let Some(lost) = runtime.lost(0) {
-            return Some((Problem::Lost, lost));
-        }
-        let thread = runtime.current();
-        if (thread.visible_stack < end || !thread.foreign.is_empty())
-            && let Err(used) = runtime.end_frame(end)
-        {
-            return Some(used);
-        }
-        let unseen = runtime.unseen_change();
-        unseen.map(|access| (Problem::Unseen, access))
+        let lost = runtime.lost(0).map(|access| (Problem::Lost, access));
+        let unseen = || {
+            runtime
+                .unseen_change()
+                .map(|access| (Problem::Unseen, access))
+        };
+        lost.or_else(unseen)
     });
     if let Some((problem, access)) = problem {
         report(problem, access);
+    }
+}
+
+/// The running thread stops while it has stores in flight: none of them was made yet.
+#[cold]
+pub(crate) fn pause() {
+    if let Some(access) = with(|runtime| runtime.lost(0)) {
+        report(Problem::Lost, access);
     }
 }
 

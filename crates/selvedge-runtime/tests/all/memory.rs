@@ -102,13 +102,17 @@ fn the_ends_of_blocks_are_exact() {
 #[test]
 fn memory_that_does_not_exist_is_found() {
     isolated("memory_that_does_not_exist_is_found", || {
-        let read = "read of address 0x123450000, which may not be accessed";
+        let read = |bytes: u32, address: &str| {
+            format!("read of {bytes} bytes at address {address}, which may not be accessed")
+        };
+        let (four, eight) = (read(4, "0x123450000"), read(8, "0x123450000"));
+        let atomic = format!("atomic {four}");
         fail(WildAccess, &[
-            ("return *(int *)0x123450000", read),
-            ("return *(volatile int *)0x123450000", read),
-            ("atomic_load((atomic_int *)0x123450000)", read),
-            ("memcpy(&sink, (void *)0x123450000, 8)", read),
-            ("return *(int *)0xdead000000000000", "access to an impossible address"),
+            ("return *(int *)0x123450000", &four),
+            ("return *(volatile int *)0x123450000", &atomic),
+            ("atomic_load((atomic_int *)0x123450000)", &atomic),
+            ("memcpy(&sink, (void *)0x123450000, 8)", &eight),
+            ("return *(int *)0xdead000000000000", &read(4, "0xdead000000000000")),
         ]);
         for own in ["0x10000000", "0x1a0000001000", "0x200000000000"] {
             let write = format!("write of 4 bytes at address {own}, which may not be accessed");
