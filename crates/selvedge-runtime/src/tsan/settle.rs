@@ -126,8 +126,15 @@ pub(crate) extern "C" fn stored(address: usize, size: usize) {
         // SAFETY: the gate is mapped while a program is loaded.
         unsafe { (*gate()).stores = 0 };
         perform(&store, value);
-    } else if with(|runtime| runtime.complete(address, size)) {
+        return;
+    }
+    let (complete, partial) = with(|runtime| runtime.complete(address, size));
+    if complete {
         perform_complete();
+    }
+    if partial {
+        // SAFETY: the gate is mapped while a program is loaded.
+        unsafe { (*gate()).attention = 1 };
     }
 }
 
@@ -172,8 +179,8 @@ impl Runtime {
     }
 
     /// Notes which stores in flight are made by a write of `size` bytes at `address`, and puts what
-    /// was there before back for them. Tells whether there are any.
-    fn complete(&mut self, address: usize, size: usize) -> bool {
+    /// was there before back for them. Tells whether there are any, and whether some are made in part.
+    fn complete(&mut self, address: usize, size: usize) -> (bool, bool) {
         let (mut complete, mut partial) = (false, false);
         let mut satisfied = None;
         for store in &mut self.current().in_flight {
@@ -192,19 +199,15 @@ impl Runtime {
         for store in &mut self.current().in_flight {
             store.satisfied |= Some(store.site) == satisfied;
         }
-        if partial {
-            // SAFETY: the gate is mapped while a program is loaded.
-            unsafe { (*gate()).attention = 1 };
-        }
         if complete {
             self.take_values(|store| store.left == 0);
         }
-        complete
+        (complete, partial)
     }
 
     /// Stores in flight that were made in part are complete. Tells whether there are any.
     fn complete_parts(&mut self) -> bool {
-        self.take_values(|store| store.left != store.bytes);
+        self.take_values(|store| store.left != store.bytes && store.value.is_none());
         let mut in_flight = self.current().in_flight.iter();
         in_flight.any(|store| store.value.is_some())
     }
@@ -212,12 +215,14 @@ impl Runtime {
     /// Takes the values of some stores in flight from memory, and puts back what was there before.
     fn take_values(&mut self, which: impl Fn(&InFlight) -> bool) {
         let in_flight = &mut self.current().in_flight;
-        for store in in_flight.iter_mut().filter(|store| which(store)) {
-            store.value = Some(store.store.value());
+        let chosen: Vec<usize> = (0..in_flight.len())
+            .filter(|&n| which(&in_flight[n]))
+            .collect();
+        for &n in &chosen {
+            in_flight[n].value = Some(in_flight[n].store.value());
         }
-        let in_flight = &self.threads[self.running].in_flight;
-        for store in in_flight.iter().rev().filter(|store| which(store)) {
-            self.undo(&store.store);
+        for &n in chosen.iter().rev() {
+            self.undo(&self.threads[self.running].in_flight[n].store);
         }
     }
 
