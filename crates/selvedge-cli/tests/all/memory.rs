@@ -186,7 +186,7 @@ fn a_function_must_not_return_while_others_use_its_variables() {
              atomic_store(&going, 1); return (void *)(long)*x; }
          int main(void) { pthread_t a; pthread_create(&a, 0, look, 0); publish();
              pthread_join(a, 0); return 0; }",
-        "function",
+        "are in use: nothing orders",
     );
 }
 

@@ -136,12 +136,12 @@ int main(void) {
             println!("{what}, {options}");
             let options: Vec<&str> = options.split_whitespace().collect();
             let outcome = sandbox.run(&[&["verify", "spin.c"], &options[..]].concat());
-            let known = [
-                "bug: data race",
-                "whose variables, the stack of T2, are in use",
-            ];
-            let found = known.iter().any(|known| outcome.stdout.contains(known));
-            assert!(outcome.status == Some(1) && found, "{outcome:?}");
+            outcome.ends_with(1);
+            // The function that the race is in may also return too early for the other thread.
+            let returns = "whose variables, the stack of T2, are in use";
+            if !(what.contains("writes to its stack") && outcome.stdout.contains(returns)) {
+                outcome.prints("bug: data race");
+            }
         }
     }
 }
