@@ -6,9 +6,13 @@
 
 mod clocks;
 mod restrict;
+mod saved;
 
 pub(crate) use clocks::LANES;
 pub use clocks::{Clocks, join};
+pub use saved::SavedGraph;
+
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{EventId, Location, ThreadId};
 use crate::op::{Op, Value};
@@ -21,8 +25,12 @@ pub const INIT: Slot = u32::MAX;
 /// No slot at all.
 const NONE: Slot = u32::MAX - 1;
 
+fn none() -> Slot {
+    NONE
+}
+
 /// What an event does to its location.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A load, or an update that wrote nothing.
     Read,
@@ -52,7 +60,7 @@ impl Kind {
 }
 
 /// What is known of what a thread does after an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Next {
     /// Nothing is known.
     Unknown,
@@ -65,7 +73,7 @@ pub enum Next {
 }
 
 /// One event of a graph.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Event {
     /// Thread and place in program order.
     pub id: EventId,
@@ -87,7 +95,9 @@ pub struct Event {
     pub woken_from: Option<Slot>,
     /// What is known of what its thread does after it.
     pub next: Next,
+    #[serde(skip, default = "none")]
     first_reader: Slot,
+    #[serde(skip, default = "none")]
     next_reader: Slot,
 }
 

@@ -55,16 +55,21 @@ pub fn order(op: &Op, kind: Kind) -> MemoryOrder {
 }
 
 /// Calls `visit` for every event of `graph` but `unbound`, each after its causes.
-fn in_causal_order(graph: &Graph, unbound: Slot, done: &mut Vec<u32>, mut visit: impl FnMut(Slot)) {
+fn in_causal_order(
+    graph: &Graph,
+    unbound: Option<Slot>,
+    done: &mut Vec<u32>,
+    mut visit: impl FnMut(Slot),
+) {
     done.clear();
     done.resize(graph.threads(), 0);
-    let mut left = graph.len() - 1;
+    let mut left = graph.len() - usize::from(unbound.is_some());
     while left > 0 {
         let before = left;
         for thread in 0..graph.threads() {
             let events = graph.thread(ThreadId(thread as u32));
             while let Some(&slot) = events.get(done[thread] as usize) {
-                if slot == unbound || !causes_counted(graph, done, slot) {
+                if Some(slot) == unbound || !causes_counted(graph, done, slot) {
                     break;
                 }
                 visit(slot);
@@ -115,9 +120,9 @@ pub trait Model: Default {
     /// Only the first `events` events remain. Called while the graph still has them all.
     fn undo(&mut self, events: usize);
 
-    /// The graph was made anew; the event in `unbound` has no source yet and is the last of its
-    /// thread.
-    fn rebuild(&mut self, graph: &Graph, unbound: Slot);
+    /// The graph was made anew. The event in `unbound`, if there is one, has no source yet and is the
+    /// last of its thread.
+    fn rebuild(&mut self, graph: &Graph, unbound: Option<Slot>);
 
     /// The event in `slot`, unbound until now, was given a source.
     fn bound(&mut self, graph: &Graph, slot: Slot);

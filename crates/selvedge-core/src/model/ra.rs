@@ -31,7 +31,7 @@ impl Model for ReleaseAcquire {
 
     fn undo(&mut self, _events: usize) {}
 
-    fn rebuild(&mut self, _graph: &Graph, _unbound: Slot) {}
+    fn rebuild(&mut self, _graph: &Graph, _unbound: Option<Slot>) {}
 
     fn bound(&mut self, _graph: &Graph, _slot: Slot) {}
 

@@ -73,7 +73,7 @@ impl Model for Rc11 {
         self.psc.undo(events as Slot);
     }
 
-    fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
+    fn rebuild(&mut self, graph: &Graph, unbound: Option<Slot>) {
         self.clear();
         self.hb.widen(graph.threads());
         for _ in 0..graph.len() {

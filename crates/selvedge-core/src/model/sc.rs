@@ -77,9 +77,12 @@ impl Model for SequentialConsistency {
         self.order.truncate(events as Slot);
     }
 
-    fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
-        let left = self.follow(graph, Some(unbound));
-        assert!(left <= 1, "a part of a consistent graph is consistent");
+    fn rebuild(&mut self, graph: &Graph, unbound: Option<Slot>) {
+        let left = self.follow(graph, unbound);
+        assert!(
+            left <= usize::from(unbound.is_some()),
+            "a part of a consistent graph is consistent"
+        );
     }
 
     fn bound(&mut self, graph: &Graph, slot: Slot) {

@@ -143,7 +143,7 @@ impl Model for TotalStoreOrder {
         self.writes.truncate(events as Slot);
     }
 
-    fn rebuild(&mut self, graph: &Graph, unbound: Slot) {
+    fn rebuild(&mut self, graph: &Graph, unbound: Option<Slot>) {
         self.clear();
         self.widen(graph);
         for _ in 0..graph.len() {
@@ -155,13 +155,13 @@ impl Model for TotalStoreOrder {
         // few events: it is repeated until nothing changes for these.
         let mut late = std::mem::take(&mut self.late);
         late.clear();
-        for slot in (0..graph.len() as Slot).filter(|&slot| slot != unbound) {
+        for slot in (0..graph.len() as Slot).filter(|&slot| Some(slot) != unbound) {
             if self.collect(graph, slot) {
                 late.push(slot);
             }
         }
         while let Some(&first) = late.iter().find(|&&slot| self.collect_anew(graph, slot)) {
-            for slot in (first + 1..graph.len() as Slot).filter(|&slot| slot != unbound) {
+            for slot in (first + 1..graph.len() as Slot).filter(|&slot| Some(slot) != unbound) {
                 self.collect(graph, slot);
             }
         }

@@ -1,5 +1,7 @@
 //! The alternatives to an event: which write a read sees; for writes see `writes.rs`.
 
+use serde::{Deserialize, Serialize};
+
 use super::Level;
 use super::writes::WriteBranch;
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
@@ -8,6 +10,7 @@ use crate::model::{Access, Model};
 use crate::op::{Effect, Op, Value};
 
 /// Alternatives that are still untried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) enum Branch {
     /// The numbers from `next` on of a data choice.
     Choose {
@@ -66,7 +69,7 @@ impl Reading {
 }
 
 /// Positions of the coherence order, newest first, each with every choice.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Positions {
     pub(super) next: Option<(usize, u32)>,
     oldest: usize,
@@ -100,7 +103,7 @@ impl Positions {
 }
 
 /// The writes that a new read may see.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ReadBranch {
     pub(super) thread: ThreadId,
     pub(super) op: Op,
@@ -115,7 +118,7 @@ pub(super) struct ReadBranch {
 
 /// How far back a read may look. An update that writes may differ from one that does not, since
 /// each has an order of its own.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Oldest {
     writing: usize,
     failing: usize,

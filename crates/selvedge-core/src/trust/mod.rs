@@ -26,7 +26,10 @@ mod level;
 pub(crate) mod maximal;
 pub(crate) mod replay;
 mod schedule;
+mod unit;
 mod writes;
+
+pub use unit::Unit;
 
 pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 
@@ -59,6 +62,30 @@ pub fn search<C: Model, M: Machine>(
     settings: Settings,
     observer: &mut impl Observer<M>,
 ) -> Report {
+    slice::<C, M>(machine, settings, None, observer).report
+}
+
+/// What a slice of a search found out.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// What was found and counted in this slice. It ends with [`Ending::Complete`] if no work is left.
+    pub report: Report,
+    /// The work that is left if the observer stopped the slice.
+    pub rest: Option<Unit>,
+    /// The machine told something that turned out to be wrong: the whole search has to start over.
+    pub misjudged: bool,
+}
+
+/// Explores `unit`, or everything if there is none, until the observer ends that. The observer is asked
+/// between two executions, so the executions of the slice and of the rest are those of the unit.
+///
+/// A bound on preemptions is not supported yet.
+pub fn slice<C: Model, M: Machine>(
+    machine: &mut M,
+    settings: Settings,
+    unit: Option<Unit>,
+    observer: &mut impl Observer<M>,
+) -> Answer {
     let first = Level {
         bounded: settings.preemptions.is_some(),
         ..Level::default()
@@ -80,13 +107,29 @@ pub fn search<C: Model, M: Machine>(
         course: Course::default(),
         spins: Spins::default(),
     };
-    let ending = search.run_until_enough_is_known();
-    Report {
+    let (ending, misjudged) = match unit {
+        Some(unit) => {
+            assert!(settings.preemptions.is_none(), "slices have no bound");
+            search.depth = unit.load(&mut search.levels);
+            (search.go_on(), search.machine.misjudged())
+        }
+        None => (search.run_until_enough_is_known(), false),
+    };
+    let rest = match ending {
+        Ending::Stopped => Unit::of(&search.levels[..=search.depth]),
+        _ => None,
+    };
+    let report = Report {
         ending,
         counts: search.counts,
         bugs: search.bugs.into_found(),
         unrolled: search.unrolled,
         states: None,
+    };
+    Answer {
+        report,
+        rest,
+        misjudged,
     }
 }
 
@@ -146,21 +189,33 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
             return ending;
         }
-        loop {
-            let flow = match self.grow() {
-                ControlFlow::Continue(Grown::Ended) => self.finish(),
-                ControlFlow::Continue(Grown::Dropped) => ControlFlow::Continue(()),
-                ControlFlow::Break(ending) => ControlFlow::Break(ending),
-            };
-            if let ControlFlow::Break(ending) = flow {
+        match self.complete() {
+            ControlFlow::Continue(()) => self.go_on(),
+            ControlFlow::Break(ending) => ending,
+        }
+    }
+
+    /// Explores all alternatives that are left.
+    fn go_on(&mut self) -> Ending {
+        while self.backtrack() {
+            if let ControlFlow::Break(ending) = self.explore() {
                 return ending;
             }
-            if !self.backtrack() {
-                return Ending::Complete;
-            }
-            if let ControlFlow::Break(ending) = self.replay_as_laid() {
-                return ending;
-            }
+        }
+        Ending::Complete
+    }
+
+    /// Brings the machine to the present graph and explores that to its end.
+    fn explore(&mut self) -> ControlFlow<Ending> {
+        self.replay_as_laid()?;
+        self.complete()
+    }
+
+    /// Explores the present graph to its end.
+    fn complete(&mut self) -> ControlFlow<Ending> {
+        match self.grow()? {
+            Grown::Ended => self.finish(),
+            Grown::Dropped => ControlFlow::Continue(()),
         }
     }
 

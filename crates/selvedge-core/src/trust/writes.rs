@@ -1,5 +1,7 @@
 //! The alternatives to a write: where it goes, whom it revisits.
 
+use serde::{Deserialize, Serialize};
+
 use super::Level;
 use super::branch::{Positions, Reading, access, next_unglued};
 use super::maximal::{hopeless, maximal, stable, wakes, wakes_by};
@@ -8,7 +10,7 @@ use crate::ids::{Location, ThreadId};
 use crate::model::Model;
 
 /// Where a write may go.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) enum Place {
     /// Wherever the model allows: a store.
     Anywhere,
@@ -17,6 +19,7 @@ pub(super) enum Place {
 }
 
 /// The places for a new write, and the reads it may revisit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct WriteBranch {
     pub(super) event: Event,
     pub(super) location: Location,
@@ -30,6 +33,7 @@ pub(super) struct WriteBranch {
 }
 
 /// A read that is being revisited, and the places for the write that are left.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Revisit {
     read: Slot,
     positions: Positions,
@@ -238,5 +242,5 @@ fn cut<C: Model>(below: &Level<C>, above: &mut Level<C>, read: Slot, prefix: &[u
     above.clear();
     above.bounded = below.bounded;
     above.graph.restrict(&below.graph, read, prefix);
-    above.model.rebuild(&above.graph, read);
+    above.model.rebuild(&above.graph, Some(read));
 }

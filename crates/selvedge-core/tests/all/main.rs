@@ -17,6 +17,7 @@ mod reads_from;
 mod reads_from_awaits;
 mod reads_from_counts;
 mod repair;
+mod slices;
 mod states;
 mod weak_models;
 mod weak_preemptions;
