@@ -1,27 +1,27 @@
 //! `selvedge litmus`: which final states a litmus test has.
 
-use std::fs;
-
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_litmus::{Test, parse};
 
 use crate::args::{self, Model};
+use crate::input;
+use crate::output;
 use crate::problem::{Problem, Status};
 
 /// Runs each test and prints what herd would.
 pub(crate) fn run(litmus: &args::Litmus) -> Result<Status, Problem> {
     for (n, file) in litmus.files.iter().enumerate() {
         let name = file.display();
-        let text = fs::read_to_string(file)
+        let text = input::read_text(file)
             .map_err(|error| Problem::request(format!("cannot read {name}: {error}")))?;
         let test = parse(&text).map_err(|error| {
             Problem::request(format!("{name}:{}: {}", error.line, error.message))
                 .help("litmus tests are read in herd's C syntax")
         })?;
         if n > 0 {
-            anstream::println!();
+            output::print("\n");
         }
-        anstream::print!("{}", outcome(&test, litmus.model));
+        output::print(&outcome(&test, litmus.model).to_string());
     }
     Ok(Status::Verified)
 }

@@ -6,6 +6,7 @@ mod compare;
 mod compile;
 mod describe;
 mod explorer;
+mod input;
 mod interrupt;
 mod irs;
 mod litmus;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
 }
 
 fn end(result: Result<ExitCode, problem::Problem>) -> ExitCode {
+    let result = result.and_then(|status| output::check().map(|()| status));
     match result {
         Ok(status) => status,
         Err(problem) => {

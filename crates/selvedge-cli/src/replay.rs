@@ -6,7 +6,7 @@ use selvedge_core::FailureKind;
 use selvedge_runtime::process::SharedCounters;
 
 use crate::args::{self, Format};
-use crate::compile::{self, Build};
+use crate::compile::{self, Build, Program};
 use crate::interrupt;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, human, json};
@@ -18,7 +18,10 @@ use crate::worker::supervise::{self, End, Output};
 
 /// Runs the schedule of a trace and tells how it ends.
 pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
-    let trace = Trace::read(&replay.trace)?;
+    let mut trace = Trace::read(&replay.trace)?;
+    if !replay.trust {
+        consent(replay, &mut trace.program)?;
+    }
     let changed = trace.changed();
     for file in &changed {
         warn(&format!(
@@ -46,9 +49,34 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     }
     match replay.format {
         Format::Json => json::print(&bug)?,
-        Format::Human => human::print_replayed(&bug, &replay.trace, replay.in_process),
+        Format::Human => human::print_replayed(&bug, &again(replay), replay.in_process),
     }
     Ok(Status::Bug)
+}
+
+/// A trace may come from somebody else, so it chooses no program to run: the compiler is the one
+/// that `verify` would take, or the one that the user names now.
+fn consent(replay: &args::Replay, program: &mut Program) -> Result<(), Problem> {
+    let trace = human::quoted(&replay.trace);
+    let theirs = std::mem::replace(&mut program.compiler, replay.cc.clone());
+    if let (Some(theirs), None) = (theirs, &replay.cc) {
+        let theirs = human::quoted(theirs);
+        return Err(
+            Problem::request(format!("the trace was written with --cc {theirs}"))
+                .note("a trace does not choose the program that compiles it")
+                .help(format!("selvedge replay {trace} --cc {theirs}")),
+        );
+    }
+    match compile::flags::untrusted(&program.flags) {
+        None => Ok(()),
+        Some(flag) => Err(
+            Problem::request(format!("the trace has the compiler flag {flag}"))
+                .note("the compiler could run another program or write a file because of it")
+                .help(format!(
+                    "if the trace is your own: selvedge replay {trace} --trust"
+                )),
+        ),
+    }
 }
 
 /// How the program ended this time.
@@ -103,6 +131,16 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         _ if interrupted => Err(Problem::interrupted("interrupted during the replay")),
         _ => Err(Problem::internal("the replay ended without a result")),
     }
+}
+
+/// The arguments that replay the same trace.
+fn again(replay: &args::Replay) -> String {
+    let mut words = vec![human::quoted(&replay.trace)];
+    if let Some(compiler) = &replay.cc {
+        words.extend(["--cc".to_owned(), human::quoted(compiler)]);
+    }
+    words.extend(replay.trust.then(|| "--trust".to_owned()));
+    words.join(" ")
 }
 
 /// Whether two failures are one bug; the directory may be another one.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::args::{self, Model};
 use crate::compile::Program;
 use crate::explorer::Explorer;
+use crate::input;
 use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
@@ -101,7 +102,7 @@ impl Trace {
     /// Reads it from `path`.
     pub(crate) fn read(path: &Path) -> Result<Trace, Problem> {
         let name = path.display();
-        let text = fs::read_to_string(path)
+        let text = input::read_text(path)
             .map_err(|error| Problem::request(format!("cannot read the trace {name}: {error}")))?;
         let how = "traces are written by selvedge verify --trace-out FILE";
         let trace: Trace = serde_json::from_str(&text).map_err(|error| {
@@ -132,7 +133,7 @@ impl Trace {
 
 /// FNV-1a of a file's bytes: enough to notice a change, and the same in every version.
 fn fingerprint(program: &Program, file: &Path) -> String {
-    let bytes = fs::read(program.path(file)).unwrap_or_default();
+    let bytes = input::read(&program.path(file)).unwrap_or_default();
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     });

@@ -73,24 +73,25 @@ impl Parser {
     }
 
     fn formula(&mut self) -> Result<Formula, Error> {
-        let mut left = self.conjunction()?;
-        while self.eat("\\/") {
-            left = Formula::Or(left.into(), self.conjunction()?.into());
-        }
-        Ok(left)
+        let left = self.conjunction()?;
+        self.chain(&["\\/"], left, |parser, _, left| {
+            Ok(Formula::Or(left.into(), parser.conjunction()?.into()))
+        })
     }
 
     fn conjunction(&mut self) -> Result<Formula, Error> {
-        let mut left = self.atom()?;
-        while self.eat("/\\") {
-            left = Formula::And(left.into(), self.atom()?.into());
-        }
-        Ok(left)
+        let left = self.nested(Parser::atom)?;
+        self.chain(&["/\\"], left, |parser, _, left| {
+            Ok(Formula::And(
+                left.into(),
+                parser.nested(Parser::atom)?.into(),
+            ))
+        })
     }
 
     fn atom(&mut self) -> Result<Formula, Error> {
         if self.eat("~") || self.eat_word("not") {
-            return Ok(Formula::Not(self.atom()?.into()));
+            return Ok(Formula::Not(self.nested(Parser::atom)?.into()));
         }
         if self.eat_word("true") {
             return Ok(Formula::Truth(true));

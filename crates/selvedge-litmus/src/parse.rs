@@ -82,6 +82,7 @@ pub fn parse(text: &str) -> Result<Test, Error> {
         threads: Vec::new(),
         variables: Vec::new(),
         thread: 0,
+        depth: 0,
     };
     parser.test()
 }
@@ -94,7 +95,13 @@ pub(crate) struct Parser {
     pub(crate) variables: Vec<(String, i64)>,
     /// The thread whose code is read.
     pub(crate) thread: usize,
+    /// How deep the present statement, expression or condition is nested.
+    depth: usize,
 }
+
+/// How deep statements, expressions and conditions may be nested, and how many operators of one
+/// level may follow each other: the parser and the evaluation are recursive.
+const DEEPEST: usize = 200;
 
 /// The words that begin a declaration.
 pub(crate) const TYPES: [&str; 8] = [
@@ -116,6 +123,42 @@ impl Parser {
 
     pub(crate) fn error<T>(&self, message: impl Into<String>) -> Result<T, Error> {
         Err(Error::new(self.line(), message))
+    }
+
+    /// Reads something that may contain itself.
+    pub(crate) fn nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Parser) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.deepen()?;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Reads what follows each of the operators `signs`, and joins it to `left`.
+    pub(crate) fn chain<T>(
+        &mut self,
+        signs: &[&'static str],
+        mut left: T,
+        mut join: impl FnMut(&mut Parser, &'static str, T) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let depth = self.depth;
+        while let Some(&sign) = signs.iter().find(|&&sign| self.next_is(sign)) {
+            self.deepen()?;
+            self.at += 1;
+            left = join(self, sign, left)?;
+        }
+        self.depth = depth;
+        Ok(left)
+    }
+
+    fn deepen(&mut self) -> Result<(), Error> {
+        if self.depth == DEEPEST {
+            return self.error("this is nested too deeply");
+        }
+        self.depth += 1;
+        Ok(())
     }
 
     pub(crate) fn peek(&self) -> Option<&Token> {

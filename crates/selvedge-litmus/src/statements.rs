@@ -10,7 +10,7 @@ impl Parser {
     /// Statements up to the closing brace.
     pub(crate) fn block(&mut self) -> Result<(), Error> {
         while !self.eat("}") {
-            self.statement()?;
+            self.nested(Parser::statement)?;
         }
         Ok(())
     }
@@ -95,12 +95,12 @@ impl Parser {
         let condition = self.expression()?;
         self.expect(")")?;
         let unless = self.emit(Instruction::Unless(condition.clone(), 0));
-        self.statement()?;
+        self.nested(Parser::statement)?;
         let mut end = self.here();
         if self.eat_word("else") {
             let jump = self.emit(Instruction::Jump(0));
             end = self.here();
-            self.statement()?;
+            self.nested(Parser::statement)?;
             self.threads[self.thread].code[jump] = Instruction::Jump(self.here());
         }
         self.threads[self.thread].code[unless] = Instruction::Unless(condition, end);
@@ -157,43 +157,40 @@ impl Parser {
         let Some(signs) = LEVELS.get(level) else {
             return self.product();
         };
-        let mut left = self.binary(level + 1)?;
-        while let Some(&sign) = signs.iter().find(|&&sign| self.next_is(sign)) {
-            self.at += 1;
-            let before = self.here();
-            let right = self.binary(level + 1)?;
-            if self.here() > before && level < 2 {
-                return self.error(format!(
+        let left = self.binary(level + 1)?;
+        self.chain(signs, left, |parser, sign, left| {
+            let before = parser.here();
+            let right = parser.binary(level + 1)?;
+            if parser.here() > before && level < 2 {
+                return parser.error(format!(
                     "an access to the right of `{sign}` is not supported"
                 ));
             }
-            left = Expression::Binary(sign, left.into(), right.into());
-        }
-        Ok(left)
+            Ok(Expression::Binary(sign, left.into(), right.into()))
+        })
     }
 
     fn product(&mut self) -> Result<Expression, Error> {
-        let mut left = self.unary()?;
-        while self.eat("*") {
-            let right = self.unary()?;
-            left = Expression::Binary("*", left.into(), right.into());
-        }
-        Ok(left)
+        let left = self.nested(Parser::unary)?;
+        self.chain(&["*"], left, |parser, sign, left| {
+            let right = parser.nested(Parser::unary)?;
+            Ok(Expression::Binary(sign, left.into(), right.into()))
+        })
     }
 
     fn unary(&mut self) -> Result<Expression, Error> {
         if self.eat("!") {
-            return Ok(Expression::Not(self.unary()?.into()));
+            return Ok(Expression::Not(self.nested(Parser::unary)?.into()));
         }
         if self.eat("-") {
-            return Ok(Expression::Negative(self.unary()?.into()));
+            return Ok(Expression::Negative(self.nested(Parser::unary)?.into()));
         }
         if self.eat("(") {
             let cast = self.peek_word().is_some_and(|word| TYPES.contains(&word));
             if cast {
                 self.at += 1;
                 self.expect(")")?;
-                return self.unary();
+                return self.nested(Parser::unary);
             }
             let inner = self.expression()?;
             self.expect(")")?;

@@ -143,3 +143,28 @@ fn what_is_not_understood_is_named_with_its_line() {
         assert_eq!(error.to_string(), message);
     }
 }
+
+#[test]
+fn what_is_nested_too_deeply_is_refused() {
+    let (n, opened, closed) = (10_000, "(".repeat(10_000), ")".repeat(10_000));
+    let body = |text: String| format!("C t {{}} P0 (int* x) {{ {text} }} exists (x=1)");
+    let asked = |text: String| format!("C t {{}} P0 (int* x) {{ *x = 1; }} exists {text}");
+    for text in [
+        body(format!("int r = {opened}1{closed};")),
+        body(format!("int r = {}1;", "!".repeat(n))),
+        body(format!("int r = {}1;", "(int)".repeat(n))),
+        body(format!("int r = 1{};", "+1".repeat(n))),
+        body(format!("int r = 1{};", "*1".repeat(n))),
+        body(format!("{}{}", "{".repeat(n), "}".repeat(n))),
+        body(format!("{} *x = 1;", "if (1)".repeat(n))),
+        body(format!("{} ;", "if (1) ; else ".repeat(n))),
+        asked(format!("{opened}x=1{closed}")),
+        asked(format!("({}x=1)", "~".repeat(n))),
+        asked(format!("(x=1{})", "/\\ x=1".repeat(n))),
+        asked(format!("(x=1{})", "\\/ x=1".repeat(n))),
+    ] {
+        let error = parse(&text).expect_err("it is too deep");
+        assert_eq!(error.to_string(), "line 1: this is nested too deeply");
+    }
+    assert!(parse(&body(format!("int r = 1{};", "+1".repeat(100)))).is_ok());
+}

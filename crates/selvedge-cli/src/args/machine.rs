@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Plain, Unroll, bytes, name_of, seconds, unroll};
+use super::values::{Plain, Unroll, bytes, name_of, seconds, stack_bytes, unroll};
 
 /// How the program under test behaves.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub(crate) struct Machine {
     pub(crate) max_threads: u32,
 
     /// Stack of each thread, in bytes (K, M and G work)
-    #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "256K", value_parser = stack_bytes)]
     pub(crate) stack_size: usize,
 
     /// Memory one execution may allocate, in bytes (K, M and G work)

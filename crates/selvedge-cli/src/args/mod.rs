@@ -208,6 +208,14 @@ pub(crate) struct Replay {
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
+    /// Compiler to use [default: as for `verify`; a trace does not choose the compiler]
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+
+    /// Use the compiler and the compiler flags that the trace names, whatever they are
+    #[arg(long, conflicts_with = "cc")]
+    pub(crate) trust: bool,
+
     /// Run the program inside this process, so that a debugger started on it sees the program
     #[arg(long)]
     pub(crate) in_process: bool,

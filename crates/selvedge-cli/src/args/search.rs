@@ -80,7 +80,7 @@ pub(crate) struct Search {
     pub(crate) timeout: Option<Duration>,
 
     /// Worker processes [default: one per processor for csdr, csdr-exact and bfs, else one]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
 
     /// Do not look for orders and fences that would remove a bug of weak memory

@@ -127,6 +127,15 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
     }
 }
 
+/// The size of a stack.
+pub(super) fn stack_bytes(text: &str) -> Result<usize, String> {
+    match bytes(text)? {
+        ..4096 => Err("less than a page (4K)".to_owned()),
+        bytes if bytes > 1 << 30 => Err("more than 1G".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,6 +147,14 @@ mod tests {
         assert_eq!(bytes("4096"), Ok(4096));
         for wrong in ["", "K", "0", "-1", "99999999999999G", "1T"] {
             assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn stacks_have_a_sensible_size() {
+        assert_eq!(stack_bytes("1G"), Ok(1 << 30));
+        for wrong in ["1", "4095", "2G", "1000G"] {
+            assert!(stack_bytes(wrong).is_err(), "{wrong}");
         }
     }
 

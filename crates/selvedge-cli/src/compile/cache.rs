@@ -1,11 +1,13 @@
 //! Small things worth keeping between runs, in the user's cache directory.
 //!
-//! Nothing depends on it: where the directory cannot be written, the work is done each time.
+//! Nothing depends on it: where the directory cannot be written, the work is done each time. What
+//! was damaged there is made again.
 
 use std::env;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::{NamedTempFile, TempDir};
 
@@ -20,9 +22,17 @@ pub(crate) fn directory() -> Option<PathBuf> {
     Some(base.join("selvedge"))
 }
 
-/// The text kept under `key`.
+/// The text kept under `key`, unless it is damaged.
 pub(crate) fn read(key: &str) -> Option<String> {
-    fs::read_to_string(directory()?.join(key)).ok()
+    let kept = fs::read_to_string(directory()?.join(key)).ok()?;
+    let (sum, text) = kept.split_once('\n')?;
+    (sum == checksum(text)).then(|| text.to_owned())
+}
+
+fn checksum(contents: impl Hash) -> String {
+    let mut hasher = DefaultHasher::new();
+    contents.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 /// Keeps `text` under `key` if possible. Readers see all of it or nothing.
@@ -31,7 +41,7 @@ pub(crate) fn write(key: &str, text: &str) {
         let directory = directory()?;
         fs::create_dir_all(&directory).ok()?;
         let mut file = NamedTempFile::new_in(&directory).ok()?;
-        file.write_all(text.as_bytes()).ok()?;
+        write!(file, "{}\n{text}", checksum(text)).ok()?;
         file.persist(directory.join(key)).ok()?;
         Some(())
     };
@@ -45,10 +55,47 @@ pub(crate) fn prepare() -> Option<TempDir> {
     TempDir::new_in(directory).ok()
 }
 
+/// The name of the file with the checksum of a directory.
+const CHECKSUM: &str = "checksum";
+
+/// The directory kept under `key`. A damaged one is removed.
+pub(crate) fn find(key: &str) -> Option<PathBuf> {
+    let place = directory()?.join(key);
+    let sum = fs::read_to_string(place.join(CHECKSUM)).ok();
+    if sum.is_some() && sum == contents(&place) {
+        return Some(place);
+    }
+    let _ = fs::remove_dir_all(&place);
+    None
+}
+
+/// The checksum of everything in the directory `place`.
+fn contents(place: &Path) -> Option<String> {
+    let mut files = Vec::new();
+    let mut directories = vec![place.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).ok()? {
+            let path = entry.ok()?.path();
+            match path.is_dir() {
+                true => directories.push(path),
+                false if path.file_name().is_some_and(|name| name == CHECKSUM) => {}
+                false => files.push(path),
+            }
+        }
+    }
+    files.sort();
+    let name = |path: &PathBuf| path.strip_prefix(place).ok().map(Path::to_owned);
+    let file = |path: PathBuf| Some((name(&path)?, fs::read(&path).ok()?));
+    Some(checksum(
+        files.into_iter().map(file).collect::<Option<Vec<_>>>()?,
+    ))
+}
+
 /// Makes a prepared directory the one under `key`, unless another process was faster. Tells where
 /// the contents are now.
 pub(crate) fn persist(prepared: TempDir, key: &str) -> Option<PathBuf> {
     let place = directory()?.join(key);
+    fs::write(prepared.path().join(CHECKSUM), contents(prepared.path())?).ok()?;
     match fs::rename(prepared.path(), &place) {
         Ok(()) => {
             // The directory has moved away; dropping the handle must not look for it.

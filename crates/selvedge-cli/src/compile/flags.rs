@@ -168,6 +168,40 @@ pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
     Ok(accepted)
 }
 
+/// The first of these flags that is not known to be harmless when somebody else chose it: with it, a
+/// compiler could run another program or write a file.
+pub(crate) fn untrusted(flags: &[String]) -> Option<&str> {
+    /// Flags that take the next argument as their value.
+    const NAMED: [&str; 7] = ["-D", "-U", "-I", "-include", "-isystem", "-iquote", "-l"];
+    /// Beginnings of flags whose rest may be anything.
+    const ANYTHING: [&str; 6] = ["-D", "-U", "-I", "-std=", "-O", "-l"];
+    /// Beginnings of flags whose rest may be a word, but no path.
+    const WORD: [&str; 4] = ["-f", "-g", "-m", "-W"];
+    let word = |rest: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_+.=".contains(c);
+        rest.chars().all(plain)
+    };
+    let harmless = |flag: &str| match flag {
+        "-pthread" | "-pedantic" | "-ansi" | "-w" => true,
+        "-mllvm" | "-fuse-ld" => false,
+        _ if ANYTHING.iter().any(|start| flag.starts_with(start)) => true,
+        // A program or a plugin would be named after the sign.
+        _ if flag.starts_with("-f") && flag.contains('=') => false,
+        _ => WORD
+            .iter()
+            .any(|start| flag.strip_prefix(start).is_some_and(word)),
+    };
+    let mut rest = flags.iter().map(String::as_str);
+    while let Some(flag) = rest.next() {
+        if NAMED.contains(&flag) {
+            rest.next();
+        } else if !harmless(flag) {
+            return Some(flag);
+        }
+    }
+    None
+}
+
 fn refused<'a>(flag: &str, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -> Option<Problem> {
     let refuse = |why: &str, help: &str| {
         Some(Problem::request(format!("the flag {flag} cannot be used: {why}")).help(help))
@@ -256,6 +290,54 @@ mod tests {
             "-O2", "-I", "include", "-DX=1", "-std=c11", "-Wall", "-Werror", "-pthread",
         ];
         assert_eq!(accept(&flags).unwrap(), flags);
+    }
+
+    #[test]
+    fn flags_of_strangers_neither_run_programs_nor_write_files() {
+        let first = |flags: &[&str]| {
+            let flags: Vec<String> = flags.iter().map(|f| f.to_string()).collect();
+            untrusted(&flags).map(str::to_owned)
+        };
+        let ordinary = [
+            "-O2",
+            "-I",
+            "/a/b",
+            "-I../c",
+            "-DX=\"y z\"",
+            "-std=c11",
+            "-Wall",
+            "-Wno-error=x",
+            "-pthread",
+            "-g3",
+            "-march=native",
+            "-fno-strict-aliasing",
+            "-include",
+            "x.h",
+            "-lm",
+        ];
+        assert_eq!(first(&ordinary), None);
+        for flag in [
+            "-fplugin=/tmp/x.so",
+            "-fuse-ld=/tmp/x",
+            "--ld-path=/tmp/x",
+            "-wrapper",
+            "-B/tmp",
+            "-specs=/tmp/x",
+            "-Xclang",
+            "-mllvm",
+            "-MF",
+            "-aux-info",
+            "-dumpdir",
+            "-Wp,-MD,/tmp/x",
+            "-Wl,x",
+            "-fdump-tree-all=/tmp/x",
+            "-save-temps=/tmp/x",
+            "@x",
+            "-gsplit=/x",
+            "--param",
+        ] {
+            assert_eq!(first(&["-O1", flag]).as_deref(), Some(flag));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ pub(crate) mod checks;
 mod compiler;
 mod expressions;
 mod fingerprint;
-mod flags;
+pub(crate) mod flags;
 mod fresh;
 mod support;
 mod toolchain;
@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use self::compiler::Language;
 use self::support::Support;
 use self::toolchain::Toolchain;
+use crate::input;
 use crate::interrupt;
 use crate::problem::Problem;
 use crate::scan;
@@ -197,6 +198,10 @@ impl Source {
                 problem
             }
         })?;
+        if !metadata.is_dir() && !metadata.is_file() {
+            return Err(Problem::request(format!("{name} is not a regular file"))
+                .help("write the program to a file and name that"));
+        }
         if metadata.is_dir() {
             return Err(Problem::request(format!("{name} is a directory"))
                 .help("name the source files of one program"));
@@ -212,7 +217,7 @@ impl Source {
             });
         };
         let mut first = [0];
-        match fs::File::open(program.path(path)).and_then(|mut file| file.read(&mut first)) {
+        match input::open(&program.path(path)).and_then(|mut file| file.read(&mut first)) {
             Ok(0) => Err(Problem::request(format!("{name} is empty"))
                 .help("a program needs a main function")),
             Ok(_) => Ok(Source {

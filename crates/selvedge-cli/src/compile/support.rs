@@ -40,9 +40,7 @@ impl Support {
         scratch: &Path,
     ) -> Result<Support, Problem> {
         let key = key(compiler, language);
-        if let Some(directory) = cache::directory().map(|d| d.join(&key))
-            && directory.is_dir()
-        {
+        if let Some(directory) = cache::find(&key) {
             return Ok(Support {
                 directory,
                 language,

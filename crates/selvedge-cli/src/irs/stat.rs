@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::picture;
 use crate::args::{Format, IrsStat};
+use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
 use crate::report::{SCHEMA, json};
@@ -20,7 +21,7 @@ const BOLD: Style = Style::new().bold();
 pub(crate) fn run(stat: &IrsStat) -> Result<Status, Problem> {
     let name = stat.prefix.display();
     let problem = |why: &dyn std::fmt::Display| Problem::request(format!("{name}: {why}"));
-    let bytes = fs::read(&stat.prefix).map_err(|error| problem(&error))?;
+    let bytes = input::read(&stat.prefix).map_err(|error| problem(&error))?;
     let view = View::new(&bytes).map_err(|damage| problem(&damage))?;
     if let Some(path) = &stat.svg {
         let first = || view.inputs().next().filter(|_| stat.input.is_empty());

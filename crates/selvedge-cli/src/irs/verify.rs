@@ -1,7 +1,6 @@
 //! `selvedge irs verify`: proves schedules and writes down what it takes to have no others.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
@@ -12,6 +11,7 @@ use serde::Serialize;
 
 use crate::args::{Format, IrsVerify};
 use crate::compile::{self, Build};
+use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, SCHEMA, human, json, thread_name};
@@ -102,7 +102,7 @@ impl Proof<'_> {
     /// Whether the file holds part of this proof. What is not a prefix file is not overwritten.
     fn has_begun(&self, fingerprint: [u8; 16]) -> Result<bool, Problem> {
         let name = self.output.display();
-        let Ok(bytes) = fs::read(&self.output) else {
+        let Ok(bytes) = input::read(&self.output) else {
             return Ok(false);
         };
         match View::new(&bytes) {
@@ -301,11 +301,9 @@ impl Told {
     /// What to do with it.
     fn next(&self, text: &mut String, verify: &IrsVerify) {
         let program = Path::new(&self.file).with_extension("");
-        let program = human::quoted(&program.to_string_lossy());
+        let program = human::quoted(&program);
         let sources = verify.sources.arguments();
-        let sources = sources
-            .iter()
-            .map(|word| human::quoted(&word.to_string_lossy()));
+        let sources = sources.iter().map(human::quoted);
         let sources: Vec<String> = sources.collect();
         let _ = writeln!(
             text,
@@ -313,7 +311,7 @@ impl Told {
             sources.join(" "),
         );
         if self.verdict == Verdict::Incomplete {
-            let again = std::env::args().filter(|argument| argument != "--anew");
+            let again = std::env::args_os().filter(|argument| argument != "--anew");
             let again = human::command(again, &[]);
             let _ = writeln!(text, "      {again}  {DIM}(goes on from here){DIM:#}");
         }

@@ -1,7 +1,8 @@
 //! The result for people: the verdict in one line first, then the evidence, then what to run next.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
 
 use anstyle::{AnsiColor, Style};
 use indicatif::HumanCount;
@@ -28,19 +29,25 @@ const YELLOW: Style = Style::new()
 pub(crate) struct Next {
     /// The command that was run, for the shell.
     command: String,
-    /// Where the trace was written.
+    /// How a trace would be replayed.
+    replay: String,
+    /// The same for the trace that was written.
     trace: Option<String>,
 }
 
 impl Next {
-    /// Takes it from the command that was run.
-    pub(crate) fn new(verify: &args::Verify) -> Next {
+    /// Takes it from the command that was run, and whether its trace was written.
+    pub(crate) fn new(verify: &args::Verify, written: bool) -> Next {
+        let compiler = verify.sources.cc.as_ref();
+        let compiler = compiler.map_or(String::new(), |cc| format!(" --cc {}", quoted(cc)));
         let trace = verify
             .trace_out
             .as_ref()
-            .map(|path| quoted(&path.to_string_lossy()));
+            .filter(|_| written)
+            .map(|path| format!("{}{compiler}", quoted(path)));
         Next {
-            command: command(std::env::args(), &[]),
+            command: command(std::env::args_os(), &[]),
+            replay: format!("trace.json{compiler}"),
             trace,
         }
     }
@@ -53,19 +60,24 @@ impl Next {
     }
 }
 
-pub(crate) fn command(arguments: impl Iterator<Item = String>, more: &[&str]) -> String {
-    let mut words: Vec<String> = arguments.skip(1).map(|word| quoted(&word)).collect();
+pub(crate) fn command(arguments: impl Iterator<Item = OsString>, more: &[&str]) -> String {
+    let mut words: Vec<String> = arguments.skip(1).map(quoted).collect();
     words.insert(0, "selvedge".to_owned());
     words.extend(more.iter().map(|&word| word.to_owned()));
     words.join(" ")
 }
 
-pub(crate) fn quoted(word: &str) -> String {
+/// `word` as a shell reads it.
+pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=+,:@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+    let bytes = word.as_ref().as_bytes();
+    match std::str::from_utf8(bytes) {
+        Ok(word) if !word.is_empty() && word.chars().all(plain) => word.to_owned(),
+        Ok(word) if !word.chars().any(char::is_control) => {
+            format!("'{}'", word.replace('\'', "'\\''"))
+        }
+        _ => format!("$'{}'", bytes.escape_ascii()),
     }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Prints the result of a check.
@@ -74,13 +86,12 @@ pub(crate) fn print(report: &Report, next: &Next) {
 }
 
 /// Prints the failure that a replay ended in.
-pub(crate) fn print_replayed(bug: &Bug, trace: &Path, in_process: bool) {
+pub(crate) fn print_replayed(bug: &Bug, again: &str, in_process: bool) {
     let mut text = evidence(bug);
     if !in_process {
-        let trace = quoted(&trace.to_string_lossy());
         let _ = writeln!(
             text,
-            "\n{BOLD}next:{BOLD:#} gdb --args selvedge replay --in-process {trace}\n\
+            "\n{BOLD}next:{BOLD:#} gdb --args selvedge replay --in-process {again}\n\
              {DIM}      (then `break FUNCTION` or `break FILE:LINE`, and `run`){DIM:#}"
         );
     }
@@ -175,8 +186,9 @@ fn bugs(report: &Report, next: &Next) -> String {
         Some(trace) => writeln!(text, "\n{BOLD}next:{BOLD:#} selvedge replay {trace}"),
         None => writeln!(
             text,
-            "\n{BOLD}next:{BOLD:#} {}\n      selvedge replay trace.json",
-            next.with("--trace-out trace.json")
+            "\n{BOLD}next:{BOLD:#} {}\n      selvedge replay {}",
+            next.with("--trace-out trace.json"),
+            next.replay
         ),
     };
     text

@@ -54,10 +54,12 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     }
     match verify.format {
         Format::Json => json::print(&report)?,
-        Format::Human => human::print(&report, &human::Next::new(verify)),
+        Format::Human => human::print(&report, &human::Next::new(verify, trace.is_ok())),
     }
-    // What was found is told in any case.
-    trace?;
+    // A trace that cannot be written does not change what was found.
+    if let Err(problem) = trace {
+        problem.print();
+    }
     Ok(report.verdict.into())
 }
 

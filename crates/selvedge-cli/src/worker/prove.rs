@@ -21,6 +21,7 @@ use super::journal::Watched;
 use super::protocol::{Constraint, Counters, FoundBug, Relax, Relaxed, Reply, Summary};
 use crate::args::Plain;
 use crate::describe::{self, Binary};
+use crate::input;
 use crate::report::Place;
 
 /// The file is not written more often than this: what is proven in between would be lost if the
@@ -104,7 +105,7 @@ impl Prover<'_> {
 
     /// What the file holds, if that is to be taken up.
     fn earlier(&self) -> Option<Contents> {
-        let bytes = fs::read(&self.request.output).ok();
+        let bytes = input::read(&self.request.output).ok();
         let bytes = bytes.filter(|_| self.request.resume)?;
         let view = View::new(&bytes).ok()?;
         (view.fingerprint() == self.request.fingerprint).then(|| Contents::read(view))

@@ -2,6 +2,7 @@
 //! nothing behind, and never dies itself.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 use crate::common::{Sandbox, compilers};
@@ -41,6 +42,106 @@ fn a_directory() {
         outcome.ends_with(2).stderr,
         "error: tmp is a directory\nhelp: name the source files of one program\n"
     );
+}
+
+#[test]
+fn files_that_are_not_regular() {
+    let sandbox = Sandbox::new();
+    let pipe = sandbox.path("pipe.c");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", sandbox.path("zero.c")).unwrap();
+    for name in ["pipe.c", "zero.c"] {
+        for command in ["verify", "replay", "litmus"] {
+            let outcome = sandbox.run(&[command, name]);
+            outcome.ends_with(2).says("not a regular file");
+        }
+        let outcome = sandbox.run(&["irs", "stat", name]);
+        outcome.ends_with(2).says("not a regular file");
+    }
+}
+
+#[test]
+fn a_path_that_is_not_text() {
+    let sandbox = Sandbox::new();
+    let name = std::ffi::OsStr::from_bytes(b"p\xfe'.c");
+    std::fs::write(
+        sandbox.path(".").join(name),
+        "#include <assert.h>\nint main(void) { assert(0); }",
+    )
+    .unwrap();
+    let mut command = sandbox.command(&["verify"]);
+    let outcome = sandbox.finish(command.arg(name).spawn().unwrap());
+    outcome
+        .ends_with(1)
+        .prints("next: selvedge verify $'p\\xfe\\'.c' --trace-out trace.json\n");
+}
+
+#[test]
+fn output_that_cannot_be_written() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
+    for format in ["human", "json"] {
+        let mut command = sandbox.command(&["verify", "program.c", "--format", format]);
+        command.stdout(full().unwrap());
+        let outcome = sandbox.finish(command.spawn().unwrap());
+        outcome
+            .ends_with(4)
+            .says("error: cannot write to standard output: No space left on device");
+    }
+}
+
+#[test]
+fn a_damaged_cache_is_made_again() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
+    let verify = || {
+        let mut command = sandbox.command(&["verify", "program.c"]);
+        command.env("XDG_CACHE_HOME", sandbox.path("cache"));
+        sandbox
+            .finish(command.spawn().unwrap())
+            .ends_with(0)
+            .clone()
+    };
+    verify();
+    let kept = |start: &str| {
+        let entries = fs::read_dir(sandbox.path("cache/selvedge")).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let named = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with(start)
+        };
+        paths.filter(named).collect::<Vec<_>>()
+    };
+    let compilers = kept("compiler-");
+    assert!(!compilers.is_empty());
+    for path in &compilers {
+        fs::write(path, "nonsense").unwrap();
+    }
+    let [support] = &kept("support-")[..] else {
+        panic!("one directory of support files")
+    };
+    for damaged in ["shim.c.o", "include/selvedge.h"] {
+        fs::write(support.join(damaged), "nonsense").unwrap();
+        verify();
+    }
+    fs::remove_file(support.join("stub.s.o")).unwrap();
+    verify();
+}
+
+#[test]
+fn limits_have_a_range() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
+    for (option, value) in [
+        ("--stack-size", "1000G"),
+        ("--stack-size", "1"),
+        ("--jobs", "100000"),
+        ("--jobs", "0"),
+        ("--heap-limit", "99999999G"),
+    ] {
+        sandbox
+            .run(&["verify", "program.c", option, value])
+            .ends_with(2)
+            .says(option);
+    }
 }
 
 #[test]

@@ -125,7 +125,7 @@ pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
 }
 
 /// How the command ended and what it said.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     pub status: Option<i32>,
     pub stdout: String,

@@ -202,16 +202,6 @@ fn what_is_not_a_trace_is_refused() {
         .says("error: cannot read the trace nowhere.json: ");
 }
 
-#[test]
-fn a_trace_that_cannot_be_written_is_an_error() {
-    let sandbox = Sandbox::with("program.c", PROGRAM);
-    // What was found is not lost.
-    verify(&sandbox, &["--trace-out", "no/where.json"])
-        .ends_with(2)
-        .prints("bug: assertion failed: counter == 2 * STEP\n")
-        .says("error: cannot write the trace to no/where.json: ");
-}
-
 /// Whatever finds a bug, its schedule is a schedule; and a seed always leads to the same one.
 #[test]
 fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
@@ -237,4 +227,51 @@ fn bugs_found_at_random_and_within_cheap_bounds_are_replayed() {
     }
     let outcome = verify(&sandbox, &["--model", "sc", "--delays", "0"]);
     outcome.ends_with(0).prints("verified within 0 delays");
+}
+
+#[test]
+fn a_trace_does_not_choose_the_compiler() {
+    let sandbox = traced();
+    let text = std::fs::read_to_string(sandbox.path("trace.json")).unwrap();
+    let evil = "#!/bin/sh\ntouch \"$(dirname \"$0\")/owned\"\n";
+    sandbox.write("evil", evil);
+    let path = sandbox.path("evil");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&path, executable).unwrap();
+    let named = format!("\"compiler\": \"{}\"", path.display());
+    sandbox.write("evil.json", &text.replace("\"compiler\": null", &named));
+    let outcome = sandbox.run(&["replay", "evil.json"]);
+    outcome
+        .ends_with(2)
+        .says("error: the trace was written with --cc ")
+        .says("help: selvedge replay evil.json --cc ");
+    assert!(!sandbox.path("owned").exists());
+    sandbox
+        .run(&["replay", "evil.json", "--cc", "gcc"])
+        .ends_with(1)
+        .prints("bug: assertion failed");
+}
+
+#[test]
+fn a_trace_does_not_make_the_compiler_run_something_else() {
+    let sandbox = traced();
+    let text = std::fs::read_to_string(sandbox.path("trace.json")).unwrap();
+    let evil = "\"-DSTEP=1\", \"-fuse-ld=/tmp/evil\"";
+    sandbox.write("evil.json", &text.replace("\"-DSTEP=1\"", evil));
+    let outcome = sandbox.run(&["replay", "evil.json"]);
+    outcome
+        .ends_with(2)
+        .says("error: the trace has the compiler flag -fuse-ld=/tmp/evil\n")
+        .says("help: if the trace is your own: selvedge replay evil.json --trust\n");
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_does_not_hide_the_bug() {
+    let sandbox = Sandbox::with("program.c", PROGRAM);
+    let outcome = verify(&sandbox, &["--trace-out", "/nowhere/trace.json"]);
+    outcome
+        .ends_with(1)
+        .prints("bug: assertion failed: counter == 2 * STEP\n")
+        .prints("\n      selvedge replay trace.json\n")
+        .says("error: cannot write the trace to /nowhere/trace.json: ");
 }
