@@ -12,6 +12,8 @@ use crate::witness;
 /// Each bug once, with the execution that shows it.
 pub(crate) struct Bugs {
     found: Vec<Bug>,
+    /// Found by other searches.
+    known: Vec<Failure>,
     keep_going: bool,
 }
 
@@ -20,14 +22,21 @@ impl Bugs {
     pub(crate) fn new(keep_going: bool) -> Bugs {
         Bugs {
             found: Vec::new(),
+            known: Vec::new(),
             keep_going,
         }
     }
 
+    /// These were found by other searches.
+    pub(crate) fn know(&mut self, known: Vec<Failure>) {
+        self.known = known;
+    }
+
     /// Whether `failure` was recorded before.
     pub(crate) fn knows(&self, failure: &Failure) -> bool {
-        let known = |bug: &Bug| same_bug(&bug.failure, failure);
-        self.found.iter().any(known)
+        let found = self.found.iter().map(|bug| &bug.failure);
+        let mut all = found.chain(&self.known);
+        all.any(|known| same_bug(known, failure))
     }
 
     /// Records a failure at the end of `graph` that is not known yet, once it has been met again on the

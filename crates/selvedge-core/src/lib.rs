@@ -31,6 +31,6 @@ pub mod words;
 
 pub use failure::{Failure, FailureKind};
 pub use ids::{EventId, Location, Site, ThreadId};
-pub use machine::{Machine, Outcome, Pending, Stop};
+pub use machine::{Fact, Machine, Outcome, Pending, Portable, Stop};
 pub use op::{Effect, Function, MemoryOrder, Op, Value, Width};
 pub use saved::{PendingAccess, StateMachine};

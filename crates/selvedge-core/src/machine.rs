@@ -175,6 +175,41 @@ pub trait Machine {
     fn refusal(&self) -> Option<String>;
 }
 
+/// Something about the program that a machine learns only when it happens, such as that a variable is
+/// accessed plainly. The number means the same in every process that runs the program.
+pub type Fact = u64;
+
+/// A machine in one of several processes that search together.
+pub trait Portable: Machine {
+    /// Who creates each thread but main, and how many threads it creates before: in the order of
+    /// their numbers.
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        Vec::new()
+    }
+
+    /// Gives the first numbers to these threads. The machine is [reset](Machine::reset) next.
+    fn number_threads(&mut self, spawned: &[(ThreadId, u32)]) {
+        let _ = spawned;
+    }
+
+    /// The facts that were taken not to hold, for an answer of [`quiet`](Machine::quiet),
+    /// [`never_races`](Machine::never_races) or [`can_retry`](Machine::can_retry), since this was last
+    /// asked. The search starts over if one of them turns out to hold, in any of the processes.
+    fn relied_on(&mut self) -> Vec<Fact> {
+        Vec::new()
+    }
+
+    /// The facts that were found to hold since this was last asked, as ranges of first and last.
+    fn learned(&mut self) -> Vec<(Fact, Fact)> {
+        Vec::new()
+    }
+
+    /// These facts were found to hold.
+    fn learn(&mut self, facts: &[(Fact, Fact)]) {
+        let _ = facts;
+    }
+}
+
 /// Defines methods of [`Machine`] for a machine around another one, which is its field `$inner`:
 /// those named do what the inner one does. `around` stands for those that a wrapper hardly ever has
 /// an answer of its own to.

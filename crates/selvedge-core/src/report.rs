@@ -24,6 +24,15 @@ pub struct Counts {
     pub bound_blocked: u64,
 }
 
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Counts) {
+        self.executions += other.executions;
+        self.over_bound += other.over_bound;
+        self.blocked += other.blocked;
+        self.bound_blocked += other.bound_blocked;
+    }
+}
+
 /// How far a search over states has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateCounts {

@@ -6,8 +6,8 @@ use std::fmt;
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::op::Rmw;
 use selvedge_core::{
-    Failure, FailureKind, Function, Location, Machine, MemoryOrder, Op, Outcome, Pending, Site,
-    Stop, ThreadId, Value, Width,
+    Failure, FailureKind, Function, Location, Machine, MemoryOrder, Op, Outcome, Pending, Portable,
+    Site, Stop, ThreadId, Value, Width,
 };
 
 /// A register of a thread.
@@ -454,3 +454,6 @@ impl Machine for ScriptMachine {
         None
     }
 }
+
+/// Programs say which number each thread has.
+impl Portable for ScriptMachine {}

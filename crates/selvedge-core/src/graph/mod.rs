@@ -10,7 +10,7 @@ mod saved;
 
 pub(crate) use clocks::LANES;
 pub use clocks::{Clocks, join};
-pub use saved::SavedGraph;
+pub use saved::{Performed, SavedGraph};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,10 +24,6 @@ pub type Slot = u32;
 pub const INIT: Slot = u32::MAX;
 /// No slot at all.
 const NONE: Slot = u32::MAX - 1;
-
-fn none() -> Slot {
-    NONE
-}
 
 /// What an event does to its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,7 +69,7 @@ pub enum Next {
 }
 
 /// One event of a graph.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub struct Event {
     /// Thread and place in program order.
     pub id: EventId,
@@ -95,9 +91,7 @@ pub struct Event {
     pub woken_from: Option<Slot>,
     /// What is known of what its thread does after it.
     pub next: Next,
-    #[serde(skip, default = "none")]
     first_reader: Slot,
-    #[serde(skip, default = "none")]
     next_reader: Slot,
 }
 

@@ -10,7 +10,7 @@ use crate::model::{Access, Model};
 use crate::op::{Effect, Op, Value};
 
 /// Alternatives that are still untried.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) enum Branch {
     /// The numbers from `next` on of a data choice.
     Choose {
@@ -32,6 +32,18 @@ impl Branch {
             Branch::Read(branch) => branch.has_more(),
             Branch::Write(branch) => branch.has_more(),
         }
+    }
+
+    /// About how many alternatives are left, at least one.
+    pub(super) fn untried(&self, graph: &Graph) -> usize {
+        let untried = match self {
+            Branch::Choose {
+                next, alternatives, ..
+            } => (alternatives - next) as usize,
+            Branch::Read(branch) => branch.positions.untried(),
+            Branch::Write(branch) => branch.untried(graph),
+        };
+        untried.max(1)
     }
 }
 
@@ -90,6 +102,12 @@ impl Positions {
         }
     }
 
+    /// How many positions there are.
+    pub(super) fn untried(&self) -> usize {
+        self.next
+            .map_or(0, |(position, _)| position + 1 - self.oldest)
+    }
+
     /// Steps on from `(position, choice)`, at which there are so many alternatives.
     fn step(&mut self, (position, choice): (usize, u32), alternatives: u32) {
         self.next = if choice + 1 < alternatives {
@@ -103,7 +121,7 @@ impl Positions {
 }
 
 /// The writes that a new read may see.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct ReadBranch {
     pub(super) thread: ThreadId,
     pub(super) op: Op,
@@ -119,7 +137,7 @@ pub(super) struct ReadBranch {
 /// How far back a read may look. An update that writes may differ from one that does not, since
 /// each has an order of its own.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Oldest {
+pub(super) struct Oldest {
     writing: usize,
     failing: usize,
 }
@@ -190,6 +208,28 @@ impl ReadBranch {
             oldest,
             futile: None,
         }
+    }
+
+    /// What is left of a read that another search has begun.
+    pub(super) fn of_left(
+        (thread, op, location): (ThreadId, Op, Location),
+        initial: Value,
+        (positions, oldest): (Positions, Oldest),
+    ) -> ReadBranch {
+        ReadBranch {
+            thread,
+            op,
+            location,
+            initial,
+            positions,
+            oldest,
+            futile: None,
+        }
+    }
+
+    /// What is left to be tried.
+    pub(super) fn left(&self) -> (Positions, Oldest) {
+        (self.positions, self.oldest)
     }
 
     /// Reading `value` made the thread spin, and it touched nothing else on the way.

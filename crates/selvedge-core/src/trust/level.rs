@@ -35,6 +35,8 @@ pub(super) struct Level<C> {
 pub(super) struct Choice {
     pub(super) events: usize,
     pub(super) branch: Branch,
+    /// The part of the search tree that these alternatives are taken to be.
+    pub(super) share: f64,
 }
 
 impl<C: Model> Level<C> {
@@ -45,7 +47,7 @@ impl<C: Model> Level<C> {
         let own = self.graph.thread(thread);
         let &read = own.last().filter(|_| own.len() == since as usize + 1)?;
         let value = self.graph.event(read).read;
-        if let Some(Choice { events, branch }) = self.choices.last_mut()
+        if let Some(Choice { events, branch, .. }) = self.choices.last_mut()
             && *events == read as usize
             && let Branch::Read(branch) = branch
             && branch.thread == thread

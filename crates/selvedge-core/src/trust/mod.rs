@@ -22,6 +22,7 @@ pub(crate) mod again;
 mod bound;
 mod branch;
 mod endings;
+mod frontier;
 mod level;
 pub(crate) mod maximal;
 pub(crate) mod replay;
@@ -29,6 +30,7 @@ mod schedule;
 mod unit;
 mod writes;
 
+pub use frontier::{Found, Frontier, Known, UnitId};
 pub use unit::Unit;
 
 pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
@@ -36,9 +38,10 @@ pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
 use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
+use crate::failure::Failure;
 use crate::graph::{Event, Graph, Kind};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Outcome, Pending};
+use crate::machine::{Machine, Outcome, Pending, Portable};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use again::Spins;
@@ -62,7 +65,9 @@ pub fn search<C: Model, M: Machine>(
     settings: Settings,
     observer: &mut impl Observer<M>,
 ) -> Report {
-    slice::<C, M>(machine, settings, None, observer).report
+    let mut search = Search::<C, M, _>::new(machine, settings, observer);
+    let ending = search.run_until_enough_is_known();
+    search.into_report(ending)
 }
 
 /// What a slice of a search found out.
@@ -72,62 +77,45 @@ pub struct Answer {
     pub report: Report,
     /// The work that is left if the observer stopped the slice.
     pub rest: Option<Unit>,
-    /// The machine told something that turned out to be wrong: the whole search has to start over.
+    /// A machine told something that turned out to be wrong: the whole search has to start over.
     pub misjudged: bool,
 }
 
 /// Explores `unit`, or everything if there is none, until the observer ends that. The observer is asked
 /// between two executions, so the executions of the slice and of the rest are those of the unit.
 ///
-/// A bound on preemptions is not supported yet.
-pub fn slice<C: Model, M: Machine>(
+/// Bugs that are `known` are not found again.
+pub fn slice<C: Model, M: Portable>(
     machine: &mut M,
     settings: Settings,
-    unit: Option<Unit>,
+    (unit, known): (Option<Unit>, Vec<Failure>),
     observer: &mut impl Observer<M>,
 ) -> Answer {
-    let first = Level {
-        bounded: settings.preemptions.is_some(),
-        ..Level::default()
-    };
-    let mut search = Search::<C, M, _> {
-        machine,
-        observer,
-        settings,
-        levels: vec![first],
-        depth: 0,
-        half: None,
-        done: Vec::new(),
-        counts: Counts::default(),
-        bugs: Bugs::new(settings.keep_going),
-        unrolled: false,
-        hopeless: false,
-        checks: Checks::default(),
-        checked: (0, None),
-        course: Course::default(),
-        spins: Spins::default(),
-    };
-    let (ending, misjudged) = match unit {
+    let mut search = Search::<C, M, _>::new(machine, settings, observer);
+    search.bugs.know(known);
+    let ending = match unit {
         Some(unit) => {
             assert!(settings.preemptions.is_none(), "slices have no bound");
-            search.depth = unit.load(&mut search.levels);
-            (search.go_on(), search.machine.misjudged())
+            match unit.load(&mut search.levels, search.machine) {
+                Ok(depth) => {
+                    search.depth = depth;
+                    search.go_on()
+                }
+                Err(why) => Ending::Nondeterministic(why),
+            }
         }
-        None => (search.run_until_enough_is_known(), false),
+        None => search.run(),
     };
+    let misjudged = search.machine.misjudged();
     let rest = match ending {
-        Ending::Stopped => Unit::of(&search.levels[..=search.depth]),
+        Ending::Stopped => {
+            let levels = &search.levels[..=search.depth];
+            Unit::of(levels, search.machine.spawned())
+        }
         _ => None,
     };
-    let report = Report {
-        ending,
-        counts: search.counts,
-        bugs: search.bugs.into_found(),
-        unrolled: search.unrolled,
-        states: None,
-    };
     Answer {
-        report,
+        report: search.into_report(ending),
         rest,
         misjudged,
     }
@@ -156,6 +144,8 @@ struct Search<'a, C, M, O> {
     /// Kept if preemptions count.
     course: Course,
     spins: Spins,
+    /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
+    share: f64,
 }
 
 /// Why growing a graph came to an end.
@@ -166,7 +156,42 @@ enum Grown {
     Dropped,
 }
 
-impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
+    fn new(machine: &'a mut M, settings: Settings, observer: &'a mut O) -> Self {
+        let first = Level {
+            bounded: settings.preemptions.is_some(),
+            ..Level::default()
+        };
+        Search {
+            machine,
+            observer,
+            settings,
+            levels: vec![first],
+            depth: 0,
+            half: None,
+            done: Vec::new(),
+            counts: Counts::default(),
+            bugs: Bugs::new(settings.keep_going),
+            unrolled: false,
+            hopeless: false,
+            checks: Checks::default(),
+            checked: (0, None),
+            course: Course::default(),
+            spins: Spins::default(),
+            share: 1.0,
+        }
+    }
+
+    fn into_report(self, ending: Ending) -> Report {
+        Report {
+            ending,
+            counts: self.counts,
+            bugs: self.bugs.into_found(),
+            unrolled: self.unrolled,
+            states: None,
+        }
+    }
+
     /// Where a graph was given up because of an iteration that turns out to touch what others can reach, the search starts over.
     fn run_until_enough_is_known(&mut self) -> Ending {
         loop {
@@ -177,6 +202,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 return ending;
             }
             self.counts = Counts::default();
+            self.share = 1.0;
             self.depth = 0;
             self.levels[0].clear();
             self.observer.restart();
@@ -274,9 +300,17 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     fn remember(&mut self, branch: Branch) {
-        let level = self.level();
+        let level = &mut self.levels[self.depth];
         let events = level.graph.len();
-        level.choices.push(Choice { events, branch });
+        // The alternative that is tried first counts as one more.
+        let untried = branch.untried(&level.graph) as f64;
+        let share = self.share * untried / (untried + 1.0);
+        self.share -= share;
+        level.choices.push(Choice {
+            events,
+            branch,
+            share,
+        });
     }
 
     fn add_silent(&mut self, thread: ThreadId, op: Op, choice: u32) -> ControlFlow<Ending> {
@@ -415,6 +449,8 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         self.hopeless = false;
         while let Some(mut choice) = self.level().choices.pop() {
             self.level().undo(choice.events);
+            self.share = choice.share / choice.branch.untried(self.graph()) as f64;
+            choice.share -= self.share;
             if !self.apply_next(&mut choice.branch) {
                 continue;
             }

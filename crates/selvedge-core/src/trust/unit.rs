@@ -4,18 +4,27 @@
 //! depends on nothing but the graph of its level up to the event it is about. So the levels with their
 //! choices are all that another search, perhaps in another process, needs to go on. Exploring a unit is
 //! a pure function: what else a search keeps only makes it faster.
+//!
+//! Units name threads by numbers, and say where in the tree of creations each numbered thread stands.
+//! What threads do is not in them: the machine tells it when the unit is taken up.
 
 use serde::{Deserialize, Serialize};
 
-use super::branch::Branch;
+use super::branch::{Branch, Oldest, Positions, ReadBranch};
 use super::level::{Choice, Level};
 use super::maximal::stable;
-use crate::graph::SavedGraph;
+use super::writes::{Left, WriteBranch};
+use crate::graph::{Event, Kind, Performed, SavedGraph};
+use crate::ids::{EventId, ThreadId};
+use crate::machine::{Pending, Portable};
 use crate::model::Model;
+use crate::op::{Op, Value};
 
 /// A part of the search tree that is still to be explored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
+    /// Who creates each thread but main, and how many threads it creates before.
+    spawned: Vec<(ThreadId, u32)>,
     levels: Vec<SavedLevel>,
 }
 
@@ -29,50 +38,163 @@ struct SavedLevel {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SavedChoice {
     events: usize,
-    branch: Branch,
+    thread: ThreadId,
+    untried: Untried,
+    share: f64,
+}
+
+/// What is left of a branch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Untried {
+    Choose { next: u32 },
+    Read(Positions, Oldest),
+    Write(Left),
+    WriteHalf(Left),
+}
+
+impl SavedChoice {
+    fn of(choice: &Choice) -> SavedChoice {
+        let (thread, untried) = match &choice.branch {
+            &Branch::Choose { thread, next, .. } => (thread, Untried::Choose { next }),
+            Branch::Read(branch) => {
+                let (positions, oldest) = branch.left();
+                (branch.thread, Untried::Read(positions, oldest))
+            }
+            Branch::Write(branch) => {
+                let left = branch.left().clone();
+                let untried = match branch.event.kind {
+                    Kind::WriteHalf => Untried::WriteHalf(left),
+                    _ => Untried::Write(left),
+                };
+                (branch.event.id.thread, untried)
+            }
+        };
+        SavedChoice {
+            events: choice.events,
+            thread,
+            untried,
+            share: choice.share,
+        }
+    }
+
+    /// The choice, where its thread is about to do `op` and the location of that held `initial` at
+    /// first. `last` is the event before.
+    fn load(self, op: Op, initial: Value, id: EventId, last: Option<&Event>) -> Option<Choice> {
+        let thread = self.thread;
+        let branch = match (self.untried, op) {
+            (Untried::Choose { next }, Op::Choose { alternatives }) => Branch::Choose {
+                thread,
+                op,
+                next,
+                alternatives,
+            },
+            (Untried::Read(positions, oldest), Op::Load { at, .. } | Op::Update { at, .. }) => {
+                let left = (positions, oldest);
+                Branch::Read(ReadBranch::of_left((thread, op, at), initial, left))
+            }
+            (Untried::Write(left), Op::Store { at, value, .. }) => {
+                let mut event = Event::new(id, Kind::Write, op);
+                event.wrote = value;
+                Branch::Write(WriteBranch::of_left(event, at, None, left))
+            }
+            (Untried::WriteHalf(left), Op::Update { at, .. }) => {
+                let half = last.filter(|event| event.kind == Kind::ReadHalf)?;
+                let mut event = Event::new(id, Kind::WriteHalf, op);
+                (event.read, event.wrote) = (half.read, half.wrote);
+                Branch::Write(WriteBranch::of_left(event, at, Some(half.source), left))
+            }
+            _ => return None,
+        };
+        Some(Choice {
+            events: self.events,
+            branch,
+            share: self.share,
+        })
+    }
+}
+
+impl SavedLevel {
+    /// Makes `level` this one, with a machine that is to perform what was done so far.
+    fn load<C: Model, M: Portable>(
+        self,
+        level: &mut Level<C>,
+        machine: &mut M,
+    ) -> Result<(), String> {
+        let performed = self.graph.perform(machine)?;
+        level.clear();
+        // What comes after the first choice will be undone, so it is added event by event.
+        let kept = self.choices.first().map_or(0, |choice| choice.events);
+        level.graph.load(&self.graph, &performed, kept);
+        level.model.rebuild(&level.graph, None);
+        stable(&level.graph, &mut level.stable);
+        for _ in kept..self.graph.len() {
+            let slot = level.graph.push_saved(&self.graph, &performed);
+            level.added(slot);
+        }
+        for choice in self.choices {
+            let choice = restored(choice, &performed, machine)
+                .ok_or("a work unit does not fit the program")?;
+            level.choices.push(choice);
+        }
+        Ok(())
+    }
+}
+
+/// The choice as it is in this process.
+fn restored<M: Portable>(
+    choice: SavedChoice,
+    performed: &Performed,
+    machine: &M,
+) -> Option<Choice> {
+    let own = |event: &&Event| event.id.thread == choice.thread;
+    let before = performed.events.get(..choice.events)?;
+    let last = before.iter().rev().find(own);
+    let id = EventId {
+        thread: choice.thread,
+        index: before.iter().filter(own).count() as u32,
+    };
+    let half = last.filter(|_| matches!(choice.untried, Untried::WriteHalf(_)));
+    // The alternative that is being tried, if there is one, is the next event.
+    let tried = performed.events.get(choice.events);
+    let (op, initial) = match (half, tried) {
+        (Some(half), _) => (half.op, 0),
+        (None, Some(tried)) if tried.id == id => (tried.op, performed.initial[choice.events]),
+        (None, Some(_)) => return None,
+        (None, None) => match machine.pending(choice.thread) {
+            Pending::Op(op) => (op, op.location().map_or(0, |at| machine.initial(at))),
+            _ => return None,
+        },
+    };
+    choice.load(op, initial, id, last)
 }
 
 impl Unit {
     /// What is left to be tried in `levels`; nothing if that is nothing.
-    pub(super) fn of<C: Model>(levels: &[Level<C>]) -> Option<Unit> {
+    pub(super) fn of<C: Model>(levels: &[Level<C>], spawned: Vec<(ThreadId, u32)>) -> Option<Unit> {
         let open = levels.iter().filter_map(|level| {
             let last = level.choices.last()?;
-            let choices = level.choices.iter().map(|choice| SavedChoice {
-                events: choice.events,
-                branch: choice.branch.clone(),
-            });
             Some(SavedLevel {
                 graph: SavedGraph::of(&level.graph, last.events),
-                choices: choices.collect(),
+                choices: level.choices.iter().map(SavedChoice::of).collect(),
             })
         });
         let levels: Vec<SavedLevel> = open.collect();
-        (!levels.is_empty()).then_some(Unit { levels })
+        (!levels.is_empty()).then_some(Unit { spawned, levels })
     }
 
     /// Makes `levels` those of the search that the unit was taken from. Returns the last one.
-    pub(super) fn load<C: Model>(self, levels: &mut Vec<Level<C>>) -> usize {
+    pub(super) fn load<C: Model, M: Portable>(
+        self,
+        levels: &mut Vec<Level<C>>,
+        machine: &mut M,
+    ) -> Result<usize, String> {
+        machine.number_threads(&self.spawned);
         levels.resize_with(levels.len().max(self.levels.len()), Level::default);
-        let depth = self.levels.len() - 1;
+        let depth = self.levels.len().saturating_sub(1);
         for (level, saved) in levels.iter_mut().zip(self.levels) {
-            level.clear();
-            // What comes after the first choice will be undone, so it is added event by event.
-            let kept = saved.choices.first().map_or(0, |choice| choice.events);
-            level.graph.load(&saved.graph, kept);
-            level.model.rebuild(&level.graph, None);
-            stable(&level.graph, &mut level.stable);
-            for _ in kept..saved.graph.len() {
-                let slot = level.graph.push_saved(&saved.graph);
-                level.added(slot);
-            }
-            level
-                .choices
-                .extend(saved.choices.into_iter().map(|choice| Choice {
-                    events: choice.events,
-                    branch: choice.branch,
-                }));
+            saved.load(level, machine)?;
         }
-        depth
+        Ok(depth)
     }
 
     /// Takes the oldest choice away, which has the largest part of the tree below it and is explored
@@ -90,6 +212,7 @@ impl Unit {
         }
         let choices = vec![choice];
         Some(Unit {
+            spawned: self.spawned.clone(),
             levels: vec![SavedLevel { graph, choices }],
         })
     }
@@ -97,5 +220,11 @@ impl Unit {
     /// How many choices there are.
     pub fn choices(&self) -> usize {
         self.levels.iter().map(|level| level.choices.len()).sum()
+    }
+
+    /// The part of the search tree that it is taken to be; all of it is 1.
+    pub fn share(&self) -> f64 {
+        let choices = self.levels.iter().flat_map(|level| &level.choices);
+        choices.map(|choice| choice.share).sum()
     }
 }

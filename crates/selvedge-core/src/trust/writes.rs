@@ -10,7 +10,7 @@ use crate::ids::{Location, ThreadId};
 use crate::model::Model;
 
 /// Where a write may go.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Wherever the model allows: a store.
     Anywhere,
@@ -19,11 +19,17 @@ pub(super) enum Place {
 }
 
 /// The places for a new write, and the reads it may revisit.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub(super) struct WriteBranch {
     pub(super) event: Event,
     pub(super) location: Location,
     place: Place,
+    left: Left,
+}
+
+/// What is left to be tried of a write, in terms of its graph.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Left {
     positions: Positions,
     /// Reads from here on downwards are to be looked at, none below `lowest`.
     scan: Slot,
@@ -74,26 +80,70 @@ impl WriteBranch {
             event,
             location,
             place,
-            positions,
-            scan: end,
-            lowest: lowest.copied().unwrap_or(end),
-            revisit: None,
-            revisiting: false,
+            left: Left {
+                positions,
+                scan: end,
+                lowest: lowest.copied().unwrap_or(end),
+                revisit: None,
+                revisiting: false,
+            },
         }
     }
 
+    /// What is left of a write that another search has begun. It goes after `source` if that is given,
+    /// what its read half has read.
+    pub(super) fn of_left(
+        event: Event,
+        location: Location,
+        source: Option<Slot>,
+        left: Left,
+    ) -> Self {
+        WriteBranch {
+            event,
+            location,
+            place: source.map_or(Place::Anywhere, Place::After),
+            left,
+        }
+    }
+
+    /// What is left to be tried.
+    pub(super) fn left(&self) -> &Left {
+        &self.left
+    }
+
+    /// At most so many alternatives are left.
+    pub(super) fn untried(&self, graph: &Graph) -> usize {
+        let Left {
+            positions,
+            scan,
+            lowest,
+            revisit,
+            ..
+        } = &self.left;
+        let reads = graph.reads(self.location);
+        let from = reads.partition_point(|read| read < lowest);
+        let to = reads.partition_point(|read| read < scan);
+        let begun = revisit
+            .as_ref()
+            .map_or(0, |revisit| revisit.positions.untried());
+        positions.untried() + begun + to.saturating_sub(from)
+    }
+
     pub(super) fn has_more(&self) -> bool {
-        self.positions.next.is_some() || self.scan > self.lowest || self.revisit.is_some()
+        self.left.positions.next.is_some()
+            || self.left.scan > self.left.lowest
+            || self.left.revisit.is_some()
     }
 
     /// Whether the alternative taken last was a revisit.
     pub(super) fn revisiting(&self) -> bool {
-        self.revisiting
+        self.left.revisiting
     }
 
     /// The next place in the coherence order.
     pub(super) fn next_place(&mut self, graph: &Graph) -> Option<usize> {
-        next_unglued(&mut self.positions, graph, self.location, 1).map(|(position, _)| position)
+        next_unglued(&mut self.left.positions, graph, self.location, 1)
+            .map(|(position, _)| position)
     }
 
     /// Makes `above` the graph after the next revisit. `Some(half)` if there was one, where `half` is the
@@ -106,7 +156,7 @@ impl WriteBranch {
         let previous = below.graph.last(self.event.id.thread)?;
         let prefix = below.graph.causality(previous);
         loop {
-            let mut revisit = match self.revisit.take() {
+            let mut revisit = match self.left.revisit.take() {
                 Some(revisit) => {
                     cut(below, above, revisit.read, prefix);
                     revisit
@@ -127,9 +177,9 @@ impl WriteBranch {
             };
             let read = revisit.read;
             if revisit.positions.next.is_some() {
-                self.revisit = Some(revisit);
+                self.left.revisit = Some(revisit);
             }
-            self.revisiting = true;
+            self.left.revisiting = true;
             // If nothing was deleted, slots mean the same in both graphs.
             let source = below.graph.event(read).source;
             let whole = above.graph.len() == below.graph.len();
@@ -175,14 +225,14 @@ impl WriteBranch {
     /// would delete was added maximally. One event that was not stands in the way of all
     /// earlier reads as well.
     fn next_read(&mut self, graph: &Graph, prefix: &[u32]) -> Option<Slot> {
-        while self.scan > self.lowest {
-            self.scan -= 1;
-            let slot = self.scan;
+        while self.left.scan > self.left.lowest {
+            self.left.scan -= 1;
+            let slot = self.left.scan;
             if graph.counted(prefix, slot) {
                 continue;
             }
             if !maximal(graph, slot, prefix) {
-                self.scan = self.lowest;
+                self.left.scan = self.left.lowest;
                 return None;
             }
             let event = graph.event(slot);

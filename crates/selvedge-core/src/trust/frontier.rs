@@ -1,0 +1,311 @@
+//! A whole search in slices: what is left of it and what was found, in the order of the search tree.
+//!
+//! Units can be explored in any order, by anybody, several at a time: the answers are put together in
+//! the order in which one search would have come to them. So counts, bugs and the bug that ends a
+//! search do not depend on how the search was divided.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::machine::Fact;
+use crate::report::{Counts, Ending, same_bug};
+
+/// The number of a unit that is being explored.
+pub type UnitId = u64;
+
+/// A bug as the frontier keeps it.
+pub trait Known {
+    /// What is wrong.
+    fn failure(&self) -> &Failure;
+}
+
+impl Known for crate::report::Bug {
+    fn failure(&self) -> &Failure {
+        &self.failure
+    }
+}
+
+/// What was found in a part of the tree that is done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Found<B> {
+    /// What was counted.
+    pub counts: Counts,
+    /// The bugs, each once.
+    pub bugs: Vec<B>,
+    /// Whether some loop was cut off by the bound that the user set.
+    pub unrolled: bool,
+    /// What ended the search there, if something did.
+    pub ending: Option<Ending>,
+}
+
+impl<B> Default for Found<B> {
+    fn default() -> Found<B> {
+        Found {
+            counts: Counts::default(),
+            bugs: Vec::new(),
+            unrolled: false,
+            ending: None,
+        }
+    }
+}
+
+impl<B: Known> Found<B> {
+    /// Adds what was found in the next part.
+    fn append(&mut self, next: Found<B>) {
+        self.counts += next.counts;
+        for bug in next.bugs {
+            let known = |old: &B| same_bug(old.failure(), bug.failure());
+            if !self.bugs.iter().any(known) {
+                self.bugs.push(bug);
+            }
+        }
+        self.unrolled |= next.unrolled;
+        self.ending = next.ending;
+    }
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Segment<U, B> {
+    Done(Found<B>),
+    Open(Open<U>),
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Open<U> {
+    id: UnitId,
+    unit: U,
+    share: f64,
+    #[serde(skip)]
+    taken: bool,
+}
+
+/// The parts of a search tree, from the first to the last that one search would come to.
+///
+/// Two neighbours are never both done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Frontier<U, B> {
+    segments: Vec<Segment<U, B>>,
+    root: U,
+    next: UnitId,
+    /// How often the search started over.
+    epoch: u32,
+    /// The facts that are relied on not to hold.
+    relied: BTreeSet<Fact>,
+    /// The facts that hold, as ranges of first and last.
+    learned: Vec<(Fact, Fact)>,
+}
+
+impl<U: Clone, B: Known + Clone> Frontier<U, B> {
+    /// A search that has not begun; `root` is all of it.
+    pub fn new(root: U) -> Frontier<U, B> {
+        let mut frontier = Frontier {
+            segments: Vec::new(),
+            root,
+            next: 0,
+            epoch: 0,
+            relied: BTreeSet::new(),
+            learned: Vec::new(),
+        };
+        frontier.begin();
+        frontier
+    }
+
+    fn begin(&mut self) {
+        let root = self.open(self.root.clone(), 1.0);
+        self.segments = vec![root];
+    }
+
+    fn open(&mut self, unit: U, share: f64) -> Segment<U, B> {
+        self.next += 1;
+        Segment::Open(Open {
+            id: self.next,
+            unit,
+            share,
+            taken: false,
+        })
+    }
+
+    fn all_open(&self) -> impl Iterator<Item = &Open<U>> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Open(open) => Some(open),
+            Segment::Done(_) => None,
+        })
+    }
+
+    fn open_mut(&mut self, id: UnitId) -> Option<&mut Open<U>> {
+        let mut open = self
+            .segments
+            .iter_mut()
+            .filter_map(|segment| match segment {
+                Segment::Open(open) => Some(open),
+                Segment::Done(_) => None,
+            });
+        open.find(|open| open.id == id)
+    }
+
+    /// Hands out the largest unit that nobody has.
+    pub fn take(&mut self) -> Option<(UnitId, U)> {
+        let free = self.all_open().filter(|open| !open.taken);
+        let largest = free.max_by(|a, b| a.share.total_cmp(&b.share))?.id;
+        let open = self.open_mut(largest)?;
+        open.taken = true;
+        Some((largest, open.unit.clone()))
+    }
+
+    /// How many units nobody has.
+    pub fn waiting(&self) -> usize {
+        self.all_open().filter(|open| !open.taken).count()
+    }
+
+    /// Whether a unit is still of interest.
+    pub fn wants(&self, id: UnitId) -> bool {
+        self.all_open().any(|open| open.id == id)
+    }
+
+    /// Takes a unit back that was handed out.
+    pub fn give_back(&mut self, id: UnitId) {
+        if let Some(open) = self.open_mut(id) {
+            open.taken = false;
+        }
+    }
+
+    /// The bugs that are known from before unit `id`: they need not be found again there.
+    pub fn known_before(&self, id: UnitId) -> Vec<Failure> {
+        let before = self
+            .segments
+            .iter()
+            .take_while(|segment| !matches!(segment, Segment::Open(open) if open.id == id));
+        let bugs = before.filter_map(|segment| match segment {
+            Segment::Done(found) => Some(&found.bugs),
+            Segment::Open(_) => None,
+        });
+        bugs.flatten().map(|bug| bug.failure().clone()).collect()
+    }
+
+    /// Unit `id` was explored: `found` comes first, and `rest` is left, each with its share, in the
+    /// order of the tree. Ignored if the unit is no longer of interest.
+    pub fn answer(&mut self, id: UnitId, found: Found<B>, rest: Vec<(U, f64)>) {
+        let is = |segment: &Segment<U, B>| matches!(segment, Segment::Open(open) if open.id == id);
+        let Some(mut at) = self.segments.iter().position(is) else {
+            return;
+        };
+        let ends = found.ending.is_some();
+        let rest: Vec<_> = match ends {
+            true => Vec::new(),
+            false => rest
+                .into_iter()
+                .map(|(unit, share)| self.open(unit, share))
+                .collect(),
+        };
+        let done = std::iter::once(Segment::Done(found));
+        let added = 1 + rest.len();
+        self.segments.splice(at..=at, done.chain(rest));
+        if ends {
+            // One search would not have come to what follows.
+            self.segments.truncate(at + 1);
+        }
+        if at > 0 && self.merge(at - 1) {
+            at -= 1;
+        }
+        if added == 1 {
+            self.merge(at);
+        }
+    }
+
+    /// Makes one of the segment at `at` and the next one if both are done.
+    fn merge(&mut self, at: usize) -> bool {
+        let (Some(Segment::Done(_)), Some(Segment::Done(_))) =
+            (self.segments.get(at), self.segments.get(at + 1))
+        else {
+            return false;
+        };
+        let Segment::Done(next) = self.segments.remove(at + 1) else {
+            unreachable!("seen above");
+        };
+        if let Segment::Done(found) = &mut self.segments[at] {
+            found.append(next);
+        }
+        true
+    }
+
+    /// Whether nothing is left to be explored.
+    pub fn is_done(&self) -> bool {
+        self.all_open().next().is_none()
+    }
+
+    /// What was found so far, in the order of the tree.
+    pub fn found(&self) -> Found<B> {
+        let mut all = Found::default();
+        for segment in &self.segments {
+            if let Segment::Done(found) = segment {
+                all.append(found.clone());
+            }
+        }
+        all
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for segment in &self.segments {
+            if let Segment::Done(found) = segment {
+                counts += found.counts;
+            }
+        }
+        counts
+    }
+
+    /// The part of the tree that is left, where all of it is 1.
+    pub fn left(&self) -> f64 {
+        self.all_open().map(|open| open.share).sum()
+    }
+
+    /// How many units there are.
+    pub fn units(&self) -> usize {
+        self.all_open().count()
+    }
+
+    /// How often the search started over.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The facts that hold.
+    pub fn learned(&self) -> &[(Fact, Fact)] {
+        &self.learned
+    }
+
+    /// Takes up what the machine of a slice relied on, and what it found to hold. True if the search
+    /// has to start over because something that was relied on does not hold.
+    pub fn learn(&mut self, relied: &[Fact], learned: &[(Fact, Fact)]) -> bool {
+        let before = self.relied.len();
+        self.relied.extend(relied);
+        if self.relied.len() == before && learned.is_empty() {
+            return false;
+        }
+        self.learned.extend(learned);
+        self.learned.sort_unstable();
+        self.learned.dedup_by(|next, last| {
+            let joins = next.0 <= last.1.saturating_add(1);
+            if joins {
+                last.1 = last.1.max(next.1);
+            }
+            joins
+        });
+        let all = self.relied.len();
+        let learned = &self.learned;
+        self.relied.retain(|&fact| {
+            let after = learned.partition_point(|&(first, _)| first <= fact);
+            after == 0 || learned[after - 1].1 < fact
+        });
+        self.relied.len() < all
+    }
+
+    /// Starts over, knowing what was learned.
+    pub fn start_over(&mut self) {
+        self.epoch += 1;
+        self.begin();
+    }
+}
