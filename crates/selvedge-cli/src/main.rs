@@ -5,6 +5,7 @@ mod args;
 mod compare;
 mod compile;
 mod describe;
+mod explain;
 mod explorer;
 mod input;
 mod interrupt;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         }
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),
+        Command::Explain(explain) => explain::run(explain.kind.as_deref()),
         Command::Replay(replay) => {
             interrupt::install();
             replay::run(&replay)

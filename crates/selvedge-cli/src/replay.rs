@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use selvedge_core::FailureKind;
 use selvedge_runtime::process::SharedCounters;
 
-use crate::args::{self, Format};
+use crate::args::{self, TextOrJson};
 use crate::compile::{self, Build, Program};
 use crate::interrupt;
 use crate::problem::{Problem, Status, warn};
@@ -48,8 +48,8 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
         warn(&format!("this is not the failure that was recorded: {was}"));
     }
     match replay.format {
-        Format::Json => json::print(&bug)?,
-        Format::Human => human::print_replayed(&bug, &again(replay), replay.in_process),
+        TextOrJson::Json => json::print(&bug)?,
+        TextOrJson::Human => human::print_replayed(&bug, &again(replay), replay.in_process),
     }
     Ok(Status::Bug)
 }
@@ -107,8 +107,8 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         worker::perform(&request, &Counters(counters), &listen);
     } else {
         let output = match replay.format {
-            Format::Human => Output::Shown,
-            Format::Json => Output::Diverted,
+            TextOrJson::Human => Output::Shown,
+            TextOrJson::Json => Output::Diverted,
         };
         let watch = supervise::run(&request, Limits::default(), output, listen)?;
         if let End::Died(_) = watch.end {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::seconds;
-use super::{Format, Machine, Sources};
+use super::{Machine, Sources, TextOrJson};
 
 const IRS_VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -84,8 +84,8 @@ pub(crate) struct IrsVerify {
     pub(crate) machine: Machine,
 
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
+    pub(crate) format: TextOrJson,
 }
 
 impl IrsVerify {
@@ -111,8 +111,8 @@ pub(crate) struct IrsStat {
     pub(crate) input: Vec<u64>,
 
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
+    pub(crate) format: TextOrJson,
 }
 
 #[derive(Args, Clone, Debug)]

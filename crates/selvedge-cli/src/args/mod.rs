@@ -15,7 +15,7 @@ use crate::compile::Program;
 pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
 pub(crate) use machine::Machine;
 pub(crate) use search::Search;
-pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, name_of};
+pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, TextOrJson, name_of};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -80,6 +80,7 @@ pub(crate) enum Command {
         mut_arg("algorithm", |arg| arg.hide(true)),
         mut_arg("equivalence", |arg| arg.hide(true)),
         mut_arg("trace_out", |arg| arg.hide(true)),
+        mut_arg("witness", |arg| arg.hide(true)),
         mut_arg("no_advice", |arg| arg.hide(true)),
         mut_arg("delays", |arg| arg.hide(true)),
         mut_arg("switches", |arg| arg.hide(true)),
@@ -105,6 +106,8 @@ pub(crate) enum Command {
     Measure(Box<Verify>),
     /// Tell which final states a litmus test has
     Litmus(Litmus),
+    /// Explain a kind of bug, with an example and the usual fix
+    Explain(Explain),
     /// Runs the program under test on behalf of the other subcommands.
     #[command(hide = true)]
     Worker(Worker),
@@ -144,6 +147,10 @@ pub(crate) struct Verify {
     /// Write the failing schedule to FILE, for `selvedge replay`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace_out: Option<PathBuf>,
+
+    /// Write the bug to FILE as a violation witness in SV-COMP's YAML format
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) witness: Option<PathBuf>,
 }
 
 impl Verify {
@@ -221,8 +228,8 @@ pub(crate) struct Replay {
     pub(crate) in_process: bool,
 
     /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
+    pub(crate) format: TextOrJson,
 }
 
 #[derive(Args, Debug)]
@@ -234,6 +241,13 @@ pub(crate) struct Litmus {
     /// Memory model
     #[arg(long, value_enum, default_value_t = Model::Rc11)]
     pub(crate) model: Model,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Explain {
+    /// The kind, as reports name it; all kinds are listed if there is none
+    #[arg(value_name = "KIND")]
+    pub(crate) kind: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -57,6 +57,23 @@ pub(crate) enum Format {
     Human,
     /// One JSON object on standard output
     Json,
+    /// One JSON object a line: progress while the search runs, then the result
+    Jsonl,
+    /// SARIF 2.1.0, for code scanning
+    Sarif,
+    /// JUnit XML, for test reports
+    Junit,
+    /// Annotations of GitHub Actions
+    Github,
+}
+
+/// How results are printed by commands that only people and scripts run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// For people
+    Human,
+    /// One JSON object on standard output
+    Json,
 }
 
 /// The name of an option's value as the user writes it.

@@ -44,13 +44,18 @@ struct Run {
 
 /// Runs the algorithms one after the other and tells how that went.
 pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
+    let table = match compare.verify.format {
+        Format::Human => true,
+        Format::Json => false,
+        _ => {
+            let help = "selvedge verify prints the other formats";
+            return Err(Problem::request("compare prints --format human or json").help(help));
+        }
+    };
     let searches = searches(compare)?;
     let build = compile::build(&compare.verify.program())?;
     let (mut runs, mut failed) = (Vec::new(), Vec::new());
-    let table = match compare.verify.format {
-        Format::Human => Some(Table::new(&searches)),
-        Format::Json => None,
-    };
+    let table = table.then(|| Table::new(&searches));
     for (verify, explorer) in searches {
         if interrupt::requests() > 0 {
             break;
@@ -182,8 +187,8 @@ fn refuse(verify: &args::Verify) -> Result<(), Problem> {
         let help = "there is one algorithm for temporal logic: selvedge verify";
         return wrong("--ltl, --property or --fair", help);
     }
-    if verify.trace_out.is_some() {
-        return wrong("--trace-out", "selvedge verify writes traces");
+    if verify.trace_out.is_some() || verify.witness.is_some() {
+        return wrong("--trace-out or --witness", "selvedge verify writes them");
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use selvedge_irs_format::{Class, Flags, Input, View, Wait};
 use serde::Serialize;
 
 use super::picture;
-use crate::args::{Format, IrsStat};
+use crate::args::{IrsStat, TextOrJson};
 use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
@@ -33,8 +33,8 @@ pub(crate) fn run(stat: &IrsStat) -> Result<Status, Problem> {
     }
     let statistics = Statistics::of(view);
     match stat.format {
-        Format::Human => output::print(&statistics.in_words(view)),
-        Format::Json => json::print_line(&statistics)?,
+        TextOrJson::Human => output::print(&statistics.in_words(view)),
+        TextOrJson::Json => json::print_line(&statistics)?,
     }
     Ok(Status::Verified)
 }

@@ -9,7 +9,7 @@ use selvedge_core::report::Ending;
 use selvedge_irs_format::View;
 use serde::Serialize;
 
-use crate::args::{Format, IrsVerify};
+use crate::args::{IrsVerify, TextOrJson};
 use crate::compile::{self, Build};
 use crate::input;
 use crate::output;
@@ -86,8 +86,8 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         bugs: bugs.into_iter().map(|bug| bug.described).collect(),
     };
     match verify.format {
-        Format::Human => output::print(&result.in_words(verify)),
-        Format::Json => json::print_line(&result)?,
+        TextOrJson::Human => output::print(&result.in_words(verify)),
+        TextOrJson::Json => json::print_line(&result)?,
     }
     Ok(result.verdict.status())
 }
@@ -144,7 +144,7 @@ impl Proof<'_> {
         let limits = Limits {
             timeout: self.verify.timeout,
             executions: self.verify.max_executions,
-            label: None,
+            ..Limits::default()
         };
         supervise::run(&request, limits, Output::Diverted, listen)
     }

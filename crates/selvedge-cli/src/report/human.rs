@@ -26,6 +26,7 @@ const YELLOW: Style = Style::new()
     .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
 /// What the user may want to run next.
+#[derive(Default)]
 pub(crate) struct Next {
     /// The command that was run, for the shell.
     command: String,
@@ -165,10 +166,7 @@ fn incomplete(report: &Report, next: &Next) -> String {
 
 fn bugs(report: &Report, next: &Next) -> String {
     let mut text = String::new();
-    let all: Vec<&Bug> = match &report.bugs {
-        Some(bugs) => bugs.iter().collect(),
-        None => report.bug.iter().collect(),
-    };
+    let all = report.all_bugs();
     if all.len() > 1 {
         let _ = writeln!(text, "{BOLD}{} distinct bugs{BOLD:#}\n", all.len());
     }
@@ -255,7 +253,22 @@ pub(crate) fn evidence(bug: &Bug) -> String {
     text
 }
 
-fn heading(bug: &Bug) -> String {
+/// The same without colours.
+pub(super) fn plain_evidence(bug: &Bug) -> String {
+    anstream::adapter::strip_str(&evidence(bug)).to_string()
+}
+
+/// The verdict on everything that was explored, with what was not, without colours.
+pub(super) fn plain_verdict(report: &Report) -> String {
+    let text = match report.verdict {
+        Verdict::Verified => verified(report) + &notes(report),
+        Verdict::Incomplete => incomplete(report, &Next::default()) + &notes(report),
+        Verdict::Bug => String::new(),
+    };
+    anstream::adapter::strip_str(&text).to_string()
+}
+
+pub(super) fn heading(bug: &Bug) -> String {
     let title = title(bug.kind);
     let said = bug.message.to_lowercase();
     if said.starts_with(title) || title.starts_with(&said) {

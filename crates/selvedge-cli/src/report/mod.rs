@@ -3,11 +3,17 @@
 //! The names and shapes here are what `--format json` prints, so they are part of the contract.
 
 mod advice;
+mod github;
 pub(crate) mod human;
 pub(crate) mod json;
+mod junit;
+pub(crate) mod request;
+mod sarif;
 mod snippet;
+pub(crate) mod stream;
 mod table;
 mod unordered;
+pub(crate) mod witness;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,9 +25,9 @@ use selvedge_core::report::StateCounts;
 use selvedge_core::witness::Switch;
 use serde::{Deserialize, Serialize};
 
-use crate::args::Model;
+use crate::args::{Format, Model};
 use crate::place;
-use crate::problem::Status;
+use crate::problem::{Problem, Status};
 use crate::temporal::Question;
 
 /// The version of the JSON that is printed.
@@ -37,6 +43,16 @@ pub(crate) enum Verdict {
     Bug,
     /// Not every execution was explored, and none of those that were fails.
     Incomplete,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Verdict::Verified => "verified",
+            Verdict::Bug => "bug",
+            Verdict::Incomplete => "incomplete",
+        })
+    }
 }
 
 impl From<Verdict> for Status {
@@ -110,6 +126,16 @@ pub(crate) struct Report {
     /// What the user should know besides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
+}
+
+impl Report {
+    /// Every bug there is.
+    pub(crate) fn all_bugs(&self) -> Vec<&Bug> {
+        match &self.bugs {
+            Some(bugs) => bugs.iter().collect(),
+            None => self.bug.iter().collect(),
+        }
+    }
 }
 
 /// A place in the source, as far as it is known.
@@ -316,6 +342,27 @@ impl fmt::Display for Datum {
             Datum::Unsigned(number) => write!(f, "{number}"),
             Datum::Text(text) => f.write_str(text),
         }
+    }
+}
+
+/// Prints the result in the format that was asked for.
+pub(crate) fn print(report: &Report, asked: &request::Asked<'_>) -> Result<(), Problem> {
+    match asked.verify.format {
+        Format::Human => human::print(report, &human::Next::new(asked.verify, asked.traced)),
+        Format::Json => json::print(report)?,
+        Format::Jsonl => stream::result(report)?,
+        Format::Sarif => json::print(&sarif::log(report, asked))?,
+        Format::Junit => junit::print(report, asked)?,
+        Format::Github => github::print(report, asked),
+    }
+    Ok(())
+}
+
+/// The name of a kind of bug in JSON and on the command line.
+pub(crate) fn kind_name(kind: FailureKind) -> String {
+    match serde_json::to_value(kind) {
+        Ok(serde_json::Value::String(name)) => name,
+        _ => String::new(),
     }
 }
 

@@ -85,6 +85,11 @@ fn row(step: &Step, trace: &[Step]) -> [String; 6] {
     ]
 }
 
+/// A step in one sentence.
+pub(super) fn in_words(step: &Step) -> String {
+    format!("{}: {}", thread_name(step.thread), what(step))
+}
+
 fn what(step: &Step) -> String {
     let text = |datum: &Option<Datum>| datum.as_ref().map(Datum::to_string);
     words::phrase(

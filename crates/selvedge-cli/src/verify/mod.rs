@@ -10,7 +10,8 @@ use crate::compile::{self, Build, Program};
 use crate::describe::Binary;
 use crate::explorer::Explorer;
 use crate::problem::{Problem, Status, warn};
-use crate::report::{self, human, json};
+use crate::report::request::Asked;
+use crate::report::{self, witness};
 use crate::temporal;
 use crate::trace::Trace;
 use crate::worker;
@@ -52,12 +53,17 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
             warn(warning);
         }
     }
-    match verify.format {
-        Format::Json => json::print(&report)?,
-        Format::Human => human::print(&report, &human::Next::new(verify, trace.is_ok())),
-    }
-    // A trace that cannot be written does not change what was found.
-    if let Err(problem) = trace {
+    let asked = Asked {
+        traced: trace.is_ok(),
+        ..Asked::new(verify)
+    };
+    let witness = match &verify.witness {
+        Some(path) => witness::write(path, &report, &asked),
+        None => Ok(()),
+    };
+    report::print(&report, &asked)?;
+    // A file that cannot be written does not change what was found.
+    for problem in [trace, witness].into_iter().filter_map(Result::err) {
         problem.print();
     }
     Ok(report.verdict.into())
@@ -177,6 +183,7 @@ impl Search<'_> {
             timeout: search.timeout,
             executions: search.max_executions,
             label: self.label,
+            events: self.verify.format == Format::Jsonl,
         };
         supervise::run(&request, limits, Output::Diverted, listen)
     }

@@ -6,6 +6,7 @@ mod advise;
 pub(crate) mod child;
 mod explore;
 mod follow;
+pub(crate) mod history;
 mod journal;
 mod measure;
 mod perform;

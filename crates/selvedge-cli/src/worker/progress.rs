@@ -1,4 +1,5 @@
-//! What a search has done so far, on a terminal's standard error, once it takes a while.
+//! How far a search has come: one line on a terminal's standard error once it takes a while, an
+//! event every second for `--format jsonl`, and a history for the HTML report.
 
 use std::io::{IsTerminal as _, stderr};
 use std::time::{Duration, Instant};
@@ -6,8 +7,13 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use selvedge_core::report::{Counts, StateCounts};
 
+use super::history::{History, Sample};
+use crate::report::stream;
+
 /// A check that is done by then needs no progress shown.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often an event tells of progress.
+const EVENTS: Duration = Duration::from_secs(1);
 
 /// The limits that a search can run into.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,41 +24,58 @@ pub(crate) struct Limits {
     pub(crate) executions: Option<u64>,
     /// What the line that shows progress begins with: whose limits these are.
     pub(crate) label: Option<&'static str>,
+    /// Whether progress is printed as events on standard output.
+    pub(crate) events: bool,
 }
 
-/// The line that shows progress.
+/// How far a search has come at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// The executions so far.
+    pub(crate) counts: Counts,
+    /// The states so far, if the search is about states.
+    pub(crate) states: Option<StateCounts>,
+    /// The most memory that it has had, in bytes.
+    pub(crate) memory: u64,
+    /// The memory that it may have.
+    pub(crate) memory_limit: u64,
+}
+
+/// Shows and records progress.
 pub(crate) struct Progress {
     start: Instant,
     limits: Limits,
     bar: Option<ProgressBar>,
-    enabled: bool,
+    terminal: bool,
+    /// When the last event was printed.
+    told: Instant,
+    history: History,
 }
 
 impl Progress {
     /// Nothing is shown before it has taken a while, or where nobody looks.
     pub(crate) fn new(limits: Limits) -> Progress {
+        let start = Instant::now();
         Progress {
-            start: Instant::now(),
+            start,
             limits,
             bar: None,
-            enabled: stderr().is_terminal(),
+            terminal: stderr().is_terminal(),
+            told: start,
+            history: History::default(),
         }
     }
 
-    /// Shows `counts`.
-    pub(crate) fn update(&mut self, counts: Counts) {
+    /// Shows and records `now`.
+    pub(crate) fn update(&mut self, now: &Now) {
         let elapsed = self.start.elapsed();
-        self.show(|limits| line(counts, elapsed, limits));
-    }
-
-    /// Shows how far a search over states has come, which has so much `memory` of what it may have.
-    pub(crate) fn update_states(&mut self, counts: StateCounts, memory: u64, most: u64) {
-        let elapsed = self.start.elapsed();
-        self.show(|limits| states_line(counts, elapsed, limits, (memory, most)));
-    }
-
-    fn show(&mut self, line: impl FnOnce(Limits) -> String) {
-        if !self.enabled || self.start.elapsed() < PATIENCE {
+        let sample = Sample::new(elapsed, now);
+        self.history.record(sample);
+        if self.limits.events && self.told.elapsed() >= EVENTS {
+            self.told = Instant::now();
+            stream::progress(&sample);
+        }
+        if !self.terminal || elapsed < PATIENCE {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
@@ -63,85 +86,115 @@ impl Progress {
             }
             bar
         });
-        bar.set_message(line(self.limits));
+        let width = terminal_size::terminal_size_of(stderr()).map_or(80, |(width, _)| width.0);
+        bar.set_message(line(now, elapsed, self.limits, width.into()));
     }
 
     /// Takes the line away.
-    pub(crate) fn finish(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
+
+    /// Takes the line away for good. What was recorded ends with `now`.
+    pub(crate) fn finish(mut self, now: &Now) -> Vec<Sample> {
+        self.clear();
+        self.history.finish(Sample::new(self.start.elapsed(), now))
+    }
 }
 
-fn line(counts: Counts, elapsed: Duration, limits: Limits) -> String {
+/// A piece of the line. Where the terminal is narrow, pieces with a high rank are left out first.
+struct Piece {
+    rank: u8,
+    text: String,
+}
+
+fn piece(rank: u8, text: impl Into<String>) -> Piece {
+    Piece {
+        rank,
+        text: text.into(),
+    }
+}
+
+fn line(now: &Now, elapsed: Duration, limits: Limits, width: usize) -> String {
+    let pieces = match now.states {
+        Some(states) => state_pieces(now, states, elapsed, limits),
+        None => execution_pieces(now.counts, elapsed, limits),
+    };
+    let label = limits.label.map(|label| format!("{label}: "));
+    fit(label.unwrap_or_default(), pieces, width)
+}
+
+/// Joins as many pieces as fit, the most important ones first, in their order.
+fn fit(label: String, mut pieces: Vec<Piece>, width: usize) -> String {
+    loop {
+        let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        let line = format!("{label}{}", texts.join(", "));
+        let last = pieces
+            .iter()
+            .enumerate()
+            .max_by_key(|(_, piece)| piece.rank);
+        match last {
+            Some((n, piece)) if line.chars().count() > width && piece.rank > 0 => {
+                pieces.remove(n);
+            }
+            _ => return line,
+        }
+    }
+}
+
+/// The limit that will be reached first, of those given with the seconds that are left.
+fn first_limit(limits: impl IntoIterator<Item = (f64, String)>) -> Option<Piece> {
+    let first = limits.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+    first.map(|(_, limit)| piece(2, format!("stops at {limit}")))
+}
+
+fn by_time(limits: Limits, elapsed: Duration) -> Option<(f64, String)> {
+    let limit = limits.timeout?;
+    Some((limit.as_secs_f64() - elapsed.as_secs_f64(), clock(limit)))
+}
+
+fn execution_pieces(counts: Counts, elapsed: Duration, limits: Limits) -> Vec<Piece> {
     let seconds = elapsed.as_secs_f64();
     let all = counts.executions + counts.blocked;
     let rate = all as f64 / seconds;
-    let label = limits.label.map(|label| format!("{label}: "));
-    let mut line = format!(
-        "{}{} executions, {} blocked, {} per second, {}",
-        label.unwrap_or_default(),
-        HumanCount(counts.executions),
-        HumanCount(counts.blocked),
-        HumanCount(rate as u64),
-        clock(elapsed),
-    );
     let by_count = limits.executions.filter(|_| rate > 0.0).map(|limit| {
         let left = limit.saturating_sub(all) as f64 / rate;
-        (left, format!("stops at {} executions", HumanCount(limit)))
+        (left, format!("{} executions", HumanCount(limit)))
     });
-    let by_time = limits.timeout.map(|limit| {
-        (
-            limit.as_secs_f64() - seconds,
-            format!("stops at {}", clock(limit)),
-        )
-    });
-    let first = by_count
-        .into_iter()
-        .chain(by_time)
-        .min_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((_, limit)) = first {
-        line.push_str(", ");
-        line.push_str(&limit);
-    }
-    line
+    let mut pieces = vec![
+        piece(0, format!("{} executions", HumanCount(counts.executions))),
+        piece(4, format!("{} blocked", HumanCount(counts.blocked))),
+        piece(3, format!("{} per second", HumanCount(rate as u64))),
+        piece(1, clock(elapsed)),
+    ];
+    pieces.extend(first_limit(
+        by_count.into_iter().chain(by_time(limits, elapsed)),
+    ));
+    pieces
 }
 
-fn states_line(
-    counts: StateCounts,
-    elapsed: Duration,
-    limits: Limits,
-    (memory, most): (u64, u64),
-) -> String {
+fn state_pieces(now: &Now, states: StateCounts, elapsed: Duration, limits: Limits) -> Vec<Piece> {
     let seconds = elapsed.as_secs_f64();
-    let label = limits.label.map(|label| format!("{label}: "));
-    let mut line = format!(
-        "{}{} states, {}/s, layer {}, {} to go, {}, {}",
-        label.unwrap_or_default(),
-        brief(counts.states),
-        brief((counts.states as f64 / seconds) as u64),
-        counts.layer,
-        brief(counts.queue),
-        HumanBytes(memory),
-        clock(elapsed),
-    );
     // Memory grows with the states.
-    let growth = memory as f64 / seconds;
-    let until = |limit: u64| limit.saturating_sub(memory) as f64 / growth.max(1.0);
-    let by_memory = (most < u64::MAX).then(|| (until(most), HumanBytes(most).to_string()));
-    let by_time = limits
-        .timeout
-        .map(|limit| (limit.as_secs_f64() - seconds, clock(limit)));
-    let first = by_memory
-        .into_iter()
-        .chain(by_time)
-        .min_by(|a, b| a.0.total_cmp(&b.0));
-    if let Some((_, limit)) = first {
-        line.push_str(", stops at ");
-        line.push_str(&limit);
-    }
-    line
+    let growth = now.memory as f64 / seconds;
+    let left = now.memory_limit.saturating_sub(now.memory) as f64 / growth.max(1.0);
+    let by_memory =
+        (now.memory_limit < u64::MAX).then(|| (left, HumanBytes(now.memory_limit).to_string()));
+    let rate = (states.states as f64 / seconds) as u64;
+    let mut pieces = vec![
+        piece(0, format!("{} states", brief(states.states))),
+        piece(3, format!("{}/s", brief(rate))),
+        piece(6, format!("layer {}", states.layer)),
+        piece(4, format!("{} to go", brief(states.queue))),
+        piece(5, HumanBytes(now.memory).to_string()),
+        piece(1, clock(elapsed)),
+    ];
+    pieces.extend(first_limit(
+        by_memory.into_iter().chain(by_time(limits, elapsed)),
+    ));
+    pieces
 }
 
 /// A number in a few characters: the line is to fit a terminal.
@@ -165,25 +218,28 @@ fn clock(duration: Duration) -> String {
 mod tests {
     use super::*;
 
-    const COUNTS: Counts = Counts {
-        executions: 1_000_000,
-        over_bound: 0,
-        blocked: 0,
-        bound_blocked: 0,
-    };
-
-    fn at_ten_seconds(timeout: Option<u64>, executions: Option<u64>) -> String {
+    fn at_ten_seconds(timeout: Option<u64>, executions: Option<u64>, width: usize) -> String {
         let limits = Limits {
             timeout: timeout.map(Duration::from_secs),
             executions,
-            label: None,
+            ..Limits::default()
         };
-        line(COUNTS, Duration::from_secs(10), limits)
+        let counts = Counts {
+            executions: 1_000_000,
+            ..Counts::default()
+        };
+        let now = Now {
+            counts,
+            states: None,
+            memory: 0,
+            memory_limit: u64::MAX,
+        };
+        line(&now, Duration::from_secs(10), limits, width)
     }
 
     #[test]
     fn a_search_over_states_tells_which_limit_comes_first() {
-        let counts = StateCounts {
+        let states = StateCounts {
             states: 4_000_000,
             transitions: 20_000_000,
             layer: 7,
@@ -195,8 +251,13 @@ mod tests {
                 timeout: timeout.map(Duration::from_secs),
                 ..Limits::default()
             };
-            let memory = (1 << 30, 2 << 30);
-            states_line(counts, Duration::from_secs(10), limits, memory)
+            let now = Now {
+                counts: Counts::default(),
+                states: Some(states),
+                memory: 1 << 30,
+                memory_limit: 2 << 30,
+            };
+            line(&now, Duration::from_secs(10), limits, 100)
         };
         let plain = "4.0M states, 400,000/s, layer 7, 120,000 to go, 1.00 GiB, 0:10";
         assert_eq!(line(None), format!("{plain}, stops at 2.00 GiB"));
@@ -207,18 +268,28 @@ mod tests {
     #[test]
     fn the_line_names_the_limit_that_comes_first() {
         let plain = "1,000,000 executions, 0 blocked, 100,000 per second, 0:10";
-        assert_eq!(at_ten_seconds(None, None), plain);
+        let line = |timeout, executions| at_ten_seconds(timeout, executions, 100);
+        assert_eq!(line(None, None), plain);
+        assert_eq!(line(Some(3600), None), format!("{plain}, stops at 1:00:00"));
         assert_eq!(
-            at_ten_seconds(Some(3600), None),
-            format!("{plain}, stops at 1:00:00")
-        );
-        assert_eq!(
-            at_ten_seconds(Some(3600), Some(2_000_000)),
+            line(Some(3600), Some(2_000_000)),
             format!("{plain}, stops at 2,000,000 executions")
         );
         assert_eq!(
-            at_ten_seconds(Some(15), Some(2_000_000)),
+            line(Some(15), Some(2_000_000)),
             format!("{plain}, stops at 0:15")
         );
+    }
+
+    #[test]
+    fn a_narrow_terminal_leaves_out_what_matters_least() {
+        let line = |width| at_ten_seconds(Some(15), None, width);
+        assert_eq!(
+            line(60),
+            "1,000,000 executions, 100,000 per second, 0:10, stops at 0:15"
+                .replace(", 100,000 per second", "")
+        );
+        assert_eq!(line(30), "1,000,000 executions, 0:10");
+        assert_eq!(line(10), "1,000,000 executions");
     }
 }

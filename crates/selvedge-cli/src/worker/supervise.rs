@@ -16,7 +16,8 @@ use selvedge_core::report::{Counts, StateCounts};
 use selvedge_runtime::process::SharedCounters;
 
 use super::child::OURSELVES;
-use super::progress::{Limits, Progress};
+use super::history::Sample;
+use super::progress::{Limits, Now, Progress};
 use super::protocol::{self, Counters, Reply, Request};
 use crate::interrupt;
 use crate::problem::Problem;
@@ -89,6 +90,9 @@ pub(crate) struct Watch {
     pub(crate) elapsed: Duration,
     /// The most memory that it was seen to have, in bytes.
     pub(crate) memory: u64,
+    /// How it got on.
+    #[expect(dead_code, reason = "for the HTML report")]
+    pub(crate) history: Vec<Sample>,
 }
 
 /// Where the program's own standard output goes.
@@ -129,24 +133,21 @@ pub(crate) fn run(
                 let last = matches!(reply, Reply::Done | Reply::Unloadable(_));
                 if matches!(reply, Reply::HotLoop(_)) {
                     // The line makes room for what is said about it.
-                    progress.finish();
+                    progress.clear();
                 }
                 listen(reply);
                 if last {
                     break true;
                 }
             }
-            Err(RecvTimeoutError::Timeout) => match counters.states() {
-                Some(states) => progress.update_states(states, guard.largest, guard.memory),
-                None => progress.update(counters.counts()),
-            },
+            Err(RecvTimeoutError::Timeout) => progress.update(&guard.now(&counters)),
             Err(RecvTimeoutError::Disconnected) => break false,
         }
         if guard.look(&counters) == Verdict::Kill {
             break false;
         }
     };
-    progress.finish();
+    let history = progress.finish(&guard.now(&counters));
     let elapsed = start.elapsed();
     let status = worker.end().map_err(failed)?;
     let end = match (finished, guard.cause.clone()) {
@@ -164,6 +165,7 @@ pub(crate) fn run(
         steps: counters.steps().load(Ordering::Relaxed),
         elapsed,
         memory: guard.largest,
+        history,
     })
 }
 
@@ -264,6 +266,15 @@ impl Guard {
             told,
             steps: (0, start),
             next_look: start,
+        }
+    }
+
+    fn now(&self, counters: &Counters) -> Now {
+        Now {
+            counts: counters.counts(),
+            states: counters.states(),
+            memory: self.largest,
+            memory_limit: self.memory,
         }
     }
 

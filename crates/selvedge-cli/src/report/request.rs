@@ -1,0 +1,86 @@
+//! What was asked for, as reports tell it.
+
+use std::path::{Path, PathBuf};
+
+use super::{Place, human};
+use crate::args;
+
+/// A request to check a program.
+pub(crate) struct Asked<'a> {
+    /// Its options.
+    pub(crate) verify: &'a args::Verify,
+    /// The command that was run, for the shell.
+    pub(crate) command: String,
+    /// Where it was run.
+    pub(crate) directory: PathBuf,
+    /// Whether the trace was written, if one was asked for.
+    pub(crate) traced: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// The request of this process.
+    pub(crate) fn new(verify: &'a args::Verify) -> Asked<'a> {
+        Asked {
+            verify,
+            command: human::command(std::env::args_os(), &[]),
+            directory: std::env::current_dir().unwrap_or_default(),
+            traced: true,
+        }
+    }
+
+    /// The program's files, as the user named them.
+    pub(crate) fn files(&self) -> Vec<String> {
+        let files = self.verify.sources.files.iter();
+        files.map(|file| file.display().to_string()).collect()
+    }
+
+    /// A short name of the program.
+    pub(crate) fn program(&self) -> String {
+        self.files().join(" ")
+    }
+
+    /// Where a report says that a bug is which has no place of its own.
+    pub(crate) fn home(&self) -> Place {
+        Place {
+            file: self.files().into_iter().next(),
+            line: Some(1),
+            function: None,
+        }
+    }
+
+    /// `place`, or the program's first file if nothing is known about the file.
+    pub(crate) fn locate(&self, place: &Place) -> Place {
+        match place.file {
+            Some(_) => place.clone(),
+            None => self.home(),
+        }
+    }
+}
+
+/// A path as a URI reference: percent-encoded, absolute ones with their scheme.
+pub(super) fn uri(path: &str) -> String {
+    let mut uri = match Path::new(path).is_absolute() {
+        true => "file://".to_owned(),
+        false => String::new(),
+    };
+    for &byte in path.as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::uri;
+
+    #[test]
+    fn paths_are_encoded() {
+        assert_eq!(uri("src/a b.c"), "src/a%20b.c");
+        assert_eq!(uri("/tmp/ü\"<.c"), "file:///tmp/%C3%BC%22%3C.c");
+    }
+}

@@ -1,0 +1,408 @@
+//! The formats for other programs: SARIF, JUnit, GitHub annotations, JSON lines, violation witnesses.
+
+use quick_xml::events::Event;
+use serde_json::{Value, json};
+use yaml_rust2::{Yaml, YamlLoader};
+
+use crate::common::{Outcome, Sandbox};
+use crate::schema::violations;
+
+const LOST_UPDATE: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <selvedge.h>
+#include <stdatomic.h>
+static atomic_int counter;
+static void *bump(void *unused) {
+  int seen = counter;
+  counter = seen + 1;
+  return unused;
+}
+int main(void) {
+  pthread_t other;
+  int by = selvedge_choose(2);
+  pthread_create(&other, 0, bump, 0);
+  bump(0);
+  pthread_join(other, 0);
+  assert(by == 0 || counter == 2);
+}
+";
+
+const RACE: &str = "\
+#include <pthread.h>
+static int x;
+static void *f(void *unused) { x = 1; return unused; }
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, 0, f, 0);
+  x = 2;
+  pthread_join(other, 0);
+}
+";
+
+const FINE: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x;
+static void *f(void *unused) { x++; return unused; }
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, 0, f, 0);
+  x++;
+  pthread_join(other, 0);
+}
+";
+
+#[track_caller]
+fn conforms(schema: &str, value: &Value) {
+    let schema = serde_json::from_str(schema).expect("a schema");
+    assert_eq!(
+        violations(&schema, value),
+        Vec::<String>::new(),
+        "{value:#}"
+    );
+}
+
+#[track_caller]
+fn sarif(outcome: &Outcome) -> Value {
+    let log = outcome.json();
+    conforms(include_str!("schemas/sarif.json"), &log);
+    log["runs"][0].clone()
+}
+
+#[test]
+fn sarif_has_the_schedule_as_a_code_flow() {
+    let sandbox = Sandbox::with("lost update.c", LOST_UPDATE);
+    let run = sarif(
+        sandbox
+            .run(&["verify", "lost update.c", "--format", "sarif"])
+            .ends_with(1),
+    );
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], "assertion");
+    assert_eq!(run["tool"]["driver"]["rules"][0]["id"], "assertion");
+    let place = &result["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "lost%20update.c");
+    assert_eq!(place["region"]["startLine"], 17);
+    let flows = result["codeFlows"][0]["threadFlows"].as_array().unwrap();
+    assert_eq!(flows.len(), 2);
+    let mut order: Vec<u64> = flows
+        .iter()
+        .flat_map(|flow| flow["locations"].as_array().unwrap())
+        .map(|location| location["executionOrder"].as_u64().unwrap())
+        .collect();
+    order.sort_unstable();
+    assert_eq!(order, (1..=order.len() as u64).collect::<Vec<_>>());
+    assert_eq!(run["invocations"][0]["exitCode"], 1);
+}
+
+#[test]
+fn sarif_names_both_sides_of_a_race_and_what_was_not_explored() {
+    let sandbox = Sandbox::with("race.c", RACE);
+    let run = sarif(
+        sandbox
+            .run(&["verify", "race.c", "--format", "sarif"])
+            .ends_with(1),
+    );
+    let result = &run["results"][0];
+    let line = |location: &Value| location["physicalLocation"]["region"]["startLine"].clone();
+    let mut lines = [
+        line(&result["locations"][0]).as_u64(),
+        line(&result["relatedLocations"][0]).as_u64(),
+    ];
+    lines.sort_unstable();
+    assert_eq!(lines, [Some(3), Some(7)]);
+
+    let sandbox = Sandbox::with("fine.c", FINE);
+    let limited = [
+        "verify",
+        "fine.c",
+        "--format",
+        "sarif",
+        "--max-executions",
+        "1",
+    ];
+    let run = sarif(sandbox.run(&limited).ends_with(3));
+    assert_eq!(run["results"], json!([]));
+    let said = &run["invocations"][0]["toolExecutionNotifications"][0];
+    assert_eq!(
+        said["message"]["text"],
+        "incomplete: stopped after 1 executions (--max-executions)"
+    );
+    let run = sarif(
+        sandbox
+            .run(&["verify", "fine.c", "--format", "sarif"])
+            .ends_with(0),
+    );
+    assert_eq!(
+        run["invocations"][0]["toolExecutionNotifications"],
+        json!([])
+    );
+}
+
+/// The elements of a document with their attributes and text, as a tree. Fails if it is not well
+/// formed.
+fn xml(text: &str) -> Value {
+    let mut reader = quick_xml::Reader::from_str(text);
+    let mut stack = vec![json!({ "children": [] })];
+    let element = |start: &quick_xml::events::BytesStart<'_>| {
+        let attributes: serde_json::Map<String, Value> = start
+            .attributes()
+            .map(|attribute| {
+                let attribute = attribute.expect("an attribute");
+                let value = quick_xml::escape::unescape(&attribute.value)
+                    .expect("escaped")
+                    .into_owned();
+                (attribute.key.as_ref().to_owned(), value.into())
+            })
+            .collect();
+        json!({ "name": start.name().as_ref(), "attributes": attributes, "children": [], "text": "" })
+    };
+    let close = |stack: &mut Vec<Value>| {
+        let closed = stack.pop().expect("an open element");
+        let parent = stack.last_mut().expect("a parent");
+        parent["children"].as_array_mut().unwrap().push(closed);
+    };
+    loop {
+        match reader.read_event().expect("well-formed XML") {
+            Event::Start(start) => stack.push(element(&start)),
+            Event::Empty(start) => {
+                stack.push(element(&start));
+                close(&mut stack);
+            }
+            Event::End(_) => close(&mut stack),
+            Event::Text(text) => {
+                let top = stack.last_mut().unwrap();
+                let before = top["text"].as_str().unwrap_or_default().to_owned();
+                top["text"] = (before + &*text).into();
+            }
+            Event::GeneralRef(_) | Event::Decl(_) => {}
+            Event::Eof => break,
+            other => panic!("unexpected {other:?}"),
+        }
+    }
+    assert_eq!(stack.len(), 1, "an element is left open");
+    let root = stack.pop().unwrap();
+    root["children"][0].clone()
+}
+
+/// Checks the shape of a JUnit document and returns the test case.
+#[track_caller]
+fn test_case(outcome: &Outcome) -> Value {
+    let suites = xml(&outcome.stdout);
+    assert_eq!(suites["name"], "testsuites");
+    let suite = &suites["children"][0];
+    assert_eq!(suite["name"], "testsuite");
+    for attribute in ["name", "tests", "failures", "errors", "skipped", "time"] {
+        assert!(suite["attributes"][attribute].is_string(), "{attribute}");
+    }
+    let case = suite["children"][0].clone();
+    assert_eq!(case["name"], "testcase");
+    let count = |name: &str| {
+        let children = case["children"].as_array().unwrap();
+        let number = children.iter().filter(|child| child["name"] == name);
+        Value::from(number.count().to_string())
+    };
+    assert_eq!(suite["attributes"]["failures"], count("failure"));
+    assert_eq!(suite["attributes"]["errors"], count("error"));
+    case
+}
+
+#[test]
+fn junit_has_one_test_case_for_the_program() {
+    let name = "a<&>\"'\u{1}.c";
+    let sandbox = Sandbox::with(name, LOST_UPDATE);
+    let case = test_case(
+        sandbox
+            .run(&["verify", name, "--format", "junit"])
+            .ends_with(1),
+    );
+    assert_eq!(case["attributes"]["name"], "a<&>\"'\u{fffd}.c");
+    assert_eq!(case["attributes"]["classname"], "selvedge.rc11");
+    let failure = &case["children"][0];
+    assert_eq!(failure["name"], "failure");
+    assert_eq!(failure["attributes"]["type"], "assertion");
+    assert_eq!(
+        failure["attributes"]["message"],
+        "assertion failed: by == 0 || counter == 2"
+    );
+    assert!(failure["text"].as_str().unwrap().contains("schedule:"));
+
+    let sandbox = Sandbox::with("fine.c", FINE);
+    let case = test_case(
+        sandbox
+            .run(&["verify", "fine.c", "--format", "junit"])
+            .ends_with(0),
+    );
+    let said = case["children"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("verified: no execution fails"), "{said}");
+    let limited = [
+        "verify",
+        "fine.c",
+        "--format",
+        "junit",
+        "--max-executions",
+        "1",
+    ];
+    let case = test_case(sandbox.run(&limited).ends_with(3));
+    assert_eq!(case["children"][0]["attributes"]["type"], "incomplete");
+}
+
+#[test]
+fn github_gets_one_annotation_a_line() {
+    let sandbox = Sandbox::with("race.c", RACE);
+    let outcome = sandbox.run(&["verify", "race.c", "--format", "github"]);
+    let lines: Vec<&str> = outcome.ends_with(1).stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{outcome:?}");
+    assert!(
+        lines[0].starts_with("::error file=race.c,line="),
+        "{outcome:?}"
+    );
+    assert!(
+        lines[1].starts_with("::notice file=race.c,line="),
+        "{outcome:?}"
+    );
+    let sandbox = Sandbox::with("fine.c", FINE);
+    let outcome = sandbox.run(&["verify", "fine.c", "--format", "github"]);
+    let expected = "::notice file=fine.c,line=1,title=fine.c%3A verified::verified: no execution";
+    outcome.ends_with(0).prints(expected);
+    let limited = [
+        "verify",
+        "fine.c",
+        "--format",
+        "github",
+        "--max-executions",
+        "1",
+    ];
+    sandbox
+        .run(&limited)
+        .ends_with(3)
+        .prints("::warning file=fine.c,line=1,");
+}
+
+#[test]
+fn json_lines_end_with_the_result() {
+    let sandbox = Sandbox::with("fine.c", FINE);
+    let outcome = sandbox.run(&["verify", "fine.c", "--format", "jsonl"]);
+    let last = outcome.ends_with(0).stdout.lines().last().expect("a line");
+    let last: Value = serde_json::from_str(last).expect("an object");
+    assert_eq!(last["event"], "result");
+    assert_eq!(last["verdict"], "verified");
+    assert_eq!(last["executions"], 2);
+}
+
+const LONG: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x;
+static void *f(void *unused) { for (int i = 0; i < 8; i++) x++; return unused; }
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, 0, f, 0);
+  pthread_create(&two, 0, f, 0);
+  f(0);
+}
+";
+
+#[test]
+fn json_lines_tell_of_progress_and_every_member_is_documented() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let outcome = sandbox.run(&["verify", "long.c", "--format", "jsonl", "--timeout", "2.5"]);
+    let mut lines: Vec<Value> = outcome
+        .ends_with(3)
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("an object"))
+        .collect();
+    let result = lines.pop().expect("a result");
+    assert!(!lines.is_empty(), "{outcome:?}");
+    let mut before = 0;
+    for progress in &lines {
+        assert_eq!(progress["event"], "progress");
+        let executions = progress["executions"].as_u64().expect("a number");
+        assert!(executions >= before, "{outcome:?}");
+        before = executions;
+    }
+    assert!(before > 0);
+    let page = include_str!("../../../../docs/ci.md");
+    let names = |value: &Value| {
+        value
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    for name in names(&lines[0]).into_iter().chain(names(&result)) {
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "{name} is not documented"
+        );
+    }
+}
+
+fn from_yaml(yaml: &Yaml) -> Value {
+    match yaml {
+        Yaml::String(text) => text.clone().into(),
+        Yaml::Integer(number) => (*number).into(),
+        Yaml::Array(items) => items.iter().map(from_yaml).collect(),
+        Yaml::Hash(members) => members
+            .iter()
+            .map(|(key, value)| (key.as_str().expect("a name").to_owned(), from_yaml(value)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+#[track_caller]
+fn witness(sandbox: &Sandbox, arguments: &[&str]) -> Value {
+    let command = [arguments, &["--witness", "w.yml"]].concat();
+    sandbox.run(&command).ends_with(1);
+    let text = std::fs::read_to_string(sandbox.path("w.yml")).expect("a witness");
+    let documents = YamlLoader::load_from_str(&text).expect("YAML");
+    let witness = from_yaml(&documents[0]);
+    conforms(include_str!("schemas/witness.json"), &witness);
+    witness[0].clone()
+}
+
+#[test]
+fn a_violation_witness_has_the_choices_and_the_target() {
+    let sandbox = Sandbox::with("lost.c", LOST_UPDATE);
+    let entry = witness(&sandbox, &["verify", "lost.c"]);
+    let segments = entry["content"].as_array().unwrap();
+    let waypoint = |n: usize| &segments[n]["segment"][0]["waypoint"];
+    assert_eq!(segments.len(), 2);
+    assert_eq!(waypoint(0)["type"], "function_return");
+    assert_eq!(waypoint(0)["constraint"]["value"], "\\result == 1");
+    assert_eq!(waypoint(0)["location"]["line"], 13);
+    assert_eq!(waypoint(1)["type"], "target");
+    assert_eq!(waypoint(1)["location"]["line"], 17);
+    let task = &entry["metadata"]["task"];
+    assert_eq!(
+        task["specification"],
+        "CHECK( init(main()), LTL(G ! call(reach_error())) )"
+    );
+    let hash = task["input_file_hashes"]["lost.c"].as_str().unwrap();
+    assert_eq!(hash.len(), 64);
+
+    let name = "ra\"ce\\: {x}.c";
+    let sandbox = Sandbox::with(name, RACE);
+    let entry = witness(&sandbox, &["verify", name]);
+    let task = &entry["metadata"]["task"];
+    assert_eq!(task["input_files"][0], name);
+    assert_eq!(
+        task["specification"],
+        "CHECK( init(main()), LTL(G ! data-race) )"
+    );
+}
+
+#[test]
+fn no_witness_is_written_without_a_violation() {
+    let sandbox = Sandbox::with("fine.c", FINE);
+    let outcome = sandbox.run(&["verify", "fine.c", "--witness", "w.yml"]);
+    outcome
+        .ends_with(0)
+        .says("no violation witness was written");
+    assert!(!sandbox.path("w.yml").exists());
+}
