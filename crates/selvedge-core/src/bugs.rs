@@ -15,15 +15,26 @@ pub(crate) struct Bugs {
     /// Found by other searches.
     known: Vec<Failure>,
     keep_going: bool,
+    /// Only executions with at most so many preemptions are wanted.
+    preemptions: Option<u32>,
+    /// A bug that lies beyond that bound.
+    beyond: Option<Bug>,
 }
 
 impl Bugs {
     /// None yet. The first ends the search unless it is to `keep_going`.
     pub(crate) fn new(keep_going: bool) -> Bugs {
+        Bugs::within(None, keep_going)
+    }
+
+    /// The same for a search for executions with at most so many preemptions.
+    pub(crate) fn within(preemptions: Option<u32>, keep_going: bool) -> Bugs {
         Bugs {
             found: Vec::new(),
             known: Vec::new(),
             keep_going,
+            preemptions,
+            beyond: None,
         }
     }
 
@@ -44,24 +55,49 @@ impl Bugs {
     pub(crate) fn record<M: Machine, C: Model>(
         &mut self,
         (machine, observer): (&mut M, &mut impl Observer<M>),
-        (graph, model): (&Graph, &C),
+        execution: (&Graph, &C),
         failure: Failure,
         waiting: Vec<Waiting>,
     ) -> ControlFlow<Ending> {
-        let witness = match witness::build(machine, graph, model, &failure) {
-            Ok(witness) => witness,
-            Err(reason) => return ControlFlow::Break(Ending::Nondeterministic(reason)),
-        };
-        let bug = Bug {
-            failure,
-            witness,
-            waiting,
-        };
+        let bug = self.confirm(machine, execution, failure, waiting)?;
         observer.bug(&bug, machine);
         self.found.push(bug);
         match self.keep_going {
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(Ending::FirstBug),
+        }
+    }
+
+    /// The same for a failure in an execution beyond the bound: the observer is told of the first one.
+    pub(crate) fn note_beyond<M: Machine, C: Model>(
+        &mut self,
+        (machine, observer): (&mut M, &mut impl Observer<M>),
+        execution: (&Graph, &C),
+        failure: Failure,
+        waiting: Vec<Waiting>,
+    ) -> ControlFlow<Ending> {
+        if self.beyond.is_none() {
+            let bug = self.confirm(machine, execution, failure, waiting)?;
+            observer.bug_beyond(&bug, machine);
+            self.beyond = Some(bug);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn confirm<M: Machine, C: Model>(
+        &self,
+        machine: &mut M,
+        (graph, model): (&Graph, &C),
+        failure: Failure,
+        waiting: Vec<Waiting>,
+    ) -> ControlFlow<Ending, Bug> {
+        match witness::build(machine, (graph, model), &failure, self.preemptions) {
+            Ok(witness) => ControlFlow::Continue(Bug {
+                failure,
+                witness,
+                waiting,
+            }),
+            Err(reason) => ControlFlow::Break(Ending::Nondeterministic(reason)),
         }
     }
 

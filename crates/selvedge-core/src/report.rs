@@ -170,6 +170,11 @@ pub trait Observer<M> {
         let _ = (bug, machine);
     }
 
+    /// A bug was found in an execution beyond the bound and replayed. It is not among the bugs that the search reports.
+    fn bug_beyond(&mut self, bug: &Bug, machine: &M) {
+        let _ = (bug, machine);
+    }
+
     /// An execution ended; breaking ends the search.
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
         let _ = counts;
@@ -208,7 +213,11 @@ pub(crate) fn same_bug(one: &Failure, other: &Failure) -> bool {
 /// How an execution ended.
 pub(crate) enum End {
     Complete,
+    /// An assumption or a limit ended it.
     Blocked,
+    /// A thread waits for a value that is no longer the newest one. Other executions, in which it reads newer
+    /// values, stand for this one.
+    Stale,
     Stuck(Failure, Vec<Waiting>),
 }
 
@@ -245,21 +254,21 @@ pub(crate) fn classify_by<M: Machine>(
     waits: impl Fn(ThreadId, Op) -> Obstacle,
 ) -> End {
     let (mut waiting, mut hindered) = (Vec::new(), Vec::new());
-    let (mut blocked, mut over, mut spinning) = (false, false, false);
+    let (mut blocked, mut stale, mut over, mut spinning) = (false, false, false, false);
     for thread in (0..machine.threads() as u32).map(ThreadId) {
         match machine.pending(thread) {
             Pending::Absent | Pending::Stopped(Stop::Finished) => {}
             Pending::Stopped(Stop::Returned | Stop::Exited | Stop::Failed) => over = true,
             Pending::Stopped(Stop::Assumed | Stop::Unrolled | Stop::Refused) => blocked = true,
             Pending::Stopped(Stop::Spinning { since }) => {
-                blocked |= !spins(thread, since);
+                stale |= !spins(thread, since);
                 spinning = true;
                 waiting.push(wait(machine, thread, None, None));
             }
             Pending::Op(op) => {
                 hindered.push(thread);
                 let obstacle = waits(thread, op);
-                blocked |= obstacle.stale;
+                stale |= obstacle.stale;
                 let on = match op {
                     Op::Join { child } => Some(child),
                     _ => obstacle.owner,
@@ -270,6 +279,9 @@ pub(crate) fn classify_by<M: Machine>(
                 waiting.push(wait(machine, thread, op, on.filter(|_| !spins)));
             }
         }
+    }
+    if stale {
+        return End::Stale;
     }
     // Machines are asked only about threads that do wait for ever.
     if blocked || hindered.into_iter().any(|thread| machine.pointless(thread)) {

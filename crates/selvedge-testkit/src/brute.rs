@@ -63,7 +63,7 @@ impl Brute {
             match end(run.machine(), &execution, &newest) {
                 End::Complete => drop(self.outcomes.complete.insert(execution)),
                 End::Stuck => drop(self.outcomes.stuck.insert(execution)),
-                End::Dull => {}
+                End::Assumed | End::Stale => {}
             }
             return Some(());
         }
@@ -88,8 +88,11 @@ impl Brute {
 pub(crate) enum End {
     Complete,
     Stuck,
-    /// An assumption does not hold, or a thread spins on values that are out of date.
-    Dull,
+    /// An assumption does not hold.
+    Assumed,
+    /// A thread spins on values that are out of date. The execution in which it reads the newest ones stands for
+    /// this one.
+    Stale,
 }
 
 pub(crate) fn end<M: Machine>(
@@ -97,22 +100,24 @@ pub(crate) fn end<M: Machine>(
     execution: &Execution,
     newest: &HashMap<Location, EventId>,
 ) -> End {
-    let (mut waits, mut failed) = (false, false);
+    let (mut waits, mut failed, mut assumed) = (false, false, false);
     for thread in (0..machine.threads() as u32).map(ThreadId) {
         match machine.pending(thread) {
             Pending::Op(_) => waits = true,
             Pending::Stopped(Stop::Spinning { since }) => {
                 waits = true;
                 if stale(execution, thread, since, newest) {
-                    return End::Dull;
+                    return End::Stale;
                 }
             }
-            Pending::Stopped(Stop::Assumed) => return End::Dull,
+            Pending::Stopped(Stop::Assumed) => assumed = true,
             Pending::Stopped(Stop::Failed) => failed = true,
             _ => {}
         }
     }
-    if waits && !failed {
+    if assumed {
+        End::Assumed
+    } else if waits && !failed {
         End::Stuck
     } else {
         End::Complete

@@ -24,7 +24,7 @@ pub fn allowed<M: Machine>(machine: &mut M, model: Axioms, limit: usize) -> Opti
     let mut ended = |_: &M, _: &Trace, execution, end| match end {
         End::Complete => drop(outcomes.complete.insert(execution)),
         End::Stuck => drop(outcomes.stuck.insert(execution)),
-        End::Dull => {}
+        End::Assumed | End::Stale => {}
     };
     let fails = for_each_end(machine, model, limit, &mut ended)?;
     Some(Outcomes { fails, ..outcomes })

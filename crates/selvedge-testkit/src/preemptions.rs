@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use selvedge_core::interleave::Run;
-use selvedge_core::{Machine, ThreadId};
+use selvedge_core::{Machine, Pending, Stop, ThreadId};
 
 use crate::brute::{End, end, record};
 use crate::execution::Execution;
@@ -17,6 +17,9 @@ pub struct Preemptions {
     pub complete: HashMap<Execution, u32>,
     /// The classes of executions that end with a thread that waits for good, where it gets by then.
     pub stuck: HashMap<Execution, u32>,
+    /// The least number of an execution in which a thread fails, if one can. Executions in which a thread spins on
+    /// values that are out of date do not count.
+    pub fails: Option<u32>,
 }
 
 impl Preemptions {
@@ -73,10 +76,14 @@ pub fn least_cost<M: Machine>(
             .collect();
         let enabled: Vec<bool> = alternatives.iter().map(|&ways| ways > 0).collect();
         if !enabled.contains(&true) {
-            match end(run.machine(), &execution, &newest) {
+            let end = end(run.machine(), &execution, &newest);
+            if matches!(end, End::Complete | End::Assumed) && fails(run.machine()) {
+                found.fails.get_or_insert(cost);
+            }
+            match end {
                 End::Complete => drop(found.complete.entry(execution).or_insert(cost)),
                 End::Stuck => drop(found.stuck.entry(execution).or_insert(cost)),
-                End::Dull => {}
+                End::Assumed | End::Stale => {}
             }
             continue;
         }
@@ -96,6 +103,12 @@ pub fn least_cost<M: Machine>(
         }
     }
     Some(found)
+}
+
+/// Whether some thread has failed.
+pub(crate) fn fails<M: Machine>(machine: &M) -> bool {
+    let mut all = (0..machine.threads() as u32).map(ThreadId);
+    all.any(|thread| machine.pending(thread) == Pending::Stopped(Stop::Failed))
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use selvedge_core::{EventId, Location, Machine, Op, Value};
 use crate::axioms::Axioms;
 use crate::brute::End;
 use crate::candidates::{Step, Trace, for_each_end};
-use crate::preemptions::Preemptions;
+use crate::preemptions::{Preemptions, fails};
 
 /// Every execution that `model` allows with its number. `None` if there are more than `limit` prefixes.
 pub fn allowed_preemptions<M: Machine>(
@@ -25,10 +25,14 @@ pub fn allowed_preemptions<M: Machine>(
     let mut found = Preemptions::default();
     let mut ended = |machine: &M, trace: &Trace, execution, end| {
         let number = || Steps::new(machine, trace).number();
+        if matches!(end, End::Complete | End::Assumed) && fails(machine) {
+            let least = found.fails.unwrap_or(u32::MAX);
+            found.fails = Some(least.min(number()));
+        }
         match end {
             End::Complete => drop(found.complete.insert(execution, number())),
             End::Stuck => drop(found.stuck.insert(execution, number())),
-            End::Dull => {}
+            End::Assumed | End::Stale => {}
         }
     };
     for_each_end(machine, model, limit, &mut ended)?;

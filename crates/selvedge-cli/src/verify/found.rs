@@ -3,6 +3,7 @@
 use selvedge_core::report::{Ending, Sampled};
 
 use crate::args;
+use crate::describe::title;
 use crate::explorer::Explorer;
 use crate::report::{Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, HotLoop, Searched};
@@ -163,7 +164,24 @@ impl Found {
     fn warnings(&self, machine: &args::Machine) -> Vec<String> {
         let hot = || self.searched.as_ref()?.hot_loop.as_ref();
         let late = || hot().and_then(|hot| about_loop(hot, machine));
-        self.warned.clone().or_else(late).into_iter().collect()
+        let mut warnings: Vec<String> = self.warned.clone().or_else(late).into_iter().collect();
+        warnings.extend(self.about_bug_beyond());
+        warnings
+    }
+
+    /// What to say of a bug that lies beyond the bound.
+    fn about_bug_beyond(&self) -> Option<String> {
+        let bug = self.searched.as_ref()?.beyond.as_ref()?;
+        self.bugs.is_empty().then(|| {
+            let number = bug.preemptions;
+            let plural = if number == 1 { "" } else { "s" };
+            format!(
+                "a bug lies beyond the bound: {} at {}, with {number} preemption{plural}; \
+                 --preemptions {number} reports it",
+                title(bug.kind),
+                bug.place,
+            )
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use super::protocol::{Again, Bound, Counters, FoundBug, HotLoop, Reply, Search, 
 use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;
+use crate::report::Bug;
 
 /// A loop that goes round more often than this is worth a warning.
 const HOT_LOOP: u32 = 1000;
@@ -52,6 +53,7 @@ impl<'a> Exploration<'a> {
         }));
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
+        let beyond = RefCell::new(None);
         let mut bound = match self.search.bound {
             Bound::None => None,
             Bound::AtMost(bound) => Some(bound),
@@ -64,6 +66,7 @@ impl<'a> Exploration<'a> {
                 ended: &ended,
                 before: ended.get(),
                 first_bug: &first_bug,
+                beyond: &beyond,
                 limited: false,
             };
             let settings = trust::Settings {
@@ -81,6 +84,7 @@ impl<'a> Exploration<'a> {
         };
         Searched {
             first_bug: first_bug.get(),
+            beyond: beyond.take(),
             ..self.summarise(report, limited, bound, machine)
         }
     }
@@ -124,6 +128,7 @@ impl<'a> Exploration<'a> {
             weak_exchanges: overlooked.weak_exchanges,
             freed_pointers: overlooked.freed_pointers,
             first_bug: None,
+            beyond: None,
             memory: memory("VmHWM:"),
             processor_seconds: machine.processor_seconds.clone(),
         }
@@ -225,6 +230,8 @@ struct Watcher<'a> {
     before: u64,
     /// In the how manieth execution the first bug was found.
     first_bug: &'a Cell<Option<u64>>,
+    /// A bug beyond the bound.
+    beyond: &'a RefCell<Option<Box<Bug>>>,
     /// Whether the limit on executions was passed.
     limited: bool,
 }
@@ -249,6 +256,12 @@ impl Observer<Watched<'_>> for Watcher<'_> {
             described,
             raw: bug.clone(),
         })));
+    }
+
+    fn bug_beyond(&mut self, bug: &RawBug, machine: &Watched<'_>) {
+        let calls = describe::Calls::default();
+        let described = describe::bug(self.exploration.binary, machine.inner(), bug, &calls);
+        self.beyond.replace(Some(Box::new(described)));
     }
 
     fn restart(&mut self) {

@@ -221,6 +221,8 @@ pub(crate) struct Searched {
     pub(crate) freed_pointers: bool,
     /// The first bug was found in the execution with this number, of all that ended in any way.
     pub(crate) first_bug: Option<u64>,
+    /// A bug in an execution beyond the bound.
+    pub(crate) beyond: Option<Box<report::Bug>>,
     /// The most memory that the worker had, in bytes.
     pub(crate) memory: u64,
     /// The processor time that each process of a search over states took.

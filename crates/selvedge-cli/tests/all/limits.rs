@@ -300,6 +300,68 @@ fn a_bound_on_preemptions_is_named_in_the_verdict() {
         .prints("verified: no execution fails (6 executions under ");
 }
 
+/// The second worker fails if it runs between the two steps of the first one.
+const TWO_STEPS: &str = "\
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static int first, second;
+static void *writer(void *unused)
+{
+    pthread_mutex_lock(&a);
+    first = 1;
+    pthread_mutex_unlock(&a);
+    pthread_mutex_lock(&b);
+    second = first + 1;
+    pthread_mutex_unlock(&b);
+    return unused;
+}
+static void *reader(void *unused)
+{
+    pthread_mutex_lock(&a);
+    int seen = first;
+    pthread_mutex_unlock(&a);
+    if (seen == 0)
+        return unused;
+    pthread_mutex_lock(&b);
+    int next = second;
+    pthread_mutex_unlock(&b);
+    assert(next == seen + 1);
+    return unused;
+}
+int main(void)
+{
+    pthread_t w, r;
+    pthread_create(&w, 0, writer, 0);
+    pthread_create(&r, 0, reader, 0);
+    pthread_join(w, 0);
+    pthread_join(r, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_bug_beyond_the_bound_is_a_warning_and_the_iterative_search_reports_it() {
+    let sandbox = Sandbox::with("steps.c", TWO_STEPS);
+    let json = |options: &[&str]| {
+        let arguments = ["verify", "steps.c", "--model", "sc", "--format", "json"];
+        sandbox.run(&[&arguments[..], options].concat()).json()
+    };
+    let within = json(&["--preemptions", "0"]);
+    assert_eq!(within["verdict"], "verified");
+    assert_eq!((&within["bound"], &within["bug"]), (&0.into(), &().into()));
+    let warnings = within["warnings"].to_string();
+    assert!(
+        warnings.contains("a bug lies beyond the bound: assertion failed at steps.c:"),
+        "{warnings}"
+    );
+    let iterative = json(&["--iterative"]);
+    assert_eq!(iterative["verdict"], "bug");
+    assert_eq!(iterative["bug"]["preemptions"], 1);
+    let outcome = sandbox.run(&["verify", "steps.c", "--model", "sc", "--preemptions", "0"]);
+    outcome.ends_with(0).prints("verified within 0 preemptions");
+}
+
 #[test]
 fn a_cache_that_cannot_be_written_is_done_without() {
     let sandbox = Sandbox::with("short.c", SHORT);

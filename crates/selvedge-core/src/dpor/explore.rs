@@ -421,7 +421,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
                     None => ControlFlow::Continue(()),
                 }
             }
-            report::End::Blocked => {
+            report::End::Blocked | report::End::Stale => {
                 self.counts.blocked += 1;
                 ControlFlow::Continue(())
             }

@@ -17,7 +17,7 @@ use super::source::Initials;
 use super::trace::{Place, Trace};
 use super::{Algorithm, Completed};
 use crate::ids::ThreadId;
-use crate::linear::search::{Linear, Scratch};
+use crate::linear::least_preemptions;
 
 /// How the preemptions of a class are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,6 @@ pub(super) struct LazyBpor {
     path: Vec<Known>,
     /// The same for the node that the step allowed last leads to.
     ahead: Known,
-    scratch: Scratch,
 }
 
 /// For [`Count::Least`] the preemptions and the last thread of some linearisation, otherwise the
@@ -73,7 +72,6 @@ impl LazyBpor {
             count_all: false,
             path: vec![NOTHING],
             ahead: NOTHING,
-            scratch: Scratch::default(),
         }
     }
 
@@ -143,10 +141,9 @@ impl LazyBpor {
                 last: thread,
             });
         }
-        let mut linear = Linear::new(&trace.graph, &trace.model, &mut self.scratch);
-        let (preemptions, order) = linear.search(&trace.model, limit)?;
-        let last = order.last().expect("there is a step");
-        let last = trace.graph.event(*last).id.thread;
+        let clocks = trace.model.clocks();
+        let (preemptions, runs) = least_preemptions(&trace.graph, clocks, false, limit)?;
+        let last = runs.last().expect("there is a step").thread;
         Some(Known { preemptions, last })
     }
 
@@ -248,9 +245,7 @@ impl Algorithm for LazyBpor {
     fn completed(&mut self, state: &mut State) -> Completed {
         let trace = &state.trace;
         let within = (self.count == Count::Least && !self.slack)
-            || Linear::new(&trace.graph, &trace.model, &mut self.scratch)
-                .search(&trace.model, self.bound)
-                .is_some();
+            || least_preemptions(&trace.graph, trace.model.clocks(), true, self.bound).is_some();
         match within {
             true => Completed::Within,
             false => Completed::Beyond,

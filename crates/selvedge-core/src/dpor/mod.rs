@@ -40,13 +40,13 @@ mod act;
 mod bpor;
 mod class;
 mod classic;
+mod cost_bounded;
 mod explore;
 mod lazy_bpor;
 mod naive_bpor;
 mod nidhugg;
 mod nidhugg_bpor;
 mod optimal;
-mod priced;
 mod races;
 mod sample;
 mod source;
@@ -64,7 +64,7 @@ use crate::ids::ThreadId;
 use crate::machine::Machine;
 use crate::report::{Counts, Ending, Observer, Report, Sampled};
 use crate::trust::Settings;
-pub use priced::Measure;
+pub use cost_bounded::Measure;
 pub use sample::{Sample, Strategy};
 
 use act::Act;
@@ -351,7 +351,7 @@ pub fn search_within<M: Machine>(
         keep_going,
         preemptions: None,
     };
-    let algorithm = priced::Priced::new(measure, bound);
+    let algorithm = cost_bounded::CostBounded::new(measure, bound);
     run(machine, algorithm, settings, observer).0
 }
 

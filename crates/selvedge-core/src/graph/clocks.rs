@@ -44,9 +44,21 @@ impl Clocks {
         start..start + self.stride
     }
 
-    /// All clocks, followed by zeros up to a fixed width, if that is enough for them.
-    pub fn narrow(&self) -> Option<&[[u32; LANES]]> {
-        (self.stride <= 1).then_some(&self.blocks)
+    /// How many blocks a clock takes.
+    pub(crate) fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The blocks of the clock of `slot`.
+    #[inline]
+    pub(crate) fn blocks(&self, slot: Slot) -> &[[u32; LANES]] {
+        &self.blocks[self.row(slot)]
+    }
+
+    /// The clock of `slot`, followed by zeros, if each clock fits into one block.
+    #[inline]
+    pub(crate) fn block(&self, slot: Slot) -> &[u32; LANES] {
+        &self.blocks[slot as usize]
     }
 
     /// How many threads a clock counts.

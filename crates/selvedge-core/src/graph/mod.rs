@@ -309,6 +309,11 @@ impl Graph {
         self.causality.of(slot)
     }
 
+    /// The clocks that [`causality`](Graph::causality) returns.
+    pub(crate) fn causality_clocks(&self) -> &Clocks {
+        &self.causality
+    }
+
     /// Whether event `slot` is among those counted by `clock`.
     pub fn counted(&self, clock: &[u32], slot: Slot) -> bool {
         let id = self.event(slot).id;

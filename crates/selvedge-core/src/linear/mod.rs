@@ -1,15 +1,63 @@
-//! Orders in which the operations of a graph can be put: what comes next, what would have to wait, what
-//! leaving a thread costs. Bounds and counterexamples are made of these.
+//! Linearizations: the orders in which the operations of a graph can be performed, and their preemptions.
+//!
+//! Preemption bounds and counterexamples are made of these. `steps.rs` says which step can come next, `greedy.rs` finds an
+//! upper bound on the least number of preemptions, `forced.rs` a lower bound, `exact.rs` the number itself. All of them are
+//! generic over the representation of a frontier (`frontier.rs`). `parts.rs` is for graphs of weak memory models that have
+//! no linearization.
 
-pub(crate) mod gaps;
-pub(crate) mod line;
-pub(crate) mod packed;
+pub(crate) mod exact;
+pub(crate) mod forced;
+pub(crate) mod frontier;
+pub(crate) mod greedy;
 pub(crate) mod parts;
-pub(crate) mod search;
+pub(crate) mod steps;
 
-use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::graph::{Clocks, Graph, INIT, Kind, LANES, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::{Effect, Op, Value};
+
+/// How many blocks of [`LANES`] threads a frontier of `graph` takes.
+pub(crate) fn blocks(graph: &Graph, clocks: &Clocks) -> usize {
+    // A thread that was just created may have no place in the clocks yet.
+    graph.threads().div_ceil(LANES).max(clocks.stride()).max(1)
+}
+
+/// Calls a function that is generic over the frontier's type with the one that `$graph` needs.
+macro_rules! with_frontier {
+    ($graph:expr, $clocks:expr, $function:ident :: <F>($($argument:expr),* $(,)?)) => {
+        match $crate::linear::blocks($graph, $clocks) {
+            1 => $function::<$crate::linear::frontier::Blocks<1>>($($argument),*),
+            2 => $function::<$crate::linear::frontier::Blocks<2>>($($argument),*),
+            _ => $function::<Box<[u32]>>($($argument),*),
+        }
+    };
+}
+pub(crate) use with_frontier;
+
+/// The least number of preemptions of `graph` and a linearization that has no more, if that is within `budget`.
+/// `ended` tells whether the execution has ended.
+pub(crate) fn least_preemptions(
+    graph: &Graph,
+    clocks: &Clocks,
+    ended: bool,
+    budget: u32,
+) -> Option<(u32, Vec<greedy::Run>)> {
+    fn least<F: frontier::Frontier>(
+        graph: &Graph,
+        clocks: &Clocks,
+        ended: bool,
+        budget: u32,
+    ) -> Option<(u32, Vec<greedy::Run>)> {
+        let steps = match ended {
+            true => steps::Steps::<F>::ended(graph, clocks),
+            false => steps::Steps::all(graph, clocks),
+        };
+        let mut runs = Vec::new();
+        let number = exact::least(&steps, budget, &mut runs)?;
+        Some((number, runs))
+    }
+    with_frontier!(graph, clocks, least::<F>(graph, clocks, ended, budget))
+}
 
 /// The write half of an update that writes, otherwise the event itself.
 pub(crate) fn operation_end(graph: &Graph, slot: Slot) -> Slot {
@@ -26,17 +74,6 @@ pub(crate) fn operation_begin(graph: &Graph, slot: Slot) -> Slot {
     match event.kind {
         Kind::WriteHalf => graph.thread(event.id.thread)[event.id.index as usize - 1],
         _ => slot,
-    }
-}
-
-/// Of each thread, how many events are performed at all: parked reads never are.
-pub(crate) fn performed_events(graph: &Graph, ends: &mut Vec<u32>) {
-    ends.clear();
-    for thread in 0..graph.threads() {
-        let events = graph.thread(ThreadId(thread as u32));
-        let last = events.last().map(|&last| graph.event(last).kind);
-        let parked = last == Some(Kind::Parked);
-        ends.push(events.len() as u32 - u32::from(parked));
     }
 }
 
@@ -59,13 +96,6 @@ impl Part<'_> {
     pub(crate) fn perform(self, done: &mut [u32], slot: Slot) {
         let id = self.graph.event(operation_end(self.graph, slot)).id;
         done[id.thread.index()] = id.index + 1;
-    }
-
-    /// Whether leaving `thread` at this point costs nothing: it has no further event, or would have
-    /// to wait.
-    pub(crate) fn leaves_freely(self, done: &[u32], thread: ThreadId) -> bool {
-        self.next(done, thread)
-            .is_none_or(|slot| self.waits(done, slot))
     }
 
     /// Whether the operation at `slot` could not be performed at this point.

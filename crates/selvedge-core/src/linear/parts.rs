@@ -1,39 +1,38 @@
-//! Preemptions of graphs that have no linearisation, which weak memory models allow.
+//! Preemptions of graphs that have no linearization. Weak memory models allow such graphs.
 //!
-//! A *part* of a graph is a set of its operations that has the causes of each of them. The number of preemptions of a graph
-//! is the largest among its parts that have linearisations, of which each has the least number over these. That is
-//! the number of the graph itself where it has linearisations, since no part of it needs more then; and what is part
-//! of a graph has no larger number than the graph. (A number that only counted the orders which respect causality would
-//! be another one on most graphs of sequential consistency; dropping the edges on cycles would not be monotone.)
+//! A *part* of a graph is a set of its operations that contains the causes of each of them. The number of preemptions of a
+//! graph is the largest number among its parts that have linearizations; the number of such a part is the least over its
+//! linearizations. For a graph that has linearizations this is its own number, because no part needs more. The number is
+//! monotone: a part of a graph has no larger number than the graph. (Counting only orders that respect causality would give
+//! another number for most graphs of sequential consistency. Dropping the edges on cycles would not be monotone.)
 //!
-//! Only the largest of these parts have to be looked at. Each leaves out some operation of every cycle, and with
-//! it all that it causes, so the last ones in a cycle, as far as causes tell, are tried in turn.
+//! Only the largest parts that have linearizations have to be examined. Each of them leaves out some operation of every
+//! cycle, and everything that this operation causes. So for each cycle the operations that cause no other operation of the
+//! cycle are tried in turn.
 
 use rustc_hash::FxHashSet;
 
-use super::line::Line;
-use super::search::{Linear, Scratch};
-use super::{Part, operation_begin, performed_events};
+use super::{Part, least_preemptions, operation_begin};
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
 use crate::model::{Model, SequentialConsistency};
 use crate::op::Op;
 
-/// The order of sequential consistency, kept in step with a graph of a weaker model as long as it has one.
+/// The order of sequential consistency of a graph of a weaker model, kept up to date as long as the graph has one.
 #[derive(Default)]
-pub(crate) struct Beside {
+pub(crate) struct ScOverlay {
     pub(crate) order: SequentialConsistency,
     /// How many events it has. If these are not all, the next one closes a cycle.
     events: usize,
 }
 
-impl Beside {
+impl ScOverlay {
     pub(crate) fn clear(&mut self) {
         self.order.clear();
         self.events = 0;
     }
 
-    /// Whether `graph` has linearisations, and the order is theirs.
+    /// Whether `graph` has linearizations, and the order is theirs.
     pub(crate) fn is_whole(&self, graph: &Graph) -> bool {
         self.events == graph.len()
     }
@@ -63,32 +62,29 @@ impl Beside {
     }
 }
 
-/// The search through the parts of a graph, kept for its memory.
+/// The search through the parts of a graph, kept for its allocations.
 #[derive(Default)]
 pub(crate) struct Parts {
     part: Graph,
     order: SequentialConsistency,
     done: Vec<u32>,
-    scratch: Scratch,
-    line: Line,
-    /// As many events of each thread.
+    /// Parts that remain to be examined, as numbers of events of each thread.
     left: Vec<Vec<u32>>,
     seen: FxHashSet<Vec<u32>>,
-    /// Those that have linearisations.
+    /// Parts within the budget.
     known: Vec<Vec<u32>>,
     /// Threads, each with an event of the next one, which waits for the first, that its next event waits for.
     waiting: Vec<(ThreadId, Slot)>,
 }
 
 impl Parts {
-    /// If the number of preemptions of `graph` is larger than `budget`, a number that it has at least.
-    pub(crate) fn exceed(&mut self, graph: &Graph, budget: u32) -> Option<u32> {
+    /// Whether the part of `graph` that consists of the first `ends[t]` events of each thread *t* has at most `budget`
+    /// preemptions.
+    pub(crate) fn are_within(&mut self, graph: &Graph, ends: &[u32], budget: u32) -> bool {
         self.left.clear();
         self.seen.clear();
         self.known.clear();
-        let mut whole = Vec::new();
-        performed_events(graph, &mut whole);
-        self.left.push(whole);
+        self.left.push(ends[..graph.threads()].to_vec());
         while let Some(ends) = self.left.pop() {
             if self.known.iter().any(|known| is_within(&ends, known)) {
                 continue;
@@ -101,30 +97,13 @@ impl Parts {
             self.part.restrict_to(graph, &ends);
             let linear = self.order.rebuild_if_consistent(&self.part);
             debug_assert!(linear, "there is no cycle");
-            if let Some(least) = self.part_exceeds(budget) {
-                return Some(least);
+            let clocks = self.order.clocks();
+            if least_preemptions(&self.part, clocks, false, budget).is_none() {
+                return false;
             }
             self.known.push(ends);
         }
-        None
-    }
-
-    fn part_exceeds(&mut self, budget: u32) -> Option<u32> {
-        let mut linear = Linear::new(&self.part, &self.order, &mut self.scratch);
-        let least = linear.at_least();
-        if least > budget {
-            return Some(least);
-        }
-        self.line.lay(&self.part, &self.order);
-        let ends = &mut self.scratch.ends;
-        if self.line.counts_within(&self.part, ends, budget) {
-            return None;
-        }
-        linear = Linear::new(&self.part, &self.order, &mut self.scratch);
-        match linear.search(&self.order, budget) {
-            Some(_) => None,
-            None => Some(budget + 1),
-        }
+        true
     }
 
     /// Puts what is left of `part`, which has a cycle, for each way to open it on the list.

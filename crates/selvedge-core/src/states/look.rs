@@ -97,7 +97,7 @@ fn end<M: StateMachine>(machine: &M) -> Look {
             Some(failure) => Look::Wrong(Box::new((failure, Vec::new()))),
             None => Look::Complete,
         },
-        End::Blocked => Look::Blocked,
+        End::Blocked | End::Stale => Look::Blocked,
         End::Stuck(failure, waiting) => Look::Wrong(Box::new((failure, waiting))),
     }
 }

@@ -69,7 +69,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                     self.bug(failure, Vec::new(), &newest)?;
                 }
             }
-            End::Blocked => return ControlFlow::Continue(false),
+            End::Blocked | End::Stale => return ControlFlow::Continue(false),
             End::Stuck(failure, waiting) => {
                 self.counts.blocked += 1;
                 self.observer.stuck(&graph);

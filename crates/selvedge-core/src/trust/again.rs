@@ -127,7 +127,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             _ => return ControlFlow::Continue(false),
         }
-        self.course.forget();
+        self.schedule.forget();
         let Level { graph, model, .. } = above;
         for slot in [events, events + 1] {
             let event = graph.event(slot as Slot);

@@ -180,6 +180,8 @@ pub(super) struct NewRead {
     value: Value,
     reading: Reading,
     choice: u32,
+    /// The thread is known to spin if it reads this.
+    pub(super) futile: bool,
 }
 
 impl ReadBranch {
@@ -281,16 +283,15 @@ impl ReadBranch {
                 .step((position, choice), reading.alternatives);
             let newest = position == graph.coherence(self.location).len();
             let consistent = position >= self.oldest.of(reading.kind);
-            let pointless = match reading.kind {
-                Kind::Parked => !newest,
-                _ => self.is_futile(graph, source, value),
-            };
+            let pointless = reading.kind == Kind::Parked && !newest;
             if consistent && !pointless {
+                let futile = self.is_futile(graph, source, value);
                 return Some(NewRead {
                     source,
                     value,
                     reading,
                     choice,
+                    futile,
                 });
             }
         }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{Ending, Level, Observer, Search, Waiting, maximal};
 use crate::failure::Failure;
-use crate::graph::Next;
+use crate::graph::{Kind, Next};
 use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::model::Model;
@@ -75,8 +75,24 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// A thread ran into `failure`. What follows undefined behaviour is not explored, and an execution that
     /// is cut short by it counts as blocked.
+    ///
+    /// With a bound, a failure is reported at the end of its execution: only then it is known whether the execution is
+    /// within the bound.
     pub(super) fn failed(&mut self, failure: Failure) -> ControlFlow<Ending> {
         let undefined = failure.kind.is_undefined_behaviour();
+        if self.settings.preemptions.is_some() {
+            let known = |(known, _): &(Failure, _)| report::same_bug(known, &failure);
+            if !self.failures.iter().any(known) {
+                self.failures.push((failure, Vec::new()));
+            }
+            if undefined && !self.hopeless {
+                self.hopeless = true;
+                let within = self.is_within_bound(false);
+                self.count_unless_complete(within);
+                return self.report_failures(within);
+            }
+            return ControlFlow::Continue(());
+        }
         let recorded = match self.bug(failure, Vec::new()) {
             ControlFlow::Continue(recorded) => recorded,
             ControlFlow::Break(ending) => {
@@ -95,11 +111,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// Records a bug of the present graph, unless it is known, and replays it to be sure. True if
     /// the machine was moved by that; it stands where the bug is.
-    pub(super) fn bug(
-        &mut self,
-        failure: Failure,
-        waiting: Vec<Waiting>,
-    ) -> ControlFlow<Ending, bool> {
+    fn bug(&mut self, failure: Failure, waiting: Vec<Waiting>) -> ControlFlow<Ending, bool> {
         if self.bugs.knows(&failure) {
             return ControlFlow::Continue(false);
         }
@@ -109,34 +121,85 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         ControlFlow::Continue(true)
     }
 
-    pub(super) fn finish(&mut self) -> ControlFlow<Ending> {
-        match report::classify(self.machine, self.graph()) {
-            report::End::Complete => {
-                let bound = self.settings.preemptions;
-                let level = &mut self.levels[self.depth];
-                let checks = &mut self.checks;
-                let course = &mut self.course;
-                let within = |bound| level.ends_within(bound, course, checks);
-                if bound.is_none_or(within) {
-                    self.counts.executions += 1;
-                    self.observer.complete(&level.graph);
-                } else {
-                    self.counts.over_bound += 1;
-                    self.checks.ended += 1;
-                    self.observer.over_bound(&level.graph);
-                }
-                if let Some(failure) = self.machine.leftover() {
-                    self.bug(failure, Vec::new())?;
-                }
-            }
-            report::End::Blocked => self.counts.blocked += 1,
-            report::End::Stuck(failure, waiting) => {
-                self.counts.blocked += 1;
-                let level = &self.levels[self.depth];
-                self.observer.stuck(&level.graph);
+    /// Whether the present graph has no more preemptions than wanted. `ended` tells whether the execution has ended.
+    fn is_within_bound(&mut self, ended: bool) -> bool {
+        let Some(bound) = self.settings.preemptions else {
+            return true;
+        };
+        let level = &self.levels[self.depth];
+        let graph = &level.graph;
+        let mut threads = (0..graph.threads() as u32).map(ThreadId);
+        let parked = threads.any(|thread| {
+            let last = graph.thread(thread).last();
+            last.is_some_and(|&last| graph.event(last).kind == Kind::Parked)
+        });
+        if !self.schedule.is_known() {
+            self.schedule.find(level, bound);
+        }
+        // The schedule leaves parked reads out.
+        (!(parked && ended) && self.schedule.is_within(bound))
+            || level.is_within(bound, ended, &mut self.scratch)
+    }
+
+    /// Counts an execution that is not complete.
+    fn count_unless_complete(&mut self, within: bool) {
+        match within {
+            true => self.counts.blocked += 1,
+            false => self.counts.over_bound += 1,
+        }
+    }
+
+    /// Reports the failures of the present execution: as bugs if it is within the bound. Otherwise the observer is only
+    /// told of them.
+    fn report_failures(&mut self, within: bool) -> ControlFlow<Ending> {
+        for (failure, waiting) in std::mem::take(&mut self.failures) {
+            if within {
                 self.bug(failure, waiting)?;
+            } else {
+                let Level { graph, model, .. } = &self.levels[self.depth];
+                let search = (&mut *self.machine, &mut *self.observer);
+                let bugs = &mut self.bugs;
+                bugs.note_beyond(search, (graph, model), failure, waiting)?;
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    pub(super) fn finish(&mut self) -> ControlFlow<Ending> {
+        let end = report::classify(self.machine, self.graph());
+        let within = match end {
+            report::End::Blocked if self.failures.is_empty() => true,
+            report::End::Stale => {
+                // With a bound, a failure is reported with an execution that reads newer values.
+                self.failures.clear();
+                true
+            }
+            _ => self.is_within_bound(true),
+        };
+        let graph = &self.levels[self.depth].graph;
+        match end {
+            report::End::Complete => {
+                if within {
+                    self.counts.executions += 1;
+                    self.observer.complete(graph);
+                } else {
+                    self.counts.over_bound += 1;
+                    self.observer.over_bound(graph);
+                }
+                if let Some(failure) = self.machine.leftover() {
+                    self.failures.push((failure, Vec::new()));
+                }
+            }
+            report::End::Blocked | report::End::Stale => self.counts.blocked += 1,
+            report::End::Stuck(failure, waiting) => {
+                if within {
+                    self.observer.stuck(graph);
+                }
+                self.count_unless_complete(within);
+                self.failures.push((failure, waiting));
+            }
+        }
+        self.report_failures(within)?;
         match self.observer.progress(&self.counts) {
             ControlFlow::Continue(()) => ControlFlow::Continue(()),
             ControlFlow::Break(()) => ControlFlow::Break(Ending::Stopped),

@@ -1,12 +1,9 @@
 //! A graph on the way, one for each nested revisit.
 
-use super::bound::{AtLeast, Slack};
 use super::branch::Branch;
 use crate::graph::{Event, Graph, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::linear::line::Line;
-use crate::linear::parts::{Beside, Parts};
-use crate::linear::search::Scratch;
+use crate::linear::parts::ScOverlay;
 use crate::model::Model;
 use crate::op::Value;
 
@@ -18,17 +15,10 @@ pub(super) struct Level<C> {
     pub(super) choices: Vec<Choice>,
     /// Counts the events of `graph` that no revisit can delete any more.
     pub(super) stable: Vec<u32>,
-    /// Whether preemptions count. Otherwise there is nothing in what follows.
+    /// Whether preemptions are bounded. If not, `overlay` stays empty.
     pub(super) bounded: bool,
-    /// The order of linearisations, if the model does not have it itself.
-    pub(super) beside: Beside,
-    /// A linearisation of the graph, or of what there was when it had one.
-    pub(super) line: Line,
-    /// Lower bounds on the preemptions of the graph as it grew.
-    pub(super) at_least: Vec<AtLeast>,
-    pub(super) slack: Slack,
-    pub(super) scratch: Scratch,
-    pub(super) parts: Parts,
+    /// The order of linearizations, if the model does not have it itself.
+    pub(super) overlay: ScOverlay,
 }
 
 /// Untried alternatives to the event that was added when the graph had `events` events.
@@ -62,15 +52,13 @@ impl<C: Model> Level<C> {
         self.model.clear();
         self.choices.clear();
         self.stable.clear();
-        self.beside.clear();
-        self.line.clear();
-        self.at_least.clear();
+        self.overlay.clear();
     }
 
     pub(super) fn undo(&mut self, events: usize) {
         self.model.undo(events);
         if self.bounded {
-            self.shrink_bounds(events);
+            self.overlay.undo(events);
         }
         while self.graph.len() > events {
             self.graph.pop();
@@ -86,7 +74,7 @@ impl<C: Model> Level<C> {
     pub(super) fn added(&mut self, slot: Slot) {
         self.model.added(&self.graph, slot);
         if self.bounded && self.model.sequential().is_none() {
-            self.beside.added(&self.graph, slot);
+            self.overlay.added(&self.graph, slot);
         }
     }
 }

@@ -45,7 +45,7 @@ use crate::machine::{Machine, Outcome, Pending, Portable};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use again::Spins;
-use bound::{Checks, Course};
+use bound::ReplayedSchedule;
 use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
 use writes::{Place, WriteBranch};
@@ -94,16 +94,13 @@ pub fn slice<C: Model, M: Portable>(
     let mut search = Search::<C, M, _>::new(machine, settings, observer);
     search.bugs.know(known);
     let ending = match unit {
-        Some(unit) => {
-            assert!(settings.preemptions.is_none(), "slices have no bound");
-            match unit.load(&mut search.levels, search.machine) {
-                Ok(depth) => {
-                    search.depth = depth;
-                    search.go_on()
-                }
-                Err(why) => Ending::Nondeterministic(why),
+        Some(unit) => match unit.load(&mut search.levels, search.machine) {
+            Ok(depth) => {
+                search.depth = depth;
+                search.go_on()
             }
-        }
+            Err(why) => Ending::Nondeterministic(why),
+        },
         None => search.run(),
     };
     let misjudged = search.machine.misjudged();
@@ -134,15 +131,15 @@ struct Search<'a, C, M, O> {
     done: Vec<u32>,
     counts: Counts,
     bugs: Bugs,
+    /// Of the present execution, not reported yet.
+    failures: Vec<(Failure, Vec<Waiting>)>,
     unrolled: bool,
     /// No complete execution lies ahead: a thread spins on values that can no longer change, or
     /// something happened after which nothing has a meaning.
     hopeless: bool,
-    checks: Checks,
-    /// How many events the graph had when the bound was last checked, and the thread that it was last extended by since then.
-    checked: (usize, Option<ThreadId>),
-    /// Kept if preemptions count.
-    course: Course,
+    scratch: bound::Scratch,
+    /// Kept if preemptions are bounded.
+    schedule: ReplayedSchedule,
     spins: Spins,
     /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
     share: f64,
@@ -171,12 +168,12 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             half: None,
             done: Vec::new(),
             counts: Counts::default(),
-            bugs: Bugs::new(settings.keep_going),
+            bugs: Bugs::within(settings.preemptions, settings.keep_going),
+            failures: Vec::new(),
             unrolled: false,
             hopeless: false,
-            checks: Checks::default(),
-            checked: (0, None),
-            course: Course::default(),
+            scratch: bound::Scratch::default(),
+            schedule: ReplayedSchedule::default(),
             spins: Spins::default(),
             share: 1.0,
         }
@@ -211,7 +208,8 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
 
     fn run(&mut self) -> Ending {
         self.machine.reset();
-        self.course.begin();
+        self.failures.clear();
+        self.schedule.begin();
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
             return ending;
         }
@@ -233,7 +231,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
 
     /// Brings the machine to the present graph and explores that to its end.
     fn explore(&mut self) -> ControlFlow<Ending> {
-        self.replay_as_laid()?;
+        self.replay_as_scheduled()?;
         self.complete()
     }
 
@@ -390,7 +388,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             let before = (self.depth, self.graph().len());
             let found = self.backtrack_to_child();
             if found && !self.wake(before)? {
-                self.replay_as_laid()?;
+                self.replay_as_scheduled()?;
             }
             return ControlFlow::Continue(found);
         };
@@ -416,7 +414,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
         let level = &self.levels[self.depth];
         let last = level.graph.last(thread).expect("an event was just added");
         if level.bounded {
-            self.course.go_on(level, last);
+            self.schedule.go_on(level, last);
         }
         let clock = level.model.happens_before(&level.graph, last);
         let pending = self.machine.pending(thread);
@@ -463,7 +461,6 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
                 self.levels[owner].choices.push(choice);
             }
             if self.place_half() && self.within_bound() {
-                self.checked = (self.graph().len(), None);
                 return true;
             }
         }
@@ -506,11 +503,9 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
                 true
             }
             Branch::Read(branch) => {
-                let level = &mut self.levels[self.depth];
-                let Some(read) = branch.advance(&level.graph) else {
+                let Some(event) = self.apply_read(branch) else {
                     return false;
                 };
-                let event = read.push(level, branch.thread, branch.op, branch.location);
                 if event.kind == Kind::ReadHalf {
                     self.half = Some(branch.thread);
                 }
@@ -524,6 +519,26 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
                 }
                 self.apply_revisit(branch)
             }
+        }
+    }
+
+    /// Adds the read with the next source that does not make its thread spin. Sources that do are only counted if they are
+    /// beyond the bound, as they would be if nothing were known of the loop.
+    fn apply_read(&mut self, branch: &mut ReadBranch) -> Option<Event> {
+        loop {
+            let level = &mut self.levels[self.depth];
+            let read = branch.advance(&level.graph)?;
+            if read.futile && !level.bounded {
+                continue;
+            }
+            let events = level.graph.len();
+            let futile = read.futile;
+            let event = read.push(level, branch.thread, branch.op, branch.location);
+            if !futile {
+                return Some(event);
+            }
+            self.may_lead_within();
+            self.level().undo(events);
         }
     }
 

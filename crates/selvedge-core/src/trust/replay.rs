@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use super::bound::Stretch;
 use super::{Ending, Search};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::ThreadId;
+use crate::linear::greedy::Run;
 use crate::machine::{Machine, Outcome};
 use crate::model::Model;
 use crate::op::Op;
@@ -13,18 +13,18 @@ use crate::op::Op;
 impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
     /// Resets the machine and performs every event of the graph.
     pub(super) fn replay(&mut self) -> ControlFlow<Ending> {
-        let level = &self.levels[self.depth];
-        if level.bounded {
-            self.course.lay(level);
+        if let Some(bound) = self.settings.preemptions {
+            self.schedule.find(&self.levels[self.depth], bound);
         }
-        self.replay_as_laid()
+        self.replay_as_scheduled()
     }
 
-    /// The same if the course of this graph is known.
-    pub(super) fn replay_as_laid(&mut self) -> ControlFlow<Ending> {
+    /// The same if a schedule of this graph was found already.
+    pub(super) fn replay_as_scheduled(&mut self) -> ControlFlow<Ending> {
         self.machine.reset();
+        self.failures.clear();
         let mismatch = match self.levels[self.depth].bounded {
-            true => self.replay_course(),
+            true => self.replay_runs(),
             false => self.replay_causes(),
         };
         // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
@@ -73,16 +73,13 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The same in an order with few preemptions, if there is one.
-    fn replay_course(&mut self) -> Result<(), String> {
-        let Some(stretches) = self.course.stretches() else {
+    fn replay_runs(&mut self) -> Result<(), String> {
+        let Some(runs) = self.schedule.runs() else {
             return self.replay_causes();
         };
         let level = &self.levels[self.depth];
         let (graph, model) = (&level.graph, &level.model);
-        for &Stretch {
-            thread, from, to, ..
-        } in stretches
-        {
+        for &Run { thread, from, to } in runs {
             let mut events = graph.thread(thread)[from as usize..to as usize].iter();
             while let Some(&slot) = events.next() {
                 let event = graph.event(slot);

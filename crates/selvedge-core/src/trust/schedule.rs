@@ -9,44 +9,56 @@ use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Whether the graph can lead to executions within the bound. If there is one, its course is known afterwards.
+    /// Whether the graph can lead to executions within the bound. If there is a bound, a schedule for the replay is found.
     pub(super) fn within_bound(&mut self) -> bool {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let level = &mut self.levels[self.depth];
-        let within = self.course.find(level, bound)
-            || level.may_stay_within(bound, &self.course, &mut self.checks);
-        if !within {
-            self.counts.bound_blocked += 1;
+        let level = &self.levels[self.depth];
+        // Whichever is asked first, a graph within the bound may lead to executions within it.
+        match self.schedule.was_within() {
+            true => {
+                self.schedule.find(level, bound);
+                self.schedule.is_within(bound) || self.may_lead_within()
+            }
+            false => {
+                let within = self.may_lead_within();
+                if within {
+                    self.schedule.find(&self.levels[self.depth], bound);
+                }
+                within
+            }
         }
+    }
+
+    /// The same without a schedule. Counts the graph if it is pruned.
+    pub(super) fn may_lead_within(&mut self) -> bool {
+        let level = &self.levels[self.depth];
+        let within = self
+            .settings
+            .preemptions
+            .is_none_or(|bound| level.may_lead_within(bound, &mut self.scratch));
+        self.counts.bound_blocked += u64::from(!within);
         within
     }
 
-    /// The same for a graph that goes on with `thread`. It is not looked at again before it has grown somewhat: the replay has been paid for.
+    /// The same for a graph that is about to be extended by `thread`. As long as one thread goes on, or a new one begins, no
+    /// thread is left.
     pub(super) fn may_extend(&mut self, thread: ThreadId) -> bool {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let (events, last) = self.checked;
-        self.checked.1 = Some(thread);
-        let graph = self.graph();
-        let few = graph.len() < events + events / 8 + 4;
-        // As long as one thread goes on, or a new one begins, nothing is left and no preemption added.
-        if few || last == Some(thread) || graph.thread(thread).is_empty() {
-            return true;
-        }
-        self.checked.0 = graph.len();
-        self.course.is_within(bound) || self.within_bound()
+        let level = &self.levels[self.depth];
+        let last = level.graph.events().last().map(|event| event.id.thread);
+        last == Some(thread)
+            || level.graph.thread(thread).is_empty()
+            || self.schedule.is_within(bound)
+            || self.may_lead_within()
     }
 
-    /// The thread to extend: the one that was extended last if it can go on, since that wastes
-    /// least, else the left-most; the left-most in any case once something lies beyond the bound, since that needs
-    /// the least slack; one that wants a held mutex only if there is no other.
+    /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;
+    /// one that wants a held mutex only if there is no other.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
-        if self.checks.cuts() {
-            return self.first_runnable(None);
-        }
         let last = self.graph().events().last().map(|event| event.id.thread);
         self.first_runnable(last)
     }

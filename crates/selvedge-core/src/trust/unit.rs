@@ -126,6 +126,7 @@ impl SavedLevel {
         let kept = self.choices.first().map_or(0, |choice| choice.events);
         level.graph.load(&self.graph, &performed, kept);
         level.model.rebuild(&level.graph, None);
+        level.rebuild_overlay();
         stable(&level.graph, &mut level.stable);
         for _ in kept..self.graph.len() {
             let slot = level.graph.push_saved(&self.graph, &performed);
@@ -191,7 +192,9 @@ impl Unit {
         machine.number_threads(&self.spawned);
         levels.resize_with(levels.len().max(self.levels.len()), Level::default);
         let depth = self.levels.len().saturating_sub(1);
+        let bounded = levels[0].bounded;
         for (level, saved) in levels.iter_mut().zip(self.levels) {
+            level.bounded = bounded;
             saved.load(level, machine)?;
         }
         Ok(depth)

@@ -191,9 +191,7 @@ impl WriteBranch {
                 choice,
                 (whole && known).then_some(source),
             );
-            if above.bounded {
-                above.restrict_bounds(below, read);
-            }
+            above.rebuild_overlay();
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
                 return Some(half);

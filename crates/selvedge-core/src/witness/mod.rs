@@ -115,18 +115,38 @@ impl Witness {
 /// Turns the part of `graph` that matters for `failure` into a schedule with the fewest
 /// switches, among those the one with the fewest preemptions, and runs it: the machine
 /// must fail in the same way again, and is left there.
+///
+/// With a bound on preemptions, the schedule with the fewest preemptions is taken instead. Leaving a thread that has further
+/// events in `graph` counts even if these do not matter for the failure. If the part that matters then exceeds the bound, the
+/// schedule is one of the whole graph: another thread may have to run to its end.
 pub fn build<M: Machine, C: Model>(
     machine: &mut M,
-    graph: &Graph,
-    model: &C,
+    (graph, model): (&Graph, &C),
     failure: &Failure,
+    preemptions: Option<u32>,
 ) -> Result<Witness, String> {
     let part = Part::of(graph, failure);
-    let schedule = part.best_schedule();
+    let schedule = match preemptions {
+        None => part.best_schedule(),
+        Some(bound) => {
+            let short = part.fewest_preemptions();
+            match preemptions_of(&short) <= bound {
+                true => short,
+                false => Part::whole(graph).fewest_preemptions(),
+            }
+        }
+    };
     machine.watch(failure);
     let witness = perform(machine, graph, model, &schedule)?;
     confirm(machine, failure)?;
     Ok(witness)
+}
+
+fn preemptions_of(schedule: &[(Slot, Switch)]) -> u32 {
+    let preemptions = schedule
+        .iter()
+        .filter(|&&(_, switch)| switch == Switch::Preemption);
+    preemptions.count() as u32
 }
 
 fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {

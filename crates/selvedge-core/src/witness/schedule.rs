@@ -5,10 +5,10 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::Switch;
 use crate::failure::{Failure, FailureKind};
-use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::ThreadId;
 use crate::linear::{self, operation_end};
-use crate::op::Op;
+use crate::op::{Function, Op};
 
 /// How many states the search for the best schedule may visit before it settles for a good one.
 const STATES: usize = 200_000;
@@ -30,6 +30,8 @@ pub(super) struct Part<'g> {
     graph: &'g Graph,
     /// Of each thread, how many events belong to it.
     ends: Vec<u32>,
+    /// Whether preemptions count for more than switches, and leaving a thread that has further events in the graph counts.
+    by_preemptions: bool,
 }
 
 /// How far each thread has come, and who runs.
@@ -39,7 +41,7 @@ struct State {
     running: ThreadId,
 }
 
-/// Steps that pass newer writes by, then context switches, then preemptions.
+/// Steps that pass newer writes by, then context switches, then preemptions; or the latter two the other way round.
 type Cost = (u32, u32, u32);
 
 /// Which steps may come next.
@@ -82,7 +84,22 @@ impl<'g> Part<'g> {
                 }
             }
         }
-        let mut part = Part { graph, ends };
+        Part::new(graph, ends)
+    }
+
+    /// All of the graph.
+    pub(super) fn whole(graph: &'g Graph) -> Part<'g> {
+        let threads = (0..graph.threads() as u32).map(ThreadId);
+        let ends = threads.map(|thread| graph.thread(thread).len() as u32);
+        Part::new(graph, ends.collect())
+    }
+
+    fn new(graph: &'g Graph, ends: Vec<u32>) -> Part<'g> {
+        let mut part = Part {
+            graph,
+            ends,
+            by_preemptions: false,
+        };
         part.drop_unfinished();
         part
     }
@@ -173,8 +190,13 @@ impl<'g> Part<'g> {
         };
         let event = self.graph.event(slot);
         // Where a thread parks in the end it may still have been able to go on before.
-        if at >= self.ends[thread.index()] && event.kind != Kind::Parked {
+        let belongs = self.by_preemptions || at < self.ends[thread.index()];
+        if !belongs && event.kind != Kind::Parked {
             return true;
+        }
+        if event.kind == Kind::Parked && !event.op.may_wait() {
+            // A compare-exchange that fails for ever once it sees this write.
+            return event.source == INIT || self.graph.counted(done, event.source);
         }
         self.performed().waits(done, slot)
     }
@@ -200,7 +222,9 @@ impl<'g> Part<'g> {
         if let Some(slot) = own.filter(|&slot| self.is_in_turn(done, slot)) {
             let event = self.graph.event(slot);
             let last = event.id.index + 1 >= self.ends[running.index()];
-            if !last && event.kind != Kind::Write {
+            // A step on an object may end the waiting of others, after which they can no longer be left freely.
+            let wakes = event.kind == Kind::Write || (self.by_preemptions && is_object_step(event));
+            if !last && !wakes {
                 return vec![(slot, Switch::Same)];
             }
         }
@@ -241,6 +265,12 @@ impl<'g> Part<'g> {
         }
     }
 
+    /// The same with as few preemptions as possible.
+    pub(super) fn fewest_preemptions(mut self) -> Vec<(Slot, Switch)> {
+        self.by_preemptions = true;
+        self.best_schedule()
+    }
+
     /// Dijkstra's search over states.
     fn search(&self, rule: Rule) -> Searched {
         let mut queue = BinaryHeap::new();
@@ -261,7 +291,7 @@ impl<'g> Part<'g> {
             }
             for (slot, switch) in self.successors(&state, rule) {
                 let next = self.advance(&state, slot);
-                let cost = add(cost, self.passed(&state.done, slot), switch);
+                let cost = self.add(cost, self.passed(&state.done, slot), switch);
                 if best.get(&next).is_none_or(|&known| cost < known) {
                     best.insert(next.clone(), cost);
                     reached.insert(next.clone(), (state.clone(), slot, switch));
@@ -290,13 +320,23 @@ impl<'g> Part<'g> {
     }
 }
 
-fn add((passed, switches, preemptions): Cost, newer: u32, switch: Switch) -> Cost {
-    let passed = passed + u32::from(newer > 0);
-    match switch {
-        Switch::Same => (passed, switches, preemptions),
-        Switch::Free => (passed, switches + 1, preemptions),
-        Switch::Preemption => (passed, switches + 1, preemptions + 1),
+impl Part<'_> {
+    fn add(&self, (passed, first, second): Cost, newer: u32, switch: Switch) -> Cost {
+        let passed = passed + u32::from(newer > 0);
+        let switches = u32::from(switch != Switch::Same);
+        let preemptions = u32::from(switch == Switch::Preemption);
+        match self.by_preemptions {
+            true => (passed, first + preemptions, second + switches),
+            false => (passed, first + switches, second + preemptions),
+        }
     }
+}
+
+fn is_object_step(event: &Event) -> bool {
+    let Op::Update { function, .. } = event.op else {
+        return false;
+    };
+    matches!(function, Function::Object(_))
 }
 
 fn unwind(

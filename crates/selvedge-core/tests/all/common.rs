@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use selvedge_core::MemoryOrder::{self, Relaxed};
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::trust::{self, Ending, Observer, Report, Settings};
+use selvedge_core::trust::{self, Bug, Ending, Observer, Report, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Axioms, Execution, Outcomes, Program, ScriptMachine};
 
@@ -156,6 +156,9 @@ fn explore_with<C: Model>(program: &Program) -> (Collect, Report) {
 pub(crate) struct Bounded {
     pub within: HashSet<Execution>,
     pub beyond: HashSet<Execution>,
+    pub stuck: HashSet<Execution>,
+    pub bugs: Vec<Bug>,
+    pub bugs_beyond: Vec<Bug>,
     pub twice: bool,
 }
 
@@ -166,6 +169,14 @@ impl<M> Observer<M> for Bounded {
 
     fn over_bound(&mut self, graph: &Graph) {
         self.twice |= !self.beyond.insert(Execution::of(graph));
+    }
+
+    fn stuck(&mut self, graph: &Graph) {
+        self.twice |= !self.stuck.insert(Execution::of(graph));
+    }
+
+    fn bug_beyond(&mut self, bug: &Bug, _: &M) {
+        self.bugs_beyond.push(bug.clone());
     }
 
     fn restart(&mut self) {
@@ -192,5 +203,6 @@ fn within<C: Model>(program: &Program, bound: u32) -> Bounded {
     let mut machine = ScriptMachine::new(program.clone());
     let report = trust::search::<C, _>(&mut machine, settings, &mut seen);
     assert_eq!(report.ending, Ending::Complete, "{program:?}");
+    seen.bugs = report.bugs;
     seen
 }

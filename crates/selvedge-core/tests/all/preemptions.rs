@@ -1,11 +1,13 @@
 //! The preemption bound: what lies within it is found, each class once, and nothing else is counted.
 
+use std::collections::HashSet;
+
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{
-    Axioms, Flavour, Program, ScriptMachine, least_preemptions, random_program,
+    Axioms, Execution, Flavour, Program, ScriptMachine, least_preemptions, random_program,
 };
 
-use crate::common::{Bounded, Tally, explore_within, number, without_assertions};
+use crate::common::{Bounded, Tally, explore_within, number};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 500;
@@ -23,7 +25,8 @@ fn bounded(program: &Program, bound: u32) -> Bounded {
 /// Compares for every bound up to the largest that matters; returns that.
 fn compare(program: &Program) -> Option<u32> {
     let least = least_preemptions(&mut ScriptMachine::new(program.clone()), LIMIT)?;
-    let most = least.largest();
+    let stuck = least.stuck.values().copied().max();
+    let most = least.largest().max(stuck.unwrap_or(0));
     for bound in 0..=most {
         let seen = bounded(program, bound);
         let wanted = least.within(bound);
@@ -35,6 +38,29 @@ fn compare(program: &Program) -> Option<u32> {
             "lost and invented of {} with bound {bound} of {most}\n{program:?}",
             wanted.len()
         );
+        let stuck = least.stuck.iter();
+        let stuck = stuck.filter(|&(_, &preemptions)| preemptions <= bound);
+        let stuck: HashSet<Execution> = stuck.map(|(execution, _)| execution.clone()).collect();
+        assert_eq!(
+            seen.stuck, stuck,
+            "deadlocks with bound {bound}\n{program:?}"
+        );
+        let found = |waits: bool| {
+            let mut bugs = seen.bugs.iter();
+            bugs.any(|bug| waits != bug.waiting.is_empty())
+        };
+        let fails = least.fails.is_some_and(|preemptions| preemptions <= bound);
+        assert_eq!(
+            (found(false), found(true)),
+            (fails, !stuck.is_empty()),
+            "failures and deadlocks with bound {bound}\n{program:?}"
+        );
+        for bug in &seen.bugs {
+            assert!(
+                bug.witness.preemptions <= bound,
+                "a schedule beyond the bound {bound}\n{program:?}"
+            );
+        }
     }
     Some(most)
 }
@@ -44,7 +70,7 @@ fn compare_many(flavour: Flavour) {
     let programs = number("SEEDS").unwrap_or(PROGRAMS);
     let start = number("START").unwrap_or(0);
     for seed in start..start + programs {
-        let program = without_assertions(random_program(seed, flavour));
+        let program = random_program(seed, flavour);
         tally.add(compare(&program).map(|most| most as usize));
     }
     let Tally { compared, most, .. } = tally;
@@ -78,6 +104,11 @@ fn bounded_programs_with_objects_lose_nothing() {
 #[test]
 fn bounded_programs_with_loops_lose_nothing() {
     compare_many(Flavour::Loops);
+}
+
+#[test]
+fn bounded_programs_that_only_wait_lose_nothing() {
+    compare_many(Flavour::Waiting);
 }
 
 const X: u32 = 0;
@@ -134,10 +165,8 @@ fn four_workers_that_need_a_slack_of_two() {
 fn two_workers_pass_few_executions_beyond_the_bound() {
     let worker = [read(X), write(X)].repeat(3);
     let program = Program::of_workers(vec![worker; 2]);
-    // Nothing is cut off before something has ended beyond the bound, and what has been replayed
-    // is looked at again only after it has grown somewhat.
     let beyond = [0, 1].map(|bound| bounded(&program, bound).beyond.len());
-    assert!(beyond.into_iter().all(|beyond| beyond < 25), "{beyond:?}");
+    assert_eq!(beyond, [0, 0]);
     compare(&program).expect("six operations each");
 }
 
@@ -308,4 +337,103 @@ fn spin_lock_clients_have_the_counts_of_the_document() {
             );
         }
     }
+}
+
+/// Main fails while it holds the mutex, so the worker waits for good. If the worker comes to the mutex first, it could take
+/// it: leaving it there is a preemption although it never takes it.
+#[test]
+fn leaving_a_thread_before_a_lock_that_it_never_gets_may_be_a_preemption() {
+    let main = vec![
+        I::Create(1),
+        I::lock(9, 0),
+        read(X),
+        I::AssertNot(0, 1),
+        I::unlock(9),
+    ];
+    let worker = vec![write(X), I::lock(9, 1), I::unlock(9)];
+    let program = Program {
+        threads: vec![main, worker],
+        initial: Vec::new(),
+    };
+    let least = least_preemptions(&mut ScriptMachine::new(program.clone()), LIMIT);
+    let least = least.expect("small");
+    assert_eq!(least.fails, Some(1));
+    assert_eq!(compare(&program), Some(1));
+}
+
+/// The writer has to be left between its writes.
+#[test]
+fn a_failure_that_takes_a_preemption_is_not_reported_within_bound_zero() {
+    let workers = vec![
+        vec![read(X), I::AssertNot(0, 1), read(X), I::AssertNot(0, 1)],
+        vec![write(X), I::Store(X, 2)],
+    ];
+    let program = Program::of_workers(workers);
+    let least = least_preemptions(&mut ScriptMachine::new(program.clone()), LIMIT);
+    assert_eq!(least.expect("small").fails, Some(1));
+    let seen = bounded(&program, 0);
+    assert!(seen.bugs.is_empty());
+    let seen = bounded(&program, 1);
+    let numbers = seen.bugs.iter().map(|bug| bug.witness.preemptions);
+    assert_eq!(numbers.collect::<Vec<u32>>(), [1]);
+    compare(&program).expect("small");
+}
+
+/// The first worker creates the second one and spins until that writes. Rounds that change nothing are no part of an
+/// execution, and leaving the spinning thread before the round that matters is a preemption, also where the second worker
+/// fails afterwards.
+#[test]
+fn a_failure_after_leaving_a_spinning_thread_takes_a_preemption() {
+    let program = Program {
+        threads: vec![
+            vec![I::Create(1), I::Join(1)],
+            vec![I::Create(2), read(X), I::JumpIf(0, 0, 1)],
+            vec![write(X), I::AssertNot(0, 0)],
+        ],
+        initial: Vec::new(),
+    };
+    let least = least_preemptions(&mut ScriptMachine::new(program.clone()), LIMIT);
+    assert_eq!(least.expect("small").fails, Some(1));
+    assert!(bounded(&program, 0).bugs.is_empty());
+    assert_eq!(bounded(&program, 1).bugs.len(), 1);
+    assert_eq!(compare(&program), Some(1));
+}
+
+/// Two producers and two consumers with a mutex and two condition variables, one item each: what is beyond the bound is
+/// pruned although threads wait.
+#[test]
+fn waiting_for_condition_variables_does_not_keep_from_pruning() {
+    let program = bounded_queue();
+    for (bound, within) in [(0, 48), (1, 56), (2, 56)] {
+        let seen = bounded(&program, bound);
+        assert_eq!(seen.within.len(), within, "bound {bound}");
+        let beyond = seen.beyond.len();
+        assert!(beyond <= 8, "bound {bound}: {beyond} executions beyond it");
+    }
+}
+
+/// A one-place queue. Waiters are told apart by slots: only one thread waits on each condition variable at a time.
+fn bounded_queue() -> Program {
+    use selvedge_core::objects::ObjectFunction as F;
+    const COUNT: u32 = 0;
+    const MUTEX: u32 = 9;
+    let side = |owner: u32, full: u128, wait_on: u32, signal: u32, after: u128| {
+        let object = I::object;
+        vec![
+            I::lock(MUTEX, owner),
+            I::Load(0, COUNT),
+            I::JumpIf(0, after, 8),
+            object(wait_on, F::ConditionEnqueue),
+            I::unlock(MUTEX),
+            object(wait_on, F::ConditionAwait { slot: 0 }),
+            I::lock(MUTEX, owner),
+            I::JumpIf(1, 0, 1),
+            I::Store(COUNT, full),
+            object(signal, F::ConditionSignal),
+            I::unlock(MUTEX),
+        ]
+    };
+    let producer = |owner| side(owner, 1, 20, 21, 0);
+    let consumer = |owner| side(owner, 0, 21, 20, 1);
+    Program::of_workers(vec![producer(1), consumer(2), producer(3), consumer(4)])
 }

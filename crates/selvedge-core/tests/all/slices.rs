@@ -209,16 +209,19 @@ fn compare_many<C: Model>(model: Axioms) {
         let others = FLAVOURS.map(|flavour| (Some(flavour), random_program(seed, flavour)));
         for (flavour, program) in others.into_iter().chain([litmus]) {
             let program = with_random_orders(&program, seed);
-            let settings = Settings {
-                keep_going: seed % 4 != 0,
-                preemptions: None,
-            };
-            let what = (model, flavour, seed);
-            compared += u64::from(compare::<C>(&program, settings, seed, &what));
+            // Without a bound and with one of three.
+            for preemptions in [None, Some((seed % 3) as u32)] {
+                let settings = Settings {
+                    keep_going: seed % 4 != 0,
+                    preemptions,
+                };
+                let what = (model, flavour, seed, preemptions);
+                compared += u64::from(compare::<C>(&program, settings, seed, &what));
+            }
         }
     }
     println!("{model:?}: {compared} searches compared");
-    assert!(compared > 3 * programs, "too many programs were skipped");
+    assert!(compared > 7 * programs, "too many programs were skipped");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use selvedge_testkit::{
     random_cycle, random_litmus, random_program, with_random_orders,
 };
 
-use crate::common::{Bounded, Tally, explore_within, without_assertions};
+use crate::common::{Bounded, Tally, explore_within};
 
 /// How many programs of each sort: 2,500 in all.
 const CYCLES: u64 = 300;
@@ -25,7 +25,12 @@ fn compare(program: &Program, model: Axioms) -> Option<u32> {
     let numbers = numbers(program, model)?;
     let most = numbers.largest();
     for bound in 0..=most {
-        let Bounded { within, twice, .. } = explore_within(program, model, bound);
+        let Bounded {
+            within,
+            twice,
+            bugs,
+            ..
+        } = explore_within(program, model, bound);
         let place = format!("{model:?} within {bound} of {most}\n{program:?}");
         assert!(!twice, "an execution twice: {place}");
         let wanted = numbers.within(bound);
@@ -36,6 +41,9 @@ fn compare(program: &Program, model: Axioms) -> Option<u32> {
             "of {} lost {lost:?} or invented {invented:?}: {place}",
             wanted.len()
         );
+        let fails = numbers.fails.is_some_and(|number| number <= bound);
+        let found = bugs.iter().any(|bug| bug.waiting.is_empty());
+        assert_eq!(found, fails, "failures: {place}");
     }
     Some(most)
 }
@@ -51,9 +59,7 @@ fn compare_many(model: Axioms) {
     compare_some(CYCLES, &random_cycle);
     compare_some(LITMUS, &random_litmus);
     for flavour in Flavour::ALL {
-        compare_some(FLAVOURS, &|seed| {
-            without_assertions(random_program(seed, flavour))
-        });
+        compare_some(FLAVOURS, &|seed| random_program(seed, flavour));
     }
     let Tally { compared, most, .. } = tally;
     println!("{model:?}: {compared} programs, bounds up to {most}");

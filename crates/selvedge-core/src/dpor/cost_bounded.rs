@@ -26,7 +26,7 @@ pub enum Measure {
     Switches,
 }
 
-pub(super) struct Priced {
+pub(super) struct CostBounded {
     measure: Measure,
     bound: u32,
     /// Of each prefix, what it cost.
@@ -38,9 +38,9 @@ pub(super) struct Priced {
     class: Class,
 }
 
-impl Priced {
-    pub(super) fn new(measure: Measure, bound: u32) -> Priced {
-        Priced {
+impl CostBounded {
+    pub(super) fn new(measure: Measure, bound: u32) -> CostBounded {
+        CostBounded {
             measure,
             bound,
             costs: vec![0],
@@ -71,7 +71,7 @@ impl Priced {
     }
 }
 
-impl Algorithm for Priced {
+impl Algorithm for CostBounded {
     fn arrive(&mut self, state: &mut State) {
         self.class = self.classes.of(&state.trace);
     }
