@@ -19,6 +19,7 @@ use crate::worker::supervise::{self, End, Output};
 /// Runs the schedule of a trace and tells how it ends.
 pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     let mut trace = Trace::read(&replay.trace)?;
+    trace.machine.no_confinement = replay.no_confinement;
     if !replay.trust {
         consent(replay, &mut trace.program)?;
     }
@@ -33,7 +34,14 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     let ending = perform(replay, &trace, &build)?;
     let bug = match ending {
         Ending::Failed(bug) => bug,
-        Ending::Died if trace.bug.kind == FailureKind::Signal => Box::new(trace.bug.clone()),
+        Ending::Died
+            if matches!(
+                trace.bug.kind,
+                FailureKind::Signal | FailureKind::ForbiddenCall
+            ) =>
+        {
+            Box::new(trace.bug.clone())
+        }
         Ending::Died => {
             return Err(
                 Problem::internal("the program destroyed the process that ran it")

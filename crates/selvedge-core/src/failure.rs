@@ -42,6 +42,8 @@ pub enum FailureKind {
     Leak,
     /// The program raised a fatal signal (`SIGFPE`, `SIGILL`, `raise`, `kill`).
     Signal,
+    /// A system call that a program under test may not make: it would reach beyond its process.
+    ForbiddenCall,
     /// An execution that never ends does not satisfy a formula of temporal logic.
     LtlViolation,
     /// From some point on, nobody passes a progress mark any more.

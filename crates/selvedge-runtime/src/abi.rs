@@ -6,9 +6,10 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::io;
 use std::sync::OnceLock;
 
-use crate::gate::{self, gate};
+use crate::gate;
 
 /// An entry point into the runtime.
 pub(crate) struct Export {
@@ -72,7 +73,7 @@ pub(crate) fn noted_arguments(slot: usize) -> usize {
 }
 
 /// Fills the table of the mapped gate.
-pub(crate) fn fill_table() {
+pub(crate) fn fill_table() -> io::Result<()> {
     let exports = exports();
     assert!(
         exports.len() <= gate::CAPACITY,
@@ -80,13 +81,11 @@ pub(crate) fn fill_table() {
     );
     let _ = noted_arguments(0);
     crate::posix::library::prepare();
-    // SAFETY: the gate is mapped, and no reference to it is live.
-    unsafe {
-        (*gate()).settle = crate::tsan::settle::at_entry as *const () as usize;
-        (*gate()).stored = crate::tsan::settle::stored as *const () as usize;
-    }
-    for (slot, export) in exports.iter().enumerate() {
-        // SAFETY: the gate is mapped, `slot` is below its capacity, and no reference to it is live.
-        unsafe { (*gate()).table[slot] = export.function };
-    }
+    gate::set_targets(|targets| {
+        targets.settle = crate::tsan::settle::at_entry as *const () as usize;
+        targets.stored = crate::tsan::settle::stored as *const () as usize;
+        for (slot, export) in exports.iter().enumerate() {
+            targets.table[slot] = export.function;
+        }
+    })
 }

@@ -50,12 +50,37 @@ pub(crate) struct Gate {
     pub(crate) arguments: [usize; ARGUMENTS],
     /// The place in the table of the last entry.
     pub(crate) entering: usize,
+    /// Where the entries lead.
+    pub(crate) targets: Targets,
+}
+
+/// The functions of the runtime that the program calls. They lie on pages of their own, which nobody
+/// can write to while a program is loaded.
+#[repr(C, align(4096))]
+pub(crate) struct Targets {
     /// What a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,
     /// What the checks behind stores call.
     pub(crate) stored: usize,
     /// The entry points, in the order of `abi::exports`.
     pub(crate) table: [usize; CAPACITY],
+}
+
+/// Has `fill` set the targets of the mapped gate, and protects them again.
+pub(crate) fn set_targets(fill: impl FnOnce(&mut Targets)) -> io::Result<()> {
+    // SAFETY: the gate is mapped, and no program runs while its targets change.
+    let targets = unsafe { &raw mut (*gate()).targets };
+    let protect = move |protection| {
+        // SAFETY: the targets take whole pages of the gate.
+        match unsafe { libc::mprotect(targets.cast(), size_of::<Targets>(), protection) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    };
+    protect(libc::PROT_READ | libc::PROT_WRITE)?;
+    // SAFETY: mapped, writable now, valid whatever its bits are, and nobody else's.
+    fill(unsafe { &mut *targets });
+    protect(libc::PROT_READ)
 }
 
 /// Maps the gate, if it is not mapped yet. It stays until the end of the process, because parts of

@@ -225,7 +225,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
         confined: PhantomData,
     };
     gate::map()?;
-    abi::fill_table();
+    abi::fill_table()?;
     for &(start, size, zeroed) in &machine.areas {
         if zeroed {
             arena::reserve_zeroed(start, size)?;

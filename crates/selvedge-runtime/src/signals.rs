@@ -9,20 +9,23 @@ use std::mem::{MaybeUninit, zeroed};
 use std::ptr;
 use std::time::Duration;
 
-use libc::{REG_ERR, REG_RDI, REG_RIP, sigaction, siginfo_t, ucontext_t};
+use libc::{REG_ERR, REG_RAX, REG_RDI, REG_RIP, sigaction, siginfo_t, ucontext_t};
 use selvedge_core::{Failure, FailureKind, Pending, Site, Stop, ThreadId};
+
+use syscalls::Sysno;
 
 use crate::fiber;
 use crate::gate::gate;
 use crate::runtime::{Phase, Runtime, with};
 
-/// Signals that the processor raises.
-const FAULTS: [c_int; 5] = [
+/// Signals that the processor raises, and the kernel for a system call that is forbidden.
+const FAULTS: [c_int; 6] = [
     libc::SIGSEGV,
     libc::SIGBUS,
     libc::SIGFPE,
     libc::SIGILL,
     libc::SIGTRAP,
+    libc::SIGSYS,
 ];
 /// The signal of the watchdog's timer.
 const TICK: c_int = libc::SIGVTALRM;
@@ -169,7 +172,10 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
             runtime.refusal.get_or_insert(refusal);
             return Some(runtime.stop_at(at, Stop::Refused));
         }
-        let (kind, message) = runtime.describe_fault(signal, info.si_code, address, write);
+        let (kind, message) = match signal {
+            libc::SIGSYS => forbidden(registers[REG_RAX as usize]),
+            _ => runtime.describe_fault(signal, info.si_code, address, write),
+        };
         Some(runtime.fail_at(at, kind, message))
     });
     if let Some(host) = host {
@@ -209,6 +215,14 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
+/// What to say of a system call that the confinement of the process forbids.
+fn forbidden(number: i64) -> (FailureKind, String) {
+    let call = usize::try_from(number).ok().and_then(Sysno::new);
+    let call = call.map_or_else(|| number.to_string(), |call| call.name().to_owned());
+    let message = format!("the system call {call} is not allowed in a program under test");
+    (FailureKind::ForbiddenCall, message)
+}
+
 /// What the watchdog says.
 pub(crate) fn endless() -> String {
     "a loop without visible operations does not end".to_owned()
@@ -217,6 +231,12 @@ pub(crate) fn endless() -> String {
 impl Runtime {
     /// A fault of Selvedge itself: the next one gets the treatment it would have had.
     fn give_up(&mut self, signal: c_int) {
+        if signal == libc::SIGSYS {
+            // The call was not made, and whatever relies on it is wrong.
+            eprintln!("error: Selvedge made a system call that its own confinement forbids");
+            // SAFETY: ends the process with the status of an internal error, and runs nothing.
+            unsafe { libc::_exit(4) };
+        }
         // SAFETY: resets the action of one signal.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }

@@ -74,8 +74,8 @@ pub fn stub_assembly() -> String {
     let at = |offset: usize| gate::ADDRESS + offset;
     let registers = at(offset_of!(Gate, registers));
     let mut text = String::from("\t.text\n");
-    settle_routine(&mut text, at(offset_of!(Gate, settle)));
-    stored_routines(&mut text, at(offset_of!(Gate, stored)));
+    settle_routine(&mut text, at(offset_of!(Gate, targets.settle)));
+    stored_routines(&mut text, at(offset_of!(Gate, targets.stored)));
     for (slot, export) in abi::exports().iter().enumerate() {
         let name = &export.name;
         let _ = write!(
@@ -108,7 +108,7 @@ pub fn stub_assembly() -> String {
             text,
             "\tjmp *{target:#x}\n2:\tmovl ${slot}, {entering:#x}\n\tcall selvedge_settle\n\
              \tjmp 1b\n\t.size {name}, . - {name}\n",
-            target = at(offset_of!(Gate, table)) + 8 * slot,
+            target = at(offset_of!(Gate, targets.table)) + 8 * slot,
         );
     }
     let _ = write!(

@@ -59,6 +59,11 @@ pub(crate) struct Machine {
     /// Time a thread may run without a visible operation before that counts as an endless loop
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
+
+    /// Let the program make any system call; for debuggers and profilers
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) no_confinement: bool,
 }
 
 impl Machine {
@@ -91,6 +96,7 @@ impl Machine {
             (self.spurious_failures, "--spurious-failures"),
             (self.reuse_memory, "--reuse-memory"),
             (self.leaks, "--leaks"),
+            (self.no_confinement, "--no-confinement"),
         ];
         options.extend(
             switches

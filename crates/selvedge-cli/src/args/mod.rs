@@ -223,6 +223,10 @@ pub(crate) struct Replay {
     #[arg(long, conflicts_with = "cc")]
     pub(crate) trust: bool,
 
+    /// Let the program make any system call; for debuggers and profilers
+    #[arg(long)]
+    pub(crate) no_confinement: bool,
+
     /// Run the program inside this process, so that a debugger started on it sees the program
     #[arg(long)]
     pub(crate) in_process: bool,

@@ -149,6 +149,7 @@ pub(crate) fn title(kind: FailureKind) -> &'static str {
         FailureKind::ObjectMisuse => "misuse",
         FailureKind::Leak => "memory leak",
         FailureKind::Signal => "fatal signal",
+        FailureKind::ForbiddenCall => "forbidden system call",
         FailureKind::LtlViolation => "violated formula",
         FailureKind::NonProgress => "no progress",
         FailureKind::Starvation => "starvation",

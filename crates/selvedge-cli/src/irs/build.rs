@@ -10,7 +10,7 @@ use selvedge_enforce::Chosen;
 use selvedge_irs_format::View;
 
 use super::calls::Executable;
-use super::{patch, thunks, tune};
+use super::{inputs, patch, thunks, tune};
 use crate::args::{IrsBuild, OnDivergence};
 use crate::compile::{self, Compiled};
 use crate::problem::{Problem, Status};
@@ -19,13 +19,6 @@ use crate::problem::{Problem, Status};
 const WRAPPER: &str = "__wrap_";
 const WRAP: &str = "-Wl,--wrap=";
 
-/// Functions that the verifier knows and the library does not, and what programs know them by.
-const UNSUPPORTED: [(&str, &str); 3] = [
-    ("syscall", "syscall"),
-    ("selvedge_wait_join", "waiting for an atomic"),
-    ("selvedge_wait_while", "std::counting_semaphore"),
-];
-
 /// Builds what is asked for.
 pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
     let compiled = compile::compile(&request.sources.program())?;
@@ -33,19 +26,14 @@ pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
         .prefix
         .clone()
         .unwrap_or_else(|| beside(&request.output));
-    let mut prefix = match request.prefix.is_some() || request.tune || path.exists() {
-        true => Some(read(&path)?),
-        false => None,
-    };
-    if let Some(chosen) = &mut prefix
-        && request.tune
-    {
-        let fastest = tune::fastest(request, &compiled, &chosen.bytes)?;
+    let mut prefix = read(&path)?;
+    if request.tune {
+        let fastest = tune::fastest(request, &compiled, &prefix.bytes)?;
         replace(&path, &fastest)?;
-        *chosen = read(&path)?;
+        prefix = read(&path)?;
     }
     let warn = request.on_divergence == OnDivergence::Warn;
-    executable(&compiled, prefix.as_ref(), warn, &request.output)?;
+    executable(&compiled, &prefix, warn, &request.output)?;
     Ok(Status::Verified)
 }
 
@@ -90,14 +78,13 @@ pub(super) fn read(path: &Path) -> Result<Chosen, Problem> {
 /// has no use for.
 pub(crate) fn executable(
     compiled: &Compiled,
-    chosen: Option<&Chosen>,
+    chosen: &Chosen,
     warn: bool,
     to: &Path,
 ) -> Result<(), Problem> {
-    let prefix = chosen.map(|chosen| View::new(&chosen.bytes)).transpose();
-    let prefix = prefix.map_err(|damage| Problem::request(damage.to_string()))?;
+    let prefix = View::new(&chosen.bytes).map_err(|damage| Problem::request(damage.to_string()))?;
     let fingerprint = compiled.fingerprint()?;
-    if prefix.is_some_and(|view| view.fingerprint() != fingerprint) {
+    if prefix.fingerprint() != fingerprint {
         return Err(Problem::request("the prefix file is for another program")
             .note("the files or the flags have changed since")
             .help("write it anew: selvedge irs verify FILE… -o PROGRAM.irs"));
@@ -110,16 +97,9 @@ pub(crate) fn executable(
         Ok::<_, Problem>(path)
     };
     let mut uses = Uses::of(compiled)?;
-    if let Some(view) = prefix {
-        uses.add_functions(view);
-    }
-    uses.room += chosen.map_or(0, |chosen| Chosen::room(&chosen.bytes));
-    if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| uses.calls(name)) {
-        return Err(
-            Problem::request(format!("cannot enforce an order on {what}"))
-                .note("the enforcement library has no such function"),
-        );
-    }
+    uses.add_functions(prefix);
+    uses.room += Chosen::room(&chosen.bytes);
+    inputs::check(&uses.undefined)?;
     let library = written("enforce.o", selvedge_enforce::OBJECT)?;
     let notes = thunks::assembly(&uses.undefined, uses.room);
     let notes = written("notes.s", notes.as_bytes())?;
@@ -131,13 +111,18 @@ pub(crate) fn executable(
     let mut bytes = fs::read(&linked).map_err(failed)?;
     let executable = Executable::read(&bytes, &uses.functions)
         .ok_or_else(|| Problem::internal("the linker made an executable that cannot be read"))?;
-    patch::apply(&mut bytes, &executable, chosen, (fingerprint, warn))?;
+    patch::apply(&mut bytes, &executable, Some(chosen), (fingerprint, warn))?;
     fs::write(&linked, &bytes).map_err(failed)?;
     // A copy has the right permissions; a running program keeps the file that it was started from.
     let _ = fs::remove_file(to);
     fs::copy(&linked, to)
         .map_err(|error| Problem::request(format!("{}: {error}", to.display())))?;
     Ok(())
+}
+
+/// Makes sure that `irs build` will accept the program.
+pub(super) fn check(compiled: &Compiled) -> Result<(), Problem> {
+    inputs::check(&Uses::of(compiled)?.undefined)
 }
 
 /// What the user's objects define and need.
@@ -193,12 +178,6 @@ impl Uses {
                 self.room += selvedge_enforce::Notes::room(2, 128);
             }
         }
-    }
-
-    fn calls(&self, name: &str) -> bool {
-        self.undefined
-            .binary_search_by(|known| known.as_str().cmp(name))
-            .is_ok()
     }
 }
 

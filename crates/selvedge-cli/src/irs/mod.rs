@@ -3,6 +3,7 @@
 mod build;
 mod calls;
 mod checks;
+mod inputs;
 mod pairs;
 mod patch;
 mod picture;

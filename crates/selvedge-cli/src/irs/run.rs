@@ -25,6 +25,15 @@ const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Runs what is asked for; the program's exit status.
 pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
+    if !request.arguments.is_empty() {
+        return Err(
+            Problem::request("a program under enforcement is started without arguments")
+                .note("schedules are proven for a run without any")
+                .help(
+                    "make them inputs: int n = selvedge_range(LOW, HIGH) in main; see docs/irs.md",
+                ),
+        );
+    }
     let first = || request.files[0].with_extension("irs");
     let prefix = request.prefix.clone().unwrap_or_else(first);
     let mut verifier = Verifier::start(request, &prefix)?;
@@ -32,11 +41,10 @@ pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
     let contents = verifier.first(&prefix, compiled.fingerprint()?)?;
     let executable = compiled.scratch().join("executable");
     let warn = request.on_divergence == OnDivergence::Warn;
-    build::executable(&compiled, Some(&contents), warn, &executable)?;
+    build::executable(&compiled, &contents, warn, &executable)?;
     let prefix = fs::canonicalize(&prefix)
         .map_err(|error| Problem::request(format!("{}: {error}", prefix.display())))?;
     let mut program = Command::new(&executable)
-        .args(&request.arguments)
         .env("SELVEDGE_IRS", prefix)
         .spawn()
         .map_err(|error| Problem::internal(format!("the program does not start: {error}")))?;

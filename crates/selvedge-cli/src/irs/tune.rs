@@ -133,7 +133,7 @@ impl Candidate {
         let file = build::beside(&program);
         fs::write(&file, &prefix)
             .map_err(|error| Problem::internal(format!("{}: {error}", file.display())))?;
-        build::executable(compiled, Some(&build::read(&file)?), false, &program)?;
+        build::executable(compiled, &build::read(&file)?, false, &program)?;
         Ok(Candidate {
             name,
             prefix,

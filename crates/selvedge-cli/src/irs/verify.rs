@@ -1,6 +1,10 @@
 //! `selvedge irs verify`: proves schedules and writes down what it takes to have no others.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
@@ -36,13 +40,16 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
             .note("the proof is about whole executions of the program as it runs"));
     }
     let build = compile::build(&verify.sources.program())?;
+    super::build::check(&build.compiled)?;
     let fingerprint = build.compiled.fingerprint()?;
     let proof = Proof {
         verify,
         build: &build,
         output: verify.prefix(),
+        has_file: Cell::new(false),
     };
     let resume = !verify.anew && proof.has_begun(fingerprint)?;
+    proof.has_file.set(resume);
     let (bugs, relaxed, watch) = proof.run(Relax {
         output: proof.output.clone(),
         fingerprint,
@@ -68,12 +75,6 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
             ))
             .help("begin anew: --anew"));
         }
-        Relaxed::Unwritten(why) => {
-            return Err(Problem::request(format!(
-                "{}: {why}",
-                proof.output.display()
-            )));
-        }
     };
     let result = Told {
         schema: SCHEMA,
@@ -96,6 +97,8 @@ struct Proof<'a> {
     verify: &'a IrsVerify,
     build: &'a Build,
     output: std::path::PathBuf,
+    /// Whether the file holds something of this proof.
+    has_file: Cell<bool>,
 }
 
 impl Proof<'_> {
@@ -121,12 +124,24 @@ impl Proof<'_> {
     /// Has a worker do it. Bugs come in the order in which constraints name them.
     fn run(&self, relax: Relax) -> Result<(Vec<FoundBug>, Option<Relaxed>, Watch), Problem> {
         let (mut bugs, mut relaxed, mut unloadable) = (Vec::new(), None, None);
-        let watch = self.worker(Task::Relax(relax), |reply| match reply {
-            Reply::Bug(bug) => bugs.push(*bug),
-            Reply::Relaxed(end) => relaxed = Some(*end),
-            Reply::Unloadable(why) => unloadable = Some(why),
-            _ => {}
+        let mut written = Ok(());
+        let watch = self.worker(Task::Relax(relax), |reply| {
+            match reply {
+                Reply::Bug(bug) => bugs.push(*bug),
+                Reply::Prefix(bytes) if written.is_ok() => {
+                    written = replace(&self.output, &bytes);
+                    self.has_file.set(true);
+                }
+                Reply::Relaxed(end) => relaxed = Some(*end),
+                Reply::Unloadable(why) => unloadable = Some(why),
+                _ => {}
+            }
+            match written {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
         })?;
+        written.map_err(|error| Problem::request(format!("{}: {error}", self.output.display())))?;
         if let Some(why) = unloadable {
             let failure = why.failure()?;
             return Err(Problem::request(format!(
@@ -135,18 +150,24 @@ impl Proof<'_> {
             )));
         }
         // Without any constraint.
-        worker::retell(&mut bugs, |task, listen| self.worker(task, listen))?;
+        worker::retell(&mut bugs, |task, listen| {
+            self.worker(task, supervise::to_the_end(listen))
+        })?;
         Ok((bugs, relaxed, watch))
     }
 
-    fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
+    fn worker(
+        &self,
+        task: Task,
+        listen: impl FnMut(Reply) -> ControlFlow<()>,
+    ) -> Result<Watch, Problem> {
         let request = Request::new(self.build, &self.verify.machine, task);
         let limits = Limits {
             timeout: self.verify.timeout,
             executions: self.verify.max_executions,
             ..Limits::default()
         };
-        supervise::run(&request, limits, Output::Diverted, listen)
+        supervise::run_until(&request, limits, Output::Diverted, listen)
     }
 
     fn unfinished(&self, watch: &Watch) -> Problem {
@@ -156,13 +177,15 @@ impl Proof<'_> {
             End::Finished => "the worker had nothing to say".to_owned(),
         };
         let problem = Problem::interrupted(why);
-        if Path::new(&self.output).exists() {
-            problem.note(format!(
-                "{} holds what was proven by then",
-                self.output.display()
-            ))
+        let name = self.output.display();
+        if self.has_file.get() {
+            problem.note(format!("{name} holds what was proven by then"))
         } else {
             problem
+                .note("no schedule was proven yet: the first one has not come to its end")
+                .help(
+                    "schedules can be enforced only for programs that end; bound loops that do not",
+                )
         }
     }
 
@@ -341,4 +364,16 @@ impl Constraint {
 fn counted(number: u64, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {what}{plural}", HumanCount(number))
+}
+
+/// Puts a new file in the place of an old one: whoever opens it finds one or the other.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = Path::new(&name);
+    let mut file = File::create(new)?;
+    file.write_all(bytes)?;
+    file.sync_data()?;
+    drop(file);
+    fs::rename(new, path)
 }

@@ -124,9 +124,20 @@ impl Death {
         for (n, step) in trace.iter_mut().enumerate() {
             step.step = n as u32 + 1;
         }
-        let message = format!("the program destroyed the process that ran it ({})", self.0);
+        let (kind, message) = match self.0 {
+            // Nobody could catch it, because the program had blocked all signals.
+            Signal::SIGSYS => (
+                FailureKind::ForbiddenCall,
+                "the program made a system call that is not allowed in a program under test"
+                    .to_owned(),
+            ),
+            signal => (
+                FailureKind::Signal,
+                format!("the program destroyed the process that ran it ({signal})"),
+            ),
+        };
         let failure = Failure {
-            kind: FailureKind::Signal,
+            kind,
             message: message.clone(),
             thread: steps.last().map_or(ThreadId::MAIN, |step| step.thread),
             site: steps.last().map_or(Site(0), |step| step.site),

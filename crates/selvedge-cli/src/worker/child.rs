@@ -15,6 +15,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, dup2_stdin, getppid};
 use selvedge_runtime::process::SharedCounters;
 
+use super::confine;
 use super::protocol::{self, Counters, Reply, Request};
 use crate::args;
 use crate::problem::Status;
@@ -79,11 +80,17 @@ fn work() -> io::Result<()> {
     };
     let counters = Counters(SharedCounters::open(&request.counters)?);
     let state = RefCell::new((socket, Ok(())));
-    super::perform(&request, &counters, &|reply: Reply| {
+    let reply = |reply: Reply| {
         let (socket, failed) = &mut *state.borrow_mut();
         if failed.is_ok() {
             *failed = protocol::send(socket, &reply);
         }
-    });
+    };
+    if !request.machine.no_confinement
+        && let Err(why) = confine::enter(request.processes() > 1)
+    {
+        reply(Reply::Unconfined(why));
+    }
+    super::perform(&request, &counters, &reply);
     state.into_inner().1
 }

@@ -15,6 +15,7 @@ use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::processor_time;
 
+use super::confine;
 use super::journal::Watched;
 use super::measure::memory;
 use super::protocol::{Again, Bound, Counters, FoundBug, HotLoop, Reply, Search, Searched};
@@ -187,6 +188,10 @@ pub(super) fn search<'a>(
             let before = processor_time();
             let (report, others) = match machine.copies(over.jobs as usize) {
                 Ok(None) => (states::search(machine, settings, observer), Vec::new()),
+                Ok(Some(_)) if let Err(why) = confine::alone() => (
+                    Report::refused(format!("cannot confine the program: {why}")),
+                    Vec::new(),
+                ),
                 Ok(Some(mut team)) if team.rank() == 0 => {
                     let report = states::search_with(machine, settings, &mut team, observer);
                     (report, team.wait())

@@ -4,6 +4,7 @@
 
 mod advise;
 pub(crate) mod child;
+mod confine;
 mod explore;
 mod follow;
 pub(crate) mod history;

@@ -136,6 +136,8 @@ pub(crate) enum Bound {
 /// What a worker says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
+    /// The process cannot be confined, for this reason.
+    Unconfined(String),
     /// The program is loaded; the work begins.
     Loaded,
     /// The program cannot be loaded.
@@ -156,6 +158,8 @@ pub(crate) enum Reply {
     Advised(report::Advice),
     /// The costs.
     Measured(Measured),
+    /// What is proven so far, as a prefix file.
+    Prefix(Vec<u8>),
     /// What is proven.
     Relaxed(Box<Relaxed>),
     /// There is nothing more to say.
@@ -268,8 +272,6 @@ pub(crate) enum Relaxed {
     Impossible(String),
     /// The file holds part of a proof that cannot be taken up.
     Changed,
-    /// The file could not be written.
-    Unwritten(String),
 }
 
 /// What a prefix file asks for.

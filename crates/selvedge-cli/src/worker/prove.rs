@@ -1,10 +1,7 @@
 //! Proving schedules, and keeping the prefix file up to date while that goes on.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, Write as _};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -63,7 +60,6 @@ impl Prover<'_> {
             written: None,
             pending: false,
             limited: false,
-            failed: None,
             refused: None,
         };
         let result = irs::verify(machine, settings, saved, &mut writer);
@@ -80,9 +76,6 @@ impl Prover<'_> {
         }
         if writer.pending || ending.is_none() {
             writer.write(&verified, ending.is_none());
-        }
-        if let Some(error) = writer.failed {
-            return Relaxed::Unwritten(error.to_string());
         }
         Relaxed::Proven {
             summary: self.summary(&verified, base),
@@ -199,7 +192,6 @@ struct Writer<'a> {
     /// Whether more is proven than was written.
     pending: bool,
     limited: bool,
-    failed: Option<io::Error>,
     /// Why nothing that is proven could be enforced.
     refused: Option<String>,
 }
@@ -235,10 +227,7 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
         if self.written.is_none_or(|last| last.elapsed() >= PAUSE) {
             self.write(verified, false);
         }
-        match self.failed {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -246,10 +235,8 @@ impl Writer<'_> {
     fn write(&mut self, verified: &Verified, done: bool) {
         self.generation += 1;
         let contents = self.contents(verified, done);
-        match replace(&self.prover.request.output, &contents.to_bytes()) {
-            Ok(()) => self.pending = false,
-            Err(error) => self.failed = Some(error),
-        }
+        (self.prover.reply)(Reply::Prefix(contents.to_bytes()));
+        self.pending = false;
         self.written = Some(Instant::now());
     }
 
@@ -409,16 +396,4 @@ fn kind(doing: Doing) -> Kind {
         Doing::Once => Kind::Once,
         Doing::Destroy => Kind::Destroy,
     }
-}
-
-/// Puts a new file in the place of an old one: whoever opens it finds one or the other.
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = Path::new(&name);
-    let mut file = File::create(new)?;
-    file.write_all(bytes)?;
-    file.sync_data()?;
-    drop(file);
-    fs::rename(new, path)
 }

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::io;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::sync::Once;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -20,7 +22,7 @@ use super::history::Sample;
 use super::progress::{Limits, Now, Progress};
 use super::protocol::{self, Counters, Reply, Request};
 use crate::interrupt;
-use crate::problem::Problem;
+use crate::problem::{Problem, warn};
 
 /// How often the worker is looked at.
 const TICK: Duration = Duration::from_millis(100);
@@ -109,7 +111,25 @@ pub(crate) fn run(
     request: &Request,
     limits: Limits,
     output: Output,
-    mut listen: impl FnMut(Reply),
+    listen: impl FnMut(Reply),
+) -> Result<Watch, Problem> {
+    run_until(request, limits, output, to_the_end(listen))
+}
+
+/// A listener that never stops the worker.
+pub(crate) fn to_the_end(mut listen: impl FnMut(Reply)) -> impl FnMut(Reply) -> ControlFlow<()> {
+    move |reply| {
+        listen(reply);
+        ControlFlow::Continue(())
+    }
+}
+
+/// The same; the worker is told to stop as soon as the listener says so.
+pub(crate) fn run_until(
+    request: &Request,
+    limits: Limits,
+    output: Output,
+    mut listen: impl FnMut(Reply) -> ControlFlow<()>,
 ) -> Result<Watch, Problem> {
     let failed = |error: io::Error| Problem::internal(format!("cannot run the worker: {error}"));
     let _ = fs::remove_file(&request.counters);
@@ -130,12 +150,17 @@ pub(crate) fn run(
     let finished = loop {
         match worker.replies.recv_timeout(TICK) {
             Ok(reply) => {
+                if let Reply::Unconfined(why) = &reply {
+                    warn_unconfined(why);
+                }
                 let last = matches!(reply, Reply::Done | Reply::Unloadable(_));
                 if matches!(reply, Reply::HotLoop(_)) {
                     // The line makes room for what is said about it.
                     progress.clear();
                 }
-                listen(reply);
+                if listen(reply).is_break() {
+                    counters.stop().store(1, Ordering::Relaxed);
+                }
                 if last {
                     break true;
                 }
@@ -167,6 +192,16 @@ pub(crate) fn run(
         memory: guard.largest,
         history,
     })
+}
+
+/// Tells once that the program under test can do whatever its user can.
+fn warn_unconfined(why: &str) {
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        warn(&format!(
+            "this system cannot confine the program under test ({why}): run only programs that you trust"
+        ));
+    });
 }
 
 /// A running worker. Dropping it kills it.

@@ -136,7 +136,8 @@ fn another_input_than_was_verified_is_noticed() {
     assert!(run(&sandbox.path("prog"), &[]).0.success());
     let (status, words) = run(&sandbox.path("prog"), &[("OTHER", "1")]);
     assert!(!status.success());
-    assert!(words.contains("left what was verified"), "{words}");
+    let what = "reads the environment variable OTHER, which was not set when it was verified";
+    assert!(words.contains(what), "{words}");
 
     let warns = [
         "irs",
@@ -373,17 +374,99 @@ fn every_example_is_enforced() {
 }
 
 #[test]
-fn a_program_without_its_prefix_does_not_run() {
+fn a_program_without_a_prefix_is_not_built() {
     let sandbox = Sandbox::with("prog.c", include_str!("../irs/too_early.c"));
-    assert_eq!(
+    sandbox
+        .run(&["irs", "build", "prog.c", "-o", "other"])
+        .ends_with(2)
+        .says("error: other.irs: ")
+        .says("help: write one: selvedge irs verify FILE… -o PROGRAM.irs\n");
+    assert!(!sandbox.path("other").exists());
+}
+
+/// The last of `argc` threads must be counted; only one is when the program is verified.
+const ARGUMENTS: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
+    #include <unistd.h>\n\
+    static atomic_int x;\n\
+    static void *add(void *p) { int v = x; usleep(100); x = v + 1; return p; }\n\
+    int main(int argc, char **argv) {\n\
+      pthread_t t[9]; int n = argc > 8 ? 8 : argc; (void)argv;\n\
+      for (int i = 0; i < n; i++) pthread_create(&t[i], 0, add, 0);\n\
+      for (int i = 0; i < n; i++) pthread_join(t[i], 0);\n\
+      assert(x == n);\n\
+    }\n";
+
+#[test]
+fn a_program_with_other_arguments_is_stopped_before_it_begins() {
+    let sandbox = Sandbox::with("prog.c", ARGUMENTS);
+    build(&sandbox, "prog.c", &[]);
+    assert!(run(&sandbox.path("prog"), &[]).0.success());
+    for _ in 0..50 {
+        let output = std::process::Command::new(sandbox.path("prog"))
+            .args(["two", "three"])
+            .output()
+            .unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success());
+        assert!(words.contains("started with arguments"), "{words}");
+        assert!(!words.contains("Assertion"), "{words}");
+    }
+}
+
+#[test]
+fn what_brings_in_inputs_is_refused_before_the_proof() {
+    for (what, call) in [
+        ("the time (time)", "int n = time(0) & 1;"),
+        (
+            "the number of processors (sysconf)",
+            "int n = sysconf(_SC_NPROCESSORS_ONLN);",
+        ),
+        (
+            "the number of processors (get_nprocs)",
+            "int n = get_nprocs();",
+        ),
+        ("random numbers (rand)", "int n = rand();"),
+        ("its process and user (getpid)", "int n = getpid();"),
+    ] {
+        let text = format!(
+            "#include <stdlib.h>\n#include <sys/sysinfo.h>\n#include <time.h>\n#include <unistd.h>\n\
+             int main(void) {{ {call} return n & 1; }}\n"
+        );
+        let sandbox = Sandbox::with("prog.c", &text);
         sandbox
-            .run(&["irs", "build", "prog.c", "-o", "prog"])
-            .status,
-        Some(0)
+            .run(&["irs", "verify", "prog.c"])
+            .ends_with(2)
+            .says(&format!(
+                "cannot enforce proven schedules: the program asks for {what}\n"
+            ));
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_not_proven_either() {
+    let text = "#include <latch>\n#include <thread>\n\
+        int main() { std::latch l(1); std::thread t([&] { l.count_down(); }); l.wait(); t.join(); }\n";
+    let sandbox = Sandbox::with("prog.cpp", text);
+    sandbox
+        .run(&["irs", "verify", "prog.cpp", "--", "-std=c++20"])
+        .ends_with(2)
+        .says("cannot enforce an order on waiting for an atomic\n");
+}
+
+#[test]
+fn a_program_that_does_not_end_is_not_said_to_be_proven() {
+    let text = "#include <stdatomic.h>\nstatic atomic_int x;\nint main(void) { for (;;) x++; }\n";
+    let sandbox = Sandbox::with("prog.c", text);
+    sandbox.write("prog.irs", "");
+    let outcome = sandbox.run(&["irs", "verify", "prog.c", "--timeout", "1", "--anew"]);
+    outcome
+        .ends_with(3)
+        .says("no schedule was proven yet")
+        .says("only for programs that end");
+    assert!(
+        !outcome.stderr.contains("holds what was proven"),
+        "{outcome:?}"
     );
-    let (status, words) = run(&sandbox.path("prog"), &[]);
-    assert!(!status.success());
-    assert!(words.contains("cannot read the prefix file"), "{words}");
 }
 
 /// The prefix that a program was built with is part of it; a file is read where it is another one.

@@ -4,6 +4,7 @@
 mod bad_input;
 mod common;
 mod compare;
+mod confinement;
 mod counts;
 mod cxx20;
 mod docs;

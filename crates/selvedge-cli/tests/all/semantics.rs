@@ -49,7 +49,9 @@ fn a_free_that_nothing_orders_with_an_access_is_found_in_any_order() {
                     .run(&traced)
                     .ends_with(1)
                     .prints("bug: use after free");
-                wrong.run(&["replay", "trace"]).ends_with(1);
+                wrong
+                    .run(&["replay", "trace", "--cc", compiler])
+                    .ends_with(1);
                 right.run(&[&verify, options].concat()).ends_with(0);
             }
         }
@@ -319,7 +321,9 @@ fn blocks_are_allocated_again_on_request() {
             run("free", &["--reuse-memory", "--trace-out", "trace"])
                 .ends_with(1)
                 .prints("bug: use after free");
-            sandbox.run(&["replay", "trace"]).ends_with(1);
+            sandbox
+                .run(&["replay", "trace", "--cc", compiler])
+                .ends_with(1);
             // What is never freed does not come back.
             run("(void)", &["--reuse-memory"]).ends_with(0);
             let silent = run("(void)", &[]);

@@ -25,6 +25,7 @@ mod file;
 #[cfg(not(test))]
 mod hold;
 mod image;
+mod inputs;
 mod mutex;
 mod once;
 mod plan;

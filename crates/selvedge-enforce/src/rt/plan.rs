@@ -104,6 +104,11 @@ pub(crate) static FREE: Plan = Plan {
 /// The plan that holds now.
 static PRESENT: AtomicPtr<Plan> = AtomicPtr::new((&raw const FREE).cast_mut());
 
+/// Whether nothing is ordered now: there is no proof at hand, or the program has left it.
+pub(crate) fn is_free() -> bool {
+    core::ptr::eq(present(), &raw const FREE)
+}
+
 /// The plan that holds now.
 #[inline]
 pub(crate) fn present() -> &'static Plan {

@@ -220,7 +220,7 @@ fn replace(present: &'static [u8], bytes: &'static [u8]) -> bool {
     let (Ok(old), Ok(new)) = (View::new(present), View::new(bytes)) else {
         return false;
     };
-    let free = core::ptr::eq(plan::present(), &raw const plan::FREE);
+    let free = plan::is_free();
     if free || new.generation() == old.generation() || weaker(old, new).is_err() {
         return false;
     }

@@ -5,6 +5,7 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::diverge;
 use super::event::{self, hidden};
+use super::inputs;
 use super::plan;
 use super::refresh;
 use super::shared;
@@ -35,19 +36,16 @@ unsafe extern "C" {
 /// How much of a thread's own control block lies above its thread pointer, in glibc.
 const ABOVE_POINTER: usize = 4096;
 
-extern "C" fn main(
-    count: c_int,
-    arguments: *mut *mut c_char,
-    variables: *mut *mut c_char,
-) -> c_int {
+extern "C" fn main(count: c_int, arguments: *mut *mut c_char, _: *mut *mut c_char) -> c_int {
     let me = thread::current();
     // Whatever lies above belongs to the main thread as well: arguments and environment.
     me.stack_top = usize::MAX;
     refresh::begin();
+    inputs::check(count);
     begin(0);
     let program: Main = program;
-    // SAFETY: what the program was started with.
-    let status = unsafe { program(count, arguments, variables) };
+    // SAFETY: what the program was started with, and an environment that ends where it begins.
+    let status = unsafe { program(count, arguments, inputs::NOTHING.as_ptr()) };
     event::end(thread::current());
     status
 }

@@ -52,6 +52,8 @@ redirected! {
     "__real_sem_clockwait" fn sem_clockwait(semaphore: usize, clock: c_int, deadline: usize) -> c_int;
     "__real_sem_post" fn sem_post(semaphore: usize) -> c_int;
     "__real_sem_getvalue" fn sem_getvalue(semaphore: usize, value: *mut c_int) -> c_int;
+    "__real_getenv" fn getenv(name: *const c_char) -> *const c_char;
+    "__real_secure_getenv" fn secure_getenv(name: *const c_char) -> *const c_char;
     "__real_sched_yield" fn sched_yield() -> c_int;
     "__real_nanosleep" fn nanosleep(duration: usize, remaining: usize) -> c_int;
     "__real_clock_nanosleep" fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, remaining: usize) -> c_int;
@@ -82,7 +84,6 @@ unsafe extern "C" {
     pub(crate) fn memset(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void;
     pub(crate) fn abort() -> !;
     pub(crate) fn _exit(status: c_int) -> !;
-    pub(crate) fn getenv(name: *const c_char) -> *const c_char;
     pub(crate) fn readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize;
     pub(crate) fn sched_getaffinity(process: c_int, size: usize, set: *mut u64) -> c_int;
     pub(crate) fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;

@@ -1,0 +1,186 @@
+//! What a process that runs a program under test may ask of the system.
+//!
+//! The program shares its process with the runtime, so a program that computes addresses of the C
+//! library could call anything there. A list of system calls bounds what such a call can do: read
+//! files and talk to the descriptors that are open, but write, create or remove no file, start no
+//! program or process, open no socket and look into no other process. The kernel answers a call
+//! that is not listed with `SIGSYS`, which the runtime reports as a bug of the program. Landlock,
+//! where the kernel has it, forbids changes of the file system once more.
+
+use std::collections::BTreeMap;
+
+use landlock::{ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _};
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+/// What the explorer, the runtime and the C library need: memory, time, signals of their own, and
+/// reading.
+const ALLOWED: [libc::c_long; 61] = [
+    libc::SYS_read,
+    libc::SYS_readv,
+    libc::SYS_pread64,
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_sendto,
+    libc::SYS_recvfrom,
+    libc::SYS_close,
+    libc::SYS_lseek,
+    libc::SYS_fstat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_newfstatat,
+    libc::SYS_statx,
+    libc::SYS_access,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_readlink,
+    libc::SYS_readlinkat,
+    libc::SYS_getcwd,
+    libc::SYS_getdents64,
+    libc::SYS_fcntl,
+    libc::SYS_poll,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_sched_yield,
+    libc::SYS_sched_getaffinity,
+    libc::SYS_getcpu,
+    libc::SYS_rt_sigaction,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_timer_create,
+    libc::SYS_timer_settime,
+    libc::SYS_timer_delete,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_getres,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_time,
+    libc::SYS_times,
+    libc::SYS_getrusage,
+    libc::SYS_getrandom,
+    libc::SYS_getpid,
+    libc::SYS_getppid,
+    libc::SYS_gettid,
+    libc::SYS_getuid,
+    libc::SYS_geteuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_uname,
+    libc::SYS_sysinfo,
+    libc::SYS_restart_syscall,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
+/// What a search by several processes needs besides, until they are all there.
+const PROCESSES: [libc::c_long; 8] = [
+    libc::SYS_seccomp,
+    libc::SYS_clone,
+    libc::SYS_wait4,
+    libc::SYS_waitid,
+    libc::SYS_kill,
+    libc::SYS_prctl,
+    libc::SYS_set_robust_list,
+    libc::SYS_rseq,
+];
+
+/// How a file is opened that may change.
+const CHANGES: u64 =
+    (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE) as u64
+        & !(libc::O_DIRECTORY as u64);
+
+/// Confines this process for good. `processes` is whether it still has to make copies of itself.
+///
+/// Tells why it cannot be confined, if it cannot.
+pub(super) fn enter(processes: bool) -> Result<(), String> {
+    // Before the list of calls, which has no room for this one.
+    forbid_changes();
+    apply(&program(processes).map_err(|error| error.to_string())?)
+}
+
+fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for call in ALLOWED {
+        rules.insert(call, Vec::new());
+    }
+    if processes {
+        rules.extend(PROCESSES.map(|call| (call, Vec::new())));
+    }
+    let reads = |argument| -> seccompiler::Result<Vec<SeccompRule>> {
+        let unchanged = SeccompCondition::new(
+            argument,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(CHANGES),
+            0,
+        )?;
+        Ok(vec![SeccompRule::new(vec![unchanged])?])
+    };
+    rules.insert(libc::SYS_open, reads(1)?);
+    rules.insert(libc::SYS_openat, reads(2)?);
+    let is = |argument, value: u64| -> seccompiler::Result<SeccompRule> {
+        let equal =
+            SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)?;
+        Ok(SeccompRule::new(vec![equal])?)
+    };
+    // Whether a descriptor is a terminal.
+    rules.insert(libc::SYS_ioctl, vec![is(1, libc::TCGETS)?]);
+    // Limits are asked for, not set.
+    rules.insert(libc::SYS_prlimit64, vec![is(2, 0)?]);
+    // A process may end itself.
+    let own = u64::from(std::process::id());
+    rules.insert(libc::SYS_tgkill, vec![is(0, own)?]);
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Trap,
+        SeccompAction::Allow,
+        TargetArch::x86_64,
+    )?;
+    Ok(filter.try_into()?)
+}
+
+/// Forbids further processes, once those that share a search are there.
+pub(super) fn alone() -> Result<(), String> {
+    let calls = [
+        libc::SYS_clone,
+        libc::SYS_clone3,
+        libc::SYS_fork,
+        libc::SYS_vfork,
+    ];
+    let rules = calls.map(|call| (call, Vec::new())).into();
+    let filter = SeccompFilter::new(
+        rules,
+        SeccompAction::Allow,
+        SeccompAction::Trap,
+        TargetArch::x86_64,
+    );
+    let filter = filter.and_then(BpfProgram::try_from);
+    apply(&filter.map_err(|error| error.to_string())?)
+}
+
+fn apply(filter: &BpfProgram) -> Result<(), String> {
+    seccompiler::apply_filter(filter).map_err(|error| match error {
+        seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error.to_string(),
+        other => other.to_string(),
+    })
+}
+
+/// Forbids to create, write, rename or remove files, where the kernel can do that by itself.
+fn forbid_changes() {
+    let changes = AccessFs::from_write(ABI::V5);
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(changes);
+    if let Ok(ruleset) = ruleset.and_then(|ruleset| ruleset.create()) {
+        let _ = ruleset.restrict_self();
+    }
+}

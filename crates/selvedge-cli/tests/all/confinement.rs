@@ -1,0 +1,133 @@
+//! A program under test cannot reach beyond its process, and cannot turn a bug into a proof.
+
+use crate::common::Sandbox;
+
+/// Addresses of the C library that no list of permitted functions knows of: the program finds them by
+/// their distance from a function that it may call.
+fn attack(call: &str) -> String {
+    format!(
+        "#define _GNU_SOURCE\n\
+         #include <stdlib.h>\n\
+         typedef long (*any)();\n\
+         static any find(long distance) {{ return (any)((char *)(any)labs + distance); }}\n\
+         int main(void) {{ {call} return 0; }}\n"
+    )
+}
+
+/// How far `name` lies behind `labs` in the C library of this machine.
+fn distance(sandbox: &Sandbox, name: &str) -> i64 {
+    let text = format!(
+        "#define _GNU_SOURCE\n\
+         #include <dlfcn.h>\n\
+         #include <stdio.h>\n\
+         int main(void) {{\n\
+           printf(\"%ld\", (long)((char *)dlsym(RTLD_DEFAULT, \"{name}\")\n\
+             - (char *)dlsym(RTLD_DEFAULT, \"labs\")));\n\
+         }}\n"
+    );
+    sandbox.write("distance.c", &text);
+    let program = sandbox.path("distance");
+    let mut compiler = std::process::Command::new("cc");
+    compiler
+        .arg(sandbox.path("distance.c"))
+        .arg("-o")
+        .arg(&program);
+    assert!(compiler.arg("-ldl").status().unwrap().success());
+    let output = std::process::Command::new(program).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().parse().unwrap()
+}
+
+#[test]
+fn system_calls_that_reach_beyond_the_process_are_bugs() {
+    let sandbox = Sandbox::new();
+    for (function, arguments, calls) in [
+        ("unlink", "\"victim\"", &["unlink"][..]),
+        ("rename", "\"victim\", \"other\"", &["rename"]),
+        ("system", "\"rm victim\"", &["clone3", "clone", "vfork"]),
+        ("execl", "\"/bin/rm\", \"rm\", \"victim\", 0", &["execve"]),
+        ("fork", "", &["clone"]),
+        ("creat", "\"victim\", 0600", &["creat", "openat", "open"]),
+        ("truncate", "\"victim\", 0L", &["truncate"]),
+        ("socket", "2, 1, 0", &["socket"]),
+        ("kill", "1, 0", &["kill"]),
+        ("ptrace", "0, 0, 0, 0", &["ptrace"]),
+    ] {
+        sandbox.write("victim", "precious");
+        let distance = distance(&sandbox, function);
+        let call = format!("find({distance}L)({arguments});");
+        sandbox.write("attack.c", &attack(&call));
+        let outcome = sandbox.run(&["verify", "attack.c"]);
+        outcome.ends_with(1);
+        let named = calls
+            .iter()
+            .map(|call| format!("the system call {call} is not allowed"));
+        let mut named =
+            named.chain(["the program made a system call that is not allowed".to_owned()]);
+        let bug = |what: String| {
+            let text = format!("bug: forbidden system call: {what}");
+            outcome.stdout.starts_with(&text)
+        };
+        assert!(named.any(bug), "{function}: {outcome:?}");
+        let left = std::fs::read_to_string(sandbox.path("victim")).unwrap();
+        assert_eq!(left, "precious", "{function}");
+    }
+}
+
+#[test]
+fn searches_over_states_are_confined_as_well() {
+    let sandbox = Sandbox::new();
+    sandbox.write("victim", "precious");
+    let distance = distance(&sandbox, "unlink");
+    sandbox.write(
+        "attack.c",
+        &attack(&format!("find({distance}L)(\"victim\");")),
+    );
+    for jobs in ["1", "2"] {
+        let arguments = ["verify", "attack.c", "--algorithm", "csdr", "--jobs", jobs];
+        let outcome = sandbox.run(&arguments);
+        outcome.ends_with(1).prints("forbidden system call");
+        assert!(sandbox.path("victim").exists());
+    }
+}
+
+#[test]
+fn the_table_of_calls_cannot_be_written_to() {
+    let text = "\
+#include <assert.h>
+#include <string.h>
+__attribute__((no_sanitize_thread)) static void overwrite(void) {
+  long *table = (long *)0x10001000;
+  for (int i = 0; i < 4096; i++) table[i] = 0;
+}
+int main(void) { overwrite(); assert(0); }
+";
+    // Selvedge refuses such a function; without the attribute its stores are seen.
+    let sandbox = Sandbox::with(
+        "attack.c",
+        &text.replace("__attribute__((no_sanitize_thread)) ", ""),
+    );
+    let outcome = sandbox.run(&["verify", "attack.c"]);
+    outcome.ends_with(1).prints("bug: access to memory");
+    // Nor can the C library be made to write there.
+    let text = "\
+#include <unistd.h>
+int main(void) { char zero[64] = {0}; swab(zero, (char *)0x10001000, 64); return 0; }
+";
+    let sandbox = Sandbox::with("attack.c", text);
+    let outcome = sandbox.run(&["verify", "attack.c"]);
+    outcome.ends_with(1).prints("bug: access to memory");
+}
+
+#[test]
+fn confinement_can_be_left_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("victim", "precious");
+    let distance = distance(&sandbox, "unlink");
+    sandbox.write(
+        "attack.c",
+        &attack(&format!("find({distance}L)(\"victim\");")),
+    );
+    let outcome = sandbox.run(&["verify", "attack.c", "--no-confinement"]);
+    outcome.ends_with(0);
+    assert!(!sandbox.path("victim").exists());
+}
