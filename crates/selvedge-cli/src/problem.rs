@@ -114,13 +114,22 @@ impl fmt::Display for Problem {
 
 /// A warning on standard error that does not change how the command ends.
 pub(crate) fn warn(message: &str) {
-    struct Warning<'a>(&'a str);
-    impl fmt::Display for Warning<'_> {
+    complain("warning", AnsiColor::Yellow, message);
+}
+
+/// Something good to know, on standard error.
+pub(crate) fn note(message: &str) {
+    complain("note", AnsiColor::Blue, message);
+}
+
+fn complain(label: &str, colour: AnsiColor, message: &str) {
+    struct Labelled<'a>(&'a str, AnsiColor, &'a str);
+    impl fmt::Display for Labelled<'_> {
         fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            labelled(f, "warning", AnsiColor::Yellow, self.0)
+            labelled(f, self.0, self.1, self.2)
         }
     }
-    output::complain(&Warning(message).to_string());
+    output::complain(&Labelled(label, colour, message).to_string());
 }
 
 fn labelled(f: &mut fmt::Formatter<'_>, label: &str, colour: AnsiColor, text: &str) -> fmt::Result {

@@ -54,6 +54,9 @@ pub const STORES_SCRATCH: usize = gate::ADDRESS + offset_of!(Gate, scratch);
 pub const STORED: &str = "selvedge_stored";
 /// The same, which keeps all registers of every kind.
 pub const STORED_EXTENDED: &str = "selvedge_stored_extended";
+/// The routine that a trap calls, with the address of what to say. It does not return, so it may be
+/// called anywhere, with any stack pointer.
+pub const UNSUPPORTED: &str = "selvedge_unsupported";
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
 /// Headers that come before the compiler's own in C++: their names and texts.
@@ -115,7 +118,13 @@ pub fn stub_assembly() -> String {
         text,
         "\t.type {STUBS_END}, @function\n{STUBS_END}:\n\tud2\n\t.size {STUBS_END}, 2\n"
     );
-    text.push_str(&symbols::refusing_stubs());
+    let _ = write!(
+        text,
+        "\t.globl {UNSUPPORTED}\n\t.hidden {UNSUPPORTED}\n\t.type {UNSUPPORTED}, @function\n\
+         {UNSUPPORTED}:\n\tmovq (%rsp), %rsi\n\tandq $-16, %rsp\n\tcall selvedge_give_up\n\
+         \tud2\n\t.size {UNSUPPORTED}, . - {UNSUPPORTED}\n"
+    );
+    text.push_str(&symbols::refusing_stubs(symbols::refused_names()));
     text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
     text
 }

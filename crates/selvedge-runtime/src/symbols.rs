@@ -1,10 +1,9 @@
 //! What a program may refer to outside of itself.
 //!
 //! One table ([`functions`]) says of every external name what the function does to memory, and who
-//! performs it; a name that is not in it is refused. A user's object that refers to a
-//! [`Symbol::Refused`] function is refused before it runs. C++'s standard library, which is linked
-//! in whole files, refers to many of those without calling them; so every one of them has a stub
-//! that gives up by name when it is called after all (see `refusing_stubs`).
+//! performs it; a name that is not in it is refused. Programs and C++'s standard library, which is
+//! linked in whole files, refer to many functions that they never call. So each refused function
+//! has a stub that gives up by name when it is called (see [`refusing_stubs`]).
 
 mod prototype;
 mod refused;
@@ -249,15 +248,29 @@ static PROVIDED: LazyLock<HashSet<String>> = LazyLock::new(|| {
 pub(crate) fn refusal(name: &str) -> String {
     match refused::reason(name) {
         Some(reason) => format!("{name}: {reason}"),
-        None => format!("{name}: not modelled"),
+        None => format!(
+            "{name}: it is not part of the program, and not modelled; give its source file to \
+             selvedge verify, or a stub with --stub FILE"
+        ),
     }
 }
 
-/// Assembly for one function per refused name: it gives up with that name.
-pub(crate) fn refusing_stubs() -> String {
-    let mut text = String::new();
+/// All refused names.
+pub(crate) fn refused_names() -> impl Iterator<Item = &'static str> {
+    refused::names()
+}
+
+/// Whether the refused `name` is a variable rather than a function.
+pub fn is_variable(name: &str) -> bool {
+    refused::VARIABLES.contains(&name)
+}
+
+/// Assembly for one function per name: it gives up with that name.
+pub fn refusing_stubs<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut text = String::from("\t.text\n");
     let mut strings = String::from("\t.section .rodata.selvedge,\"a\",@progbits\n");
-    for (index, name) in refused::names().enumerate() {
+    for (index, name) in names.into_iter().enumerate() {
+        let name = name.as_ref();
         let _ = write!(
             text,
             "\t.weak {name}\n\t.hidden {name}\n\t.type {name}, @function\n{name}:\n\

@@ -140,6 +140,14 @@ pub(crate) struct Verify {
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: Machine,
 
+    /// Refuse code that cannot be checked even if no execution reaches it
+    #[arg(long, help_heading = "Program under test")]
+    pub(crate) strict: bool,
+
+    /// Print every place that cannot be checked, and do not search
+    #[arg(long, help_heading = "Output")]
+    pub(crate) list_unsupported: bool,
+
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
     pub(crate) format: Format,
@@ -159,6 +167,7 @@ impl Verify {
         Program {
             marks: !self.machine.unroll.is_empty(),
             spurious_failures: self.machine.spurious_failures,
+            strict: self.strict,
             ..self.sources.program()
         }
     }
@@ -191,6 +200,7 @@ impl Sources {
             expressions: Vec::new(),
             marks: false,
             spurious_failures: false,
+            strict: true,
         }
     }
 

@@ -57,21 +57,35 @@ const HARMLESS: [&str; 29] = [
 pub(super) struct Marked {
     /// The assembly to assemble.
     pub(super) text: String,
-    /// For each block of inline assembly, in the order of [`SECTION`]: what in it cannot be
-    /// followed.
-    pub(super) blocks: Vec<Option<String>>,
+    /// The blocks of inline assembly, in the order of [`SECTION`].
+    pub(super) blocks: Vec<Inline>,
+}
+
+/// A block of inline assembly.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Inline {
+    /// What in it cannot be followed.
+    pub(crate) opaque: Option<String>,
+    /// Whether it is in a function, and is only reached from the code before it.
+    pub(crate) in_function: bool,
 }
 
 /// Marks the blocks of inline assembly in `text`.
 pub(super) fn mark(text: &str) -> Marked {
     let mut marked = String::with_capacity(text.len() + 256);
-    let mut blocks: Vec<Option<String>> = Vec::new();
+    let mut blocks: Vec<Inline> = Vec::new();
     let mut open: Option<(&str, Block)> = None;
+    let mut in_function = false;
     for line in text.lines() {
         let trimmed = line.trim();
         let begins = || MARKS.iter().find(|(begin, _)| *begin == trimmed);
         match &mut open {
             None => {
+                match trimmed {
+                    ".cfi_startproc" => in_function = true,
+                    ".cfi_endproc" => in_function = false,
+                    _ => {}
+                }
                 if let Some((_, end)) = begins() {
                     label(&mut marked, "begin", blocks.len());
                     open = Some((end, Block::default()));
@@ -81,7 +95,10 @@ pub(super) fn mark(text: &str) -> Marked {
             Some((end, _)) if *end == trimmed => {
                 line_to(&mut marked, line);
                 label(&mut marked, "end", blocks.len());
-                blocks.extend(open.take().map(|(_, block)| block.opaque));
+                blocks.extend(open.take().map(|(_, block)| Inline {
+                    opaque: block.opaque,
+                    in_function,
+                }));
             }
             Some((_, block)) => {
                 block.line(line);
@@ -91,7 +108,10 @@ pub(super) fn mark(text: &str) -> Marked {
     }
     if let Some((_, block)) = open {
         label(&mut marked, "end", blocks.len());
-        blocks.push(block.opaque);
+        blocks.push(Inline {
+            opaque: block.opaque,
+            in_function: false,
+        });
     }
     if !blocks.is_empty() {
         line_to(
@@ -213,7 +233,7 @@ mod tests {
     fn each_block_gets_labels_and_an_entry() {
         let text = "f:\n#APP\n# 1 \"a.c\" 1\n\tpause\n#NO_APP\n\tret\n\t#APP\n\t#NO_APP\n";
         let marked = mark(text);
-        assert_eq!(marked.blocks, [None, None]);
+        assert_eq!(marked.blocks, [Inline::default(), Inline::default()]);
         assert_eq!(
             marked.text,
             "f:\n.Lselvedge_begin_0:\n#APP\n# 1 \"a.c\" 1\n\tpause\n#NO_APP\n.Lselvedge_end_0:\n\tret\n\
@@ -225,13 +245,25 @@ mod tests {
     }
 
     #[test]
+    fn a_block_between_the_directives_of_a_function_is_inside_of_it() {
+        let text = "f:\n\t.cfi_startproc\n#APP\n#NO_APP\n\t.cfi_endproc\n#APP\n#NO_APP\n";
+        let inside = mark(text)
+            .blocks
+            .iter()
+            .map(|block| block.in_function)
+            .collect::<Vec<_>>();
+        assert_eq!(inside, [true, false]);
+    }
+
+    #[test]
     fn assembly_outside_of_functions_is_a_block_too() {
         let text = "\t# Start of file scope inline assembly\n\t.symver f,f@V1\n\
                     \t# End of file scope inline assembly\n";
-        assert_eq!(
-            mark(text).blocks,
-            [Some("the assembler's `.symver`".to_owned())]
-        );
+        let symver = Inline {
+            opaque: Some("the assembler's `.symver`".to_owned()),
+            in_function: false,
+        };
+        assert_eq!(mark(text).blocks, [symver]);
     }
 
     #[test]
@@ -245,7 +277,8 @@ mod tests {
             ".L_x: .p2align 4",
             "movl %eax, %ebx /* .macro */",
         ] {
-            assert_eq!(mark(&format!("#APP\n{fine}\n#NO_APP\n")).blocks, [None]);
+            let blocks = mark(&format!("#APP\n{fine}\n#NO_APP\n")).blocks;
+            assert_eq!(blocks, [Inline::default()]);
         }
         for (text, what) in [
             (".pushsection .text.x", ".pushsection"),
@@ -256,7 +289,7 @@ mod tests {
         ] {
             let block = mark(&format!("#APP\n{text}\n#NO_APP\n")).blocks;
             assert!(
-                block[0].as_ref().unwrap().contains(what),
+                block[0].opaque.as_ref().unwrap().contains(what),
                 "{text}: {block:?}"
             );
         }

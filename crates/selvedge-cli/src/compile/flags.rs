@@ -130,12 +130,6 @@ pub(super) fn weak_exchanges(compiler: &Compiler, may_fail: bool) -> Vec<&'stati
     flags
 }
 
-/// For linking the program into a shared object, besides what the runtime wants.
-pub(super) const LINK: [&str; 1] = [
-    // What is missing is missed now.
-    "-Wl,-z,defs",
-];
-
 /// For linking the program into an executable.
 pub(super) const EXECUTABLE: [&str; 6] = [
     "-pie",

@@ -11,6 +11,7 @@ pub(crate) mod flags;
 mod fresh;
 mod support;
 mod toolchain;
+pub(crate) mod traps;
 
 use std::fs;
 use std::io::Read;
@@ -26,7 +27,7 @@ use self::toolchain::Toolchain;
 use crate::input;
 use crate::interrupt;
 use crate::problem::Problem;
-use crate::scan;
+use crate::scan::{self, Finding, Trap};
 use crate::scratch::Scratch;
 
 /// A program as the user names it.
@@ -49,6 +50,9 @@ pub(crate) struct Program {
     /// Whether weak compare-exchanges may fail for no reason.
     #[serde(default)]
     pub(crate) spurious_failures: bool,
+    /// Whether code that cannot be checked is refused although it may never run.
+    #[serde(default)]
+    pub(crate) strict: bool,
 }
 
 impl Program {
@@ -68,6 +72,8 @@ pub(crate) struct Compiled {
     support: Support,
     /// The compiled files, in the order in which they are linked.
     pub(crate) objects: Vec<Object>,
+    /// What ends an execution that reaches it.
+    pub(crate) unsupported: Vec<Finding>,
 }
 
 /// A program ready to be loaded. Its files are gone when this value is.
@@ -92,15 +98,54 @@ impl Build {
 
 /// Compiles, inspects and links `program`.
 pub(crate) fn build(program: &Program) -> Result<Build, Problem> {
-    let compiled = compile(program)?;
+    let mut compiled = compile(program)?;
     let library = compiled.scratch().join("program.so");
-    compiled.link(&library)?;
-    scan::library(&library, &compiled.objects)?;
+    compiled.link(&library, &[])?;
+    let needed = scan::library(&library, &compiled.objects)?;
+    admit(program, &needed.findings)?;
+    if !needed.stubs.is_empty() {
+        let stubs = compiled.stubs(&needed.stubs)?;
+        compiled.link(&library, &[stubs])?;
+    }
+    compiled.unsupported.extend(needed.findings);
     Ok(Build { compiled, library })
+}
+
+/// Refuses the program if there is something in `findings` that its execution cannot be stopped at,
+/// or anything at all where that is asked for.
+fn admit(program: &Program, findings: &[Finding]) -> Result<(), Problem> {
+    let refused = |finding: &&Finding| program.strict || finding.trap == Trap::Nothing;
+    scan::refuse(findings.iter().filter(refused))
+}
+
+/// All that cannot be checked in `program`.
+pub(crate) fn unsupported(program: &Program) -> Result<Vec<Finding>, Problem> {
+    let compiled = prepare(program)?;
+    let library = compiled.scratch().join("program.so");
+    compiled.link(&library, &[])?;
+    let scanned = scan::objects(&compiled.objects)?.into_iter();
+    let mut found: Vec<Finding> = scanned.flat_map(|scanned| scanned.findings).collect();
+    found.extend(scan::library(&library, &compiled.objects)?.findings);
+    Ok(found)
 }
 
 /// Compiles and inspects `program`.
 pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
+    let mut compiled = prepare(program)?;
+    let scanned = scan::objects(&compiled.objects)?;
+    let found = scanned.iter().flat_map(|scanned| &scanned.findings);
+    compiled.unsupported = found.cloned().collect();
+    admit(program, &compiled.unsupported)?;
+    for (object, scanned) in compiled.objects.iter().zip(scanned) {
+        let more = compiled.toolchain.complete(object, scanned)?;
+        admit(program, &more)?;
+        compiled.unsupported.extend(more);
+    }
+    Ok(compiled)
+}
+
+/// Compiles the files of `program`.
+fn prepare(program: &Program) -> Result<Compiled, Problem> {
     let flags = flags::accepted(&program.flags)?;
     expressions::check(program)?;
     let mut sources = Vec::with_capacity(program.files.len());
@@ -117,16 +162,12 @@ pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
     }
     let support = toolchain.support(directory.path())?;
     let objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
-    for (object, silences) in objects.iter().zip(scan::objects(&objects)?) {
-        if !silences.is_empty() {
-            toolchain.announce(object, silences)?;
-        }
-    }
     Ok(Compiled {
         directory,
         toolchain,
         support,
         objects,
+        unsupported: Vec::new(),
     })
 }
 
@@ -141,9 +182,24 @@ impl Compiled {
         fingerprint::of(&self.objects)
     }
 
-    /// Links the program for the runtime.
-    fn link(&self, library: &Path) -> Result<(), Problem> {
-        self.toolchain.link(&self.objects, &self.support, library)
+    /// Links the program and `parts` for the runtime.
+    fn link(&self, library: &Path, parts: &[PathBuf]) -> Result<(), Problem> {
+        self.toolchain
+            .link(&self.objects, &self.support, parts, library)
+    }
+
+    /// An object with stubs for functions that nobody defines.
+    fn stubs(&self, names: &[String]) -> Result<PathBuf, Problem> {
+        let (text, path) = (
+            self.scratch().join("stubs.s"),
+            self.scratch().join("stubs.o"),
+        );
+        self.toolchain.assemble_text(
+            &selvedge_runtime::symbols::refusing_stubs(names),
+            &text,
+            &path,
+        )?;
+        Ok(path)
     }
 
     /// Links an ordinary executable of the program and of `parts`, which are objects or assembly.
@@ -167,8 +223,8 @@ pub(crate) struct Object {
     /// The compiled file, and the assembly that it was assembled from.
     pub(crate) path: PathBuf,
     text: PathBuf,
-    /// For each block of inline assembly, what in it cannot be followed; see [`assembly`].
-    pub(crate) assembly: Vec<Option<String>>,
+    /// The blocks of inline assembly; see [`assembly`].
+    pub(crate) assembly: Vec<assembly::Inline>,
     /// Whether atomic loads stay in the code beside their callbacks.
     pub(crate) leaves_loads: bool,
 }

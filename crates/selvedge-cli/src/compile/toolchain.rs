@@ -13,10 +13,10 @@ use object::File;
 
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
-use super::{Done, Object, Program, Source, announce, assembly, flags, run};
+use super::{Done, Object, Program, Source, announce, assembly, flags, run, traps};
 use crate::output;
 use crate::problem::Problem;
-use crate::scan::{self, Silence};
+use crate::scan::{self, Finding, Scanned, Silence, Trap};
 
 /// A compiled file and what the compiler said meanwhile.
 struct Compiled {
@@ -160,8 +160,50 @@ impl Toolchain {
         })
     }
 
-    /// Announces what the compiler did not, until the scan is content.
-    pub(super) fn announce(&self, object: &Object, silences: Vec<Silence>) -> Result<(), Problem> {
+    /// Puts into a compiled file what its inspection asks for: traps before what cannot be checked,
+    /// and announcements. Tells what else turned out to be impossible to check, and has a trap.
+    pub(super) fn complete(
+        &self,
+        object: &Object,
+        scanned: Scanned,
+    ) -> Result<Vec<Finding>, Problem> {
+        /// Traps may be needed once more after announcements failed.
+        const ROUNDS: usize = 4;
+        let mut scanned = scanned;
+        let mut more = Vec::new();
+        for round in 0..ROUNDS {
+            let placed = |finding: &Finding| {
+                matches!(
+                    finding.trap,
+                    Trap::Block(_) | Trap::Entry(_) | Trap::Nothing
+                )
+            };
+            scanned.findings.retain(placed);
+            if !scanned.findings.is_empty() {
+                self.trap(object, &scanned.findings, round)?;
+                scanned = scan::again(object, false)?;
+                more.extend(scanned.findings.iter().cloned());
+            } else if scanned.silences.is_empty() {
+                return Ok(more);
+            } else {
+                scanned = self.announce(object, std::mem::take(&mut scanned.silences))?;
+                more.extend(scanned.findings.iter().cloned());
+            }
+        }
+        Err(unannounceable(object))
+    }
+
+    /// Puts traps before what cannot be checked.
+    fn trap(&self, object: &Object, findings: &[Finding], round: usize) -> Result<(), Problem> {
+        let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
+        let text = read_assembly(&object.text).map_err(failed)?;
+        let trapped = traps::write(&text, findings, round);
+        let trapped = trapped.map_or_else(|| scan::refuse(findings.iter()).map(|()| text), Ok)?;
+        self.reassemble(object, &trapped)
+    }
+
+    /// Announces what the compiler did not, until the scan is content or cannot be helped.
+    fn announce(&self, object: &Object, silences: Vec<Silence>) -> Result<Scanned, Problem> {
         /// What is put in may make the scan doubt more; it never took more than three rounds.
         const ROUNDS: usize = 6;
         let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
@@ -176,12 +218,12 @@ impl Toolchain {
             let written = places.and_then(|places| announce::write(&text, &places, round));
             if let Some(written) = written {
                 self.reassemble(object, &written)?;
-                let left = scan::announced(object, round + 1 == ROUNDS)?;
-                if left.is_empty() {
-                    return Ok(());
+                let left = scan::again(object, round + 1 == ROUNDS)?;
+                if left.silences.is_empty() {
+                    return Ok(left);
                 }
                 if !counting {
-                    (text, silences) = (written, left);
+                    (text, silences) = (written, left.silences);
                 }
             } else if !counting {
                 return Err(unannounceable(object));
@@ -212,6 +254,17 @@ impl Toolchain {
         match done.status.success() {
             true => Ok(()),
             false => Err(unannounceable(object).words(done.words)),
+        }
+    }
+
+    /// Assembles `text`, which is written to a file first.
+    pub(super) fn assemble_text(&self, text: &str, from: &Path, to: &Path) -> Result<(), Problem> {
+        fs::write(from, text)
+            .map_err(|error| Problem::internal(format!("{}: {error}", from.display())))?;
+        let done = self.assemble(self.language(), from, to)?;
+        match done.status.success() {
+            true => Ok(()),
+            false => Err(Problem::internal("cannot assemble stubs").words(done.words)),
         }
     }
 
@@ -282,14 +335,15 @@ impl Toolchain {
         &self,
         objects: &[Object],
         support: &Support,
+        parts: &[PathBuf],
         library: &Path,
     ) -> Result<(), Problem> {
         let mut command = self.compiler(self.language()).command();
         command.arg("-shared").arg("-o").arg(library);
         command
             .args(objects.iter().map(|object| &object.path))
+            .args(parts)
             .args(support.objects());
-        command.args(flags::LINK);
         command.args(selvedge_runtime::support::LINK_FLAGS);
         linked(run(command)?)
     }

@@ -125,6 +125,39 @@ pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site) -> Pla
     Names::new(binary, machine).place(site, &[])
 }
 
+/// Says where and through which calls a thread came to `what`, which is not supported, if `machine`
+/// is in that state.
+pub(crate) fn refusal(binary: &Binary, machine: &NativeMachine, what: String) -> String {
+    let mut threads = (0..machine.threads() as u32).map(ThreadId);
+    let stopped =
+        threads.find(|&thread| machine.pending(thread) == Pending::Stopped(Stop::Refused));
+    let Some(thread) = stopped else { return what };
+    let names = Names::new(binary, machine);
+    let mut frames = names.frames(machine.site(thread));
+    frames.extend(names.stack(thread));
+    frames.dedup();
+    let known = frames.iter().filter(|frame| frame.file.is_some());
+    let mut known = known.skip_while(|frame| !frame.is_users()).peekable();
+    let mut text = match known.peek() {
+        Some(place) if !begins_with_line(&what) => format!("{place}: {what}"),
+        _ => what,
+    };
+    let callers: Vec<String> = known
+        .filter_map(|frame| Some(format!("{} ({frame})", frame.function.as_ref()?)))
+        .collect();
+    if callers.len() > 1 {
+        text += &format!("; reached in {}", callers.join(", called by "));
+    }
+    text
+}
+
+/// Whether a message begins with `file:line: `.
+fn begins_with_line(message: &str) -> bool {
+    let place = message.split_once(": ").map_or("", |(place, _)| place);
+    let line = place.rsplit_once(':').map_or("", |(_, line)| line);
+    !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// What kinds of objects the locations met so far are.
 #[derive(Default)]
 pub(crate) struct Kinds(HashMap<Location, Kind>);

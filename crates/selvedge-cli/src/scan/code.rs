@@ -13,7 +13,7 @@ use super::accesses::{self, Reference, Silent, Surroundings};
 use super::index::Index;
 use super::stores::{Store, flags_matter};
 use super::variables::{Variable, Variables};
-use super::{Inspection, instructions};
+use super::{Inspection, Trap, instructions};
 use crate::place;
 
 const INSTRUMENT: &str = "leave out __attribute__((no_sanitize(\"thread\"))) and the like, write \
@@ -91,10 +91,21 @@ impl Inspection<'_> {
         relocations: &Relocations,
         index: &Index<'_>,
     ) {
+        if index.is_trapped(section, start) {
+            return;
+        }
         let before = self.findings.count();
-        let mut code = self.decode((section, start), bytes, relocations);
+        let entry = || match names {
+            [name, ..] if !name.is_empty() => Trap::Entry(names.to_owned()),
+            _ => Trap::Nothing,
+        };
         // What was put in leaves everything as it was.
-        code.retain(|instruction| !index.is_own(section, instruction.ip()));
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let code: Vec<Instruction> = decoder
+            .iter()
+            .filter(|i| !i.is_invalid() && !index.is_own(section, i.ip()))
+            .collect();
+        self.refused_instructions(section, &code, relocations, &entry());
         let range = start..start + bytes.len() as u64;
         let named =
             |&(index, offset): &(SectionIndex, u64)| index == section && range.contains(&offset);
@@ -146,7 +157,7 @@ impl Inspection<'_> {
                 .chain(stores);
             let place = self.place(section, first.min().unwrap_or(start));
             let what = "has an access that the compiler does not announce";
-            self.findings.add(place, what.to_owned(), SIMPLER);
+            self.find(place, what.to_owned(), SIMPLER, entry());
             return;
         }
         let Some(first) = silence.accesses.first() else {
@@ -163,43 +174,47 @@ impl Inspection<'_> {
         if !announceable {
             let place = self.place(section, first);
             let what = "touches memory without telling Selvedge: no access in it is instrumented";
-            self.findings.add(place, what.to_owned(), INSTRUMENT);
+            self.find(place, what.to_owned(), INSTRUMENT, entry());
             return;
         }
         let unknown = |silent: &Silent| silent.operand.bytes == 0;
         if silence.wide || silence.accesses.iter().any(unknown) {
             let place = self.place(section, first);
             let what = "has an access that the compiler does not announce";
-            self.findings.add(place, what.to_owned(), SIMPLER);
+            self.find(place, what.to_owned(), SIMPLER, entry());
             return;
         }
         self.silences.push(silence);
     }
 
-    /// The instructions of a function; what is refused by itself is a finding.
-    fn decode(
+    /// Finds the instructions of a function that are refused wherever they are.
+    fn refused_instructions(
         &mut self,
-        (section, start): (SectionIndex, u64),
-        bytes: &[u8],
+        section: SectionIndex,
+        code: &[Instruction],
         relocations: &Relocations,
-    ) -> Vec<Instruction> {
-        let mut code = Vec::new();
-        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
-        for instruction in decoder.iter().filter(|i| !i.is_invalid()) {
-            if let Some(refusal) = instructions::refusal(&instruction) {
+        entry: &Trap,
+    ) {
+        for instruction in code {
+            let trap = match self.block_at(section, instruction.ip()) {
+                Some(block) => self.block_trap(block),
+                None => entry.clone(),
+            };
+            if let Some(refusal) = instructions::refusal(instruction) {
                 let place = self.place(section, instruction.ip());
-                self.findings
-                    .add(place, format!("has {}", refusal.what), refusal.help);
+                self.find(
+                    place,
+                    format!("has {}", refusal.what),
+                    refusal.help,
+                    trap.clone(),
+                );
             }
-            let relocation = relocations.of(&instruction);
+            let relocation = relocations.of(instruction);
             if let Some(problem) = relocation.and_then(|r| static_thread_local(r.kind)) {
                 let place = self.place(section, instruction.ip());
-                self.findings
-                    .add(place, problem.to_owned(), "leave out the tls_model");
+                self.find(place, problem.to_owned(), "leave out the tls_model", trap);
             }
-            code.push(instruction);
         }
-        code
     }
 
     fn in_system_header(&mut self, section: SectionIndex, offset: u64) -> bool {

@@ -13,6 +13,7 @@ use super::variables::Variables;
 use super::{assembly, is_debug};
 use crate::compile::announce::SECTION as ANNOUNCED;
 use crate::compile::checks::SECTION as CHECKED;
+use crate::compile::traps::SECTION as TRAPS;
 
 /// How the names of sections begin that were put in here.
 const OWN_SECTIONS: &str = ".selvedge";
@@ -27,6 +28,8 @@ pub(super) enum Own {
     Announcement,
     /// It tells that the store before it was made.
     Check,
+    /// It ends the execution.
+    Trap,
 }
 
 /// What is looked up for every function.
@@ -69,7 +72,11 @@ impl<'a> Index<'a> {
         }
         let entries = entries(file);
         let mut own: HashMap<SectionIndex, BTreeMap<u64, (u64, Own)>> = HashMap::new();
-        for (section, what) in [(ANNOUNCED, Own::Announcement), (CHECKED, Own::Check)] {
+        for (section, what) in [
+            (ANNOUNCED, Own::Announcement),
+            (CHECKED, Own::Check),
+            (TRAPS, Own::Trap),
+        ] {
             for block in assembly::blocks(file, section).into_iter().flatten() {
                 let pieces = own.entry(block.section).or_default();
                 pieces.insert(block.start, (block.end, what));
@@ -105,6 +112,12 @@ impl Index<'_> {
             .checked_sub(1)
             .and_then(|ip| self.own_before(section, ip));
         piece.is_some_and(|(_, piece)| piece == (ip, Own::Announcement))
+    }
+
+    /// Whether code that ends the execution begins at `ip`.
+    pub(super) fn is_trapped(&self, section: SectionIndex, ip: u64) -> bool {
+        let piece = self.own_before(section, ip);
+        piece.is_some_and(|(start, (_, what))| start == ip && what == Own::Trap)
     }
 
     /// Whether a check begins at `ip`.

@@ -20,21 +20,23 @@ mod stores;
 mod values;
 mod variables;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
 
 use object::elf;
 use object::{
-    File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationTarget, Section,
-    SectionIndex, SectionKind, Symbol, SymbolFlags,
+    File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
+    Section, SectionIndex, SectionKind, Symbol, SymbolFlags,
 };
 use selvedge_runtime::support::EXPRESSION;
 use selvedge_runtime::symbols::{self, Symbol as External};
 
 pub(crate) use self::accesses::{Operand, Silent};
+use self::assembly::Block;
 pub(crate) use self::code::Silence;
 use self::findings::Findings;
+pub(crate) use self::findings::{Finding, Trap, listed, refuse};
 use self::index::Index;
 use self::lines::Lines;
 pub(crate) use self::stores::Store;
@@ -43,23 +45,46 @@ use crate::compile::assembly::SECTION as INLINE;
 use crate::place;
 use crate::problem::Problem;
 
-/// Inspects the compiled files, and makes sure that there is one `main`. Tells for each file what
-/// the compiler does not announce and has to be announced by hand.
-pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Vec<Silence>>, Problem> {
-    let mut findings = Findings::default();
+/// What an inspection of a compiled file tells.
+#[derive(Debug, Default)]
+pub(crate) struct Scanned {
+    /// What the compiler does not announce and has to be announced by hand.
+    pub(crate) silences: Vec<Silence>,
+    /// What cannot be checked.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Inspects the compiled files, and makes sure that there is one `main`.
+pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
+    let mut defined = HashSet::new();
     let mut mains = Vec::new();
-    let mut silences = Vec::with_capacity(objects.len());
+    for object in objects {
+        let bytes = read(&object.path)?;
+        for symbol in parse(&object.path, &bytes)?.symbols() {
+            if symbol.is_global()
+                && symbol.is_definition()
+                && let Ok(name) = symbol.name()
+            {
+                if name == "main" {
+                    mains.push(place::shorten(&object.source));
+                }
+                defined.insert(name.to_owned());
+            }
+        }
+    }
+    let mut all = Vec::with_capacity(objects.len());
     for object in objects {
         let bytes = read(&object.path)?;
         let file = parse(&object.path, &bytes)?;
-        if defines_main(&file) {
-            mains.push(place::shorten(&object.source));
-        }
-        silences.push(Inspection::new(&file, object, &mut findings).run());
+        let mut findings = Findings::default();
+        let mut inspection = Inspection::new(&file, object, &mut findings);
+        inspection.symbols(&defined);
+        let silences = inspection.run();
+        let findings = findings.into_list();
+        all.push(Scanned { silences, findings });
     }
-    findings.into_result()?;
     match mains.as_slice() {
-        [_] => Ok(silences),
+        [_] => Ok(all),
         [] => Err(Problem::request("the program has no main function")
             .help("name every source file of the program: selvedge verify FILE…")),
         _ => Err(Problem::request(format!(
@@ -70,24 +95,35 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Vec<Silence>>, Problem> 
     }
 }
 
-/// What is left to be announced in a file where that was done by hand. The `last` time, what is left
-/// is refused.
-pub(crate) fn announced(object: &Object, last: bool) -> Result<Vec<Silence>, Problem> {
+/// Inspects the code of a file where something was put in. The `last` time, what is left to be
+/// announced is a finding.
+pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {
     let mut findings = Findings::default();
     let bytes = read(&object.path)?;
     let file = parse(&object.path, &bytes)?;
     let mut inspection = Inspection::new(&file, object, &mut findings);
     inspection.last = last;
     let silences = inspection.run();
-    findings.into_result()?;
-    Ok(silences)
+    let findings = findings.into_list();
+    Ok(Scanned { silences, findings })
+}
+
+/// Functions that a program calls and nobody defines, and all else about what it needs that cannot
+/// be checked.
+#[derive(Debug, Default)]
+pub(crate) struct Needed {
+    /// Functions for which a stub has to take its place.
+    pub(crate) stubs: Vec<String>,
+    /// What cannot be checked.
+    pub(crate) findings: Vec<Finding>,
 }
 
 /// Inspects the linked program: what it still needs must be something that the runtime models.
-pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<(), Problem> {
+pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<Needed, Problem> {
     let bytes = read(library)?;
     let file = parse(library, &bytes)?;
     let mut findings = Findings::default();
+    let mut stubs = Vec::new();
     let missing = file
         .dynamic_symbols()
         .filter(|symbol| symbol.is_undefined() && !symbol.is_weak());
@@ -98,23 +134,49 @@ pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<(), Problem>
             External::Refused(reason) => (format!("calls {}: {reason}", readable(name)), ""),
             External::Unknown => (
                 format!("needs {}, which Selvedge does not model", readable(name)),
-                "give its source file to selvedge verify, or leave it out of the program",
+                "give its source file to selvedge verify, or a stub with --stub FILE",
             ),
         };
-        findings.add(user_of(name, objects).unwrap_or_default(), what, help);
+        let users = users_of(name, objects);
+        // What is only called is a function; what is used in another way may be a variable.
+        let called = !users.is_empty() && users.iter().all(|user| user.call);
+        let trap = if called { Trap::Callee } else { Trap::Nothing };
+        if called {
+            stubs.push(name.to_owned());
+        }
+        let places = users.into_iter().map(|user| user.place);
+        let nowhere = findings.count();
+        for place in places {
+            findings.add(Finding {
+                place,
+                what: what.clone(),
+                help: help.to_owned(),
+                trap: trap.clone(),
+            });
+        }
+        if findings.count() == nowhere {
+            findings.add(Finding {
+                place: String::new(),
+                what,
+                help: help.to_owned(),
+                trap,
+            });
+        }
     }
     if file
         .dynamic_symbols()
         .chain(file.symbols())
         .any(|symbol| is_ifunc(&symbol))
     {
-        findings.add(
-            String::new(),
-            "chooses functions while it is loaded (ifunc)".to_owned(),
-            "",
-        );
+        findings.add(Finding {
+            place: String::new(),
+            what: "chooses functions while it is loaded (ifunc)".to_owned(),
+            help: String::new(),
+            trap: Trap::Nothing,
+        });
     }
-    findings.into_result()
+    let findings = findings.into_list();
+    Ok(Needed { stubs, findings })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Problem> {
@@ -131,11 +193,6 @@ fn parse<'a>(path: &Path, bytes: &'a [u8]) -> Result<File<'a>, Problem> {
     })
 }
 
-fn defines_main(file: &File<'_>) -> bool {
-    file.symbols()
-        .any(|s| s.is_global() && s.is_definition() && s.name() == Ok("main"))
-}
-
 fn is_ifunc(symbol: &Symbol<'_, '_>) -> bool {
     match symbol.flags() {
         SymbolFlags::Elf { st_info, .. } => st_info.st_type() == elf::STT_GNU_IFUNC,
@@ -143,14 +200,22 @@ fn is_ifunc(symbol: &Symbol<'_, '_>) -> bool {
     }
 }
 
+/// A place where the user's code refers to a symbol.
+struct User {
+    place: String,
+    /// Whether it calls it.
+    call: bool,
+}
+
 /// Where the user's code refers to `name`.
-fn user_of(name: &str, objects: &[Object]) -> Option<String> {
-    objects.iter().find_map(|object| {
+fn users_of(name: &str, objects: &[Object]) -> Vec<User> {
+    let users = objects.iter().filter_map(|object| {
         let bytes = fs::read(&object.path).ok()?;
         let file = File::parse(&*bytes).ok()?;
         let mut findings = Findings::default();
-        Inspection::new(&file, object, &mut findings).reference(name)
-    })
+        Some(Inspection::new(&file, object, &mut findings).references(name))
+    });
+    users.flatten().collect()
 }
 
 /// A name as it is written in the source, marked as such.
@@ -167,6 +232,8 @@ struct Inspection<'a> {
     findings: &'a mut Findings,
     /// Where inline assembly was refused.
     refused: Vec<(SectionIndex, u64)>,
+    /// The blocks of inline assembly.
+    blocks: Vec<Option<Block>>,
     /// Functions with accesses that the compiler does not announce.
     silences: Vec<Silence>,
     /// Whether there may be none.
@@ -181,15 +248,15 @@ impl<'a> Inspection<'a> {
             lines: None,
             findings,
             refused: Vec::new(),
+            blocks: assembly::blocks(file, INLINE),
             silences: Vec::new(),
             last: false,
         }
     }
 
     fn run(mut self) -> Vec<Silence> {
-        self.symbols();
-        self.inline_assembly();
         let index = Index::new(self.file);
+        self.inline_assembly(&index);
         for section in self
             .file
             .sections()
@@ -200,15 +267,46 @@ impl<'a> Inspection<'a> {
         self.silences
     }
 
-    fn inline_assembly(&mut self) {
-        let blocks = assembly::blocks(self.file, INLINE);
+    fn find(&mut self, place: String, what: String, help: &str, trap: Trap) {
+        self.findings.add(Finding {
+            place,
+            what,
+            help: help.to_owned(),
+            trap,
+        });
+    }
+
+    /// The number of the block of inline assembly at `offset`.
+    fn block_at(&self, section: SectionIndex, offset: u64) -> Option<usize> {
+        self.blocks.iter().position(|block| {
+            block.is_some_and(|block| {
+                block.section == section && (block.start..block.end).contains(&offset)
+            })
+        })
+    }
+
+    /// What ends an execution that reaches a block of inline assembly.
+    fn block_trap(&self, block: usize) -> Trap {
+        match self.source.assembly.get(block) {
+            Some(inline) if inline.in_function => Trap::Block(block),
+            _ => Trap::Nothing,
+        }
+    }
+
+    fn inline_assembly(&mut self, index: &Index<'_>) {
+        let blocks = self.blocks.clone();
         if blocks.len() != self.source.assembly.len() {
             let what = "has inline assembly that cannot be found again".to_owned();
-            self.findings
-                .add(self.source_name() + ":", what, assembly::HELP);
+            self.find(
+                self.source_name() + ":",
+                what,
+                assembly::HELP,
+                Trap::Nothing,
+            );
         }
-        for (block, unknown) in blocks.into_iter().zip(&self.source.assembly) {
-            let found = match (block, unknown) {
+        for (n, (block, inline)) in blocks.into_iter().zip(&self.source.assembly).enumerate() {
+            let found = match (block, &inline.opaque) {
+                (Some(block), _) if index.is_trapped(block.section, block.start) => None,
                 (Some(block), Some(unknown)) => Some((block.start, assembly::uses(unknown))),
                 (Some(block), None) => assembly::refusal(self.file, block),
                 (None, Some(unknown)) => Some((0, assembly::uses(unknown))),
@@ -221,14 +319,15 @@ impl<'a> Inspection<'a> {
                 Some(block) => self.place(block.section, offset),
                 None => self.source_name() + ":",
             };
-            self.findings.add(place, what, assembly::HELP);
+            self.find(place, what, assembly::HELP, self.block_trap(n));
             self.refused
                 .extend(block.map(|block| (block.section, offset)));
         }
     }
 
-    /// Functions that are refused, and functions chosen while the program is loaded.
-    fn symbols(&mut self) {
+    /// Functions that are refused and not in `defined`, and functions chosen while the program is
+    /// loaded.
+    fn symbols(&mut self, defined: &HashSet<String>) {
         let mut refused = BTreeMap::new();
         for symbol in self.file.symbols() {
             let Ok(name) = symbol.name() else { continue };
@@ -237,46 +336,55 @@ impl<'a> Inspection<'a> {
                     "{} chooses its code while it is loaded (ifunc)",
                     readable(name)
                 );
-                self.findings.add(
-                    self.source_name() + ":",
-                    what,
-                    "make it an ordinary function",
-                );
+                let help = "make it an ordinary function";
+                self.find(self.source_name() + ":", what, help, Trap::Nothing);
             }
             if symbol.is_definition() && symbols::is_reserved(name) && !name.starts_with(EXPRESSION)
             {
                 let what = format!("defines {}, a name of Selvedge's own", readable(name));
                 let place = self.source_name() + ":";
-                self.findings.add(place, what, "give it another name");
+                self.find(place, what, "give it another name", Trap::Nothing);
             }
             if symbol.is_undefined()
+                && !defined.contains(name)
                 && let External::Refused(reason) = symbols::classify(name)
             {
                 refused.insert(name.to_owned(), reason);
             }
         }
         for (name, reason) in refused {
-            if let Some(place) = self.reference(&name) {
-                self.findings
-                    .add(place, format!("calls {}: {reason}", readable(&name)), "");
+            let trap = match symbols::is_variable(&name) {
+                true => Trap::Nothing,
+                false => Trap::Callee,
+            };
+            for user in self.references(&name) {
+                let what = format!("calls {}: {reason}", readable(&name));
+                self.find(user.place, what, "", trap.clone());
             }
         }
     }
 
     /// Where code refers to the symbol `name`; a declaration that nothing uses does no harm.
-    fn reference(&mut self, name: &str) -> Option<String> {
+    fn references(&mut self, name: &str) -> Vec<User> {
         let file = self.file;
+        let mut users = Vec::new();
         for section in file.sections().filter(|s| !is_debug(s)) {
+            let data = section.data().unwrap_or_default();
             for (offset, relocation) in section.relocations() {
                 if let RelocationTarget::Symbol(index) = relocation.target()
                     && let Ok(symbol) = file.symbol_by_index(index)
                     && symbol.name() == Ok(name)
                 {
-                    return Some(self.place(section.index(), offset));
+                    let place = self.place(section.index(), offset);
+                    let call = calls(
+                        relocation.flags(),
+                        &data[..(offset as usize).min(data.len())],
+                    );
+                    users.push(User { place, call });
                 }
             }
         }
-        None
+        users
     }
 
     fn line(&mut self, section: SectionIndex, offset: u64) -> Option<(String, u32)> {
@@ -307,6 +415,20 @@ impl<'a> Inspection<'a> {
 
     fn source_name(&self) -> String {
         place::shorten(&self.source.source)
+    }
+}
+
+/// Whether a relocation with the code `before` it is the target of a call or a jump.
+fn calls(flags: RelocationFlags, before: &[u8]) -> bool {
+    const INDIRECT: [[u8; 2]; 2] = [[0xff, 0x15], [0xff, 0x25]];
+    match flags {
+        RelocationFlags::Elf {
+            r_type: elf::R_X86_64_PLT32,
+        } => true,
+        RelocationFlags::Elf {
+            r_type: elf::R_X86_64_GOTPCREL | elf::R_X86_64_GOTPCRELX,
+        } => INDIRECT.iter().any(|call| before.ends_with(call)),
+        _ => false,
     }
 }
 

@@ -9,9 +9,11 @@ use crate::args::{self, Format};
 use crate::compile::{self, Build, Program};
 use crate::describe::Binary;
 use crate::explorer::Explorer;
-use crate::problem::{Problem, Status, warn};
+use crate::output;
+use crate::problem::{Problem, Status, note, warn};
 use crate::report::request::Asked;
 use crate::report::{self, witness};
+use crate::scan;
 use crate::temporal;
 use crate::trace::Trace;
 use crate::worker;
@@ -23,12 +25,18 @@ pub(crate) use found::Found;
 
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
-    let (mut explorer, note) = Explorer::choose(&verify.search, &verify.machine)?;
+    let (mut explorer, remark) = Explorer::choose(&verify.search, &verify.machine)?;
     let program = Program {
         expressions: explorer.asked().expressions(),
         ..verify.program()
     };
+    if verify.list_unsupported {
+        let found = compile::unsupported(&program)?;
+        output::print(&scan::listed(&found));
+        return Ok(Status::Verified);
+    }
     let build = compile::build(&program)?;
+    tell_unsupported(build.compiled.unsupported.len());
     check_functions(&verify.machine, &build)?;
     if let Explorer::Temporal(settings) = &mut explorer {
         temporal::settle(&mut settings.property, &build)?;
@@ -41,7 +49,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     };
     let found = search.run()?;
     let mut report = found.report(&explorer, &verify.search, &verify.machine);
-    report.warnings.extend(note);
+    report.warnings.extend(remark);
     let trace = match (&verify.trace_out, found.bugs.first()) {
         (Some(path), Some(bug)) => {
             Trace::new(&program, verify, &explorer, bug).and_then(|trace| trace.write(path))
@@ -67,6 +75,19 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         problem.print();
     }
     Ok(report.verdict.into())
+}
+
+/// Says how many places end an execution that reaches them.
+fn tell_unsupported(count: usize) {
+    let places = match count {
+        0 => return,
+        1 => "1 place in this program is".to_owned(),
+        _ => format!("{count} places in this program are"),
+    };
+    note(&format!(
+        "{places} not supported; an execution that reaches one ends the search as incomplete \
+         (--list-unsupported shows them)"
+    ));
 }
 
 /// Makes sure that the functions whose loops are bounded exist.

@@ -119,7 +119,12 @@ impl<'a> Exploration<'a> {
         }
         let overlooked = machine.inner().overlooked();
         Searched {
-            ending: report.ending,
+            ending: match report.ending {
+                Ending::Refused(what) => {
+                    Ending::Refused(describe::refusal(self.binary, machine.inner(), what))
+                }
+                ending => ending,
+            },
             counts,
             states: report.states,
             bound: bound.filter(|_| beyond(&counts)),

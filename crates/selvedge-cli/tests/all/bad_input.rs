@@ -11,7 +11,7 @@ use crate::common::{Sandbox, compilers};
 #[track_caller]
 fn refusal(name: &str, text: &str) -> String {
     let sandbox = Sandbox::with(name, text);
-    let outcome = sandbox.run(&["verify", name]);
+    let outcome = sandbox.run(&["verify", name, "--strict"]);
     outcome.ends_with(2);
     assert_eq!(outcome.stdout, "");
     outcome.stderr
@@ -251,14 +251,20 @@ fn warnings_of_the_compiler_are_shown_and_change_nothing() {
 #[test]
 fn a_function_that_is_nowhere() {
     let text = "int missing(void);\nint main(void) { return missing(); }\n";
-    let words = refusal("part.c", text);
-    assert!(
-        words.contains("undefined reference to `missing'"),
-        "{words}"
+    assert_eq!(
+        refusal("part.c", text),
+        "error: cannot check this program: part.c:2: `main` needs `missing`, which Selvedge does not \
+         model\nhelp: give its source file to selvedge verify, or a stub with --stub FILE\n"
     );
-    let ending = "error: the program does not link\n\
-                  note: missing is defined in none of the files\n";
-    assert!(words.ends_with(ending), "{words}");
+    let outcome = Sandbox::with("part.c", text).run(&["verify", "part.c"]);
+    outcome
+        .ends_with(3)
+        .prints("incomplete: part.c:2: missing: it is not part of the program, and not modelled");
+    let text = "extern int missing;\nint main(void) { return missing; }\n";
+    let outcome = Sandbox::with("part.c", text).run(&["verify", "part.c"]);
+    outcome
+        .ends_with(2)
+        .says("error: cannot check this program: part.c:2: `main` needs `missing`");
 }
 
 #[test]
@@ -330,7 +336,7 @@ fn ten_thousand_threads() {
     let outcome = sandbox.run(&["verify", "program.c"]);
     outcome
         .ends_with(3)
-        .prints("incomplete: more than 1000 threads (--max-threads raises the limit)");
+        .prints("incomplete: program.c:5: more than 1000 threads (--max-threads raises the limit)");
 }
 
 #[test]
@@ -338,7 +344,7 @@ fn a_gibibyte() {
     let text = "#include <stdlib.h>\nint main(void) { free(malloc(1u << 30)); return 0; }\n";
     let sandbox = Sandbox::with("program.c", text);
     sandbox.run(&["verify", "program.c"]).ends_with(3).prints(
-        "incomplete: an allocation of 1073741824 bytes does not fit into the memory that an \
+        "incomplete: program.c:2: an allocation of 1073741824 bytes does not fit into the memory that an \
          execution may use (--heap-limit)",
     );
     sandbox
@@ -503,7 +509,7 @@ int main(void) { return raw(39) < 0; }
     let outcome = sandbox.run(&["verify", "raw.c"]);
     outcome
         .ends_with(3)
-        .prints("incomplete: the raw system call number 39");
+        .prints("incomplete: raw.c:2: the raw system call number 39");
 }
 
 #[test]

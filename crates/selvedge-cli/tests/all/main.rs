@@ -28,4 +28,5 @@ mod spinning;
 mod states;
 mod uninstrumented;
 mod unroll;
+mod unsupported;
 mod weak_memory;

@@ -360,15 +360,15 @@ int main(void) {
     };
     run("65536", "10", &[])
         .ends_with(3)
-        .prints("incomplete: the stack of 256 KiB of a thread is used up (--stack-size)");
+        .prints("the stack of 256 KiB of a thread is used up (--stack-size)");
     run("65536", "10", &["--stack-size", "4M"]).ends_with(0);
     run("4194304", "10", &[]).ends_with(0);
     run("1073741824", "10", &[])
         .ends_with(3)
-        .prints("incomplete: a stack of 1073741824 bytes for a thread");
+        .prints("a stack of 1073741824 bytes for a thread");
     run("4194304", "2000000", &["--heap-limit", "1M"])
         .ends_with(3)
-        .prints("incomplete: an allocation of 2000000 bytes does not fit");
+        .prints("an allocation of 2000000 bytes does not fit");
 }
 
 #[test]

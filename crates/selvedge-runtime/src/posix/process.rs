@@ -32,6 +32,7 @@ entry_points![
     __fortify_fail(1),
     __chk_fail(0),
     selvedge_refuse(2),
+    selvedge_give_up(2),
 ];
 
 /// How many processors the program sees.
@@ -201,4 +202,9 @@ extern "C" fn selvedge_refuse(name: *const c_char, site: usize) -> ! {
     let name = text(name.expose_provenance());
     let what = crate::symbols::refusal(&name);
     current::refuse(what, Site(site as u64))
+}
+
+/// Where the traps before what cannot be checked end up.
+extern "C" fn selvedge_give_up(what: usize, site: usize) -> ! {
+    current::refuse(text(what), Site(site as u64))
 }

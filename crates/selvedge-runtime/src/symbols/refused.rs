@@ -184,6 +184,21 @@ const GROUPS: &[Group] = &[
     },
 ];
 
+/// Those that are variables: no stub can take their place.
+pub(super) const VARIABLES: [&str; 11] = [
+    "signgam",
+    "__signgam",
+    "timezone",
+    "daylight",
+    "tzname",
+    "__timezone",
+    "__daylight",
+    "__tzname",
+    "environ",
+    "__environ",
+    "_environ",
+];
+
 /// Why `name` is refused, if it is.
 pub(super) fn reason(name: &str) -> Option<String> {
     let group = GROUPS

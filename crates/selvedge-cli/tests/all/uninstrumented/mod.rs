@@ -17,9 +17,16 @@ fn refused(text: &str, reason: &str) {
 #[track_caller]
 fn refused_with(compiler: &str, text: &str, reason: &str) {
     let sandbox = Sandbox::with("program.c", text);
-    let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler]);
+    let arguments = ["verify", "program.c", "--cc", compiler];
+    let outcome = sandbox.run(&[&arguments[..], &["--strict"]].concat());
     let message = format!("error: cannot check this program: program.c:{reason}");
     outcome.ends_with(2).says(&message);
+    // What can be stopped when it is reached, is stopped then.
+    let outcome = sandbox.run(&arguments);
+    match outcome.status {
+        Some(2) => outcome.says(&message),
+        _ => outcome.ends_with(3).prints("incomplete: program.c:"),
+    };
 }
 
 /// Runs a program with every compiler and looks at the outcome.
@@ -90,7 +97,7 @@ int main(void) {
 ";
     for compiler in compilers() {
         let sandbox = Sandbox::with("program.c", text);
-        let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler]);
+        let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler, "--strict"]);
         outcome
             .ends_with(2)
             .says("program.c:3: `main` ")
