@@ -60,5 +60,5 @@ pub fn skip_branch() {}
 
 /// The guide's examples are tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/rust.md")]
+#[doc = include_str!("../rust.md")]
 struct Guide;
