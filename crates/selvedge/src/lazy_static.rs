@@ -38,7 +38,7 @@ impl<T: 'static> Lazy<T> {
         match value {
             // SAFETY: boxed, and dropped only when the execution is over.
             Some(value) => unsafe { value.as_ref() },
-            None => rt::give_up(),
+            None => rt::inconsistent(),
         }
     }
 }

@@ -56,6 +56,7 @@ where
         panic!("a model cannot be run inside of a model");
     };
     machine.count_at(token.counted.clone());
+    machine.defer(token.late);
     let result = follow(&mut machine, &token);
     drop(machine);
     match result {

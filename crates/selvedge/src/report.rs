@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use selvedge_core::report::{Bug, Waiting};
 use selvedge_core::witness::{Origin, Step, Switch};
 use selvedge_core::words::{self, Kind, State};
-use selvedge_core::{FailureKind, Location, Op, ThreadId, Value, Width};
+use selvedge_core::{FailureKind, Location, Machine, Op, ThreadId, Value, Width};
 
 use crate::model::MemoryModel;
 use crate::rt::RustMachine;
@@ -43,8 +43,18 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
     let steps = &bug.witness.steps;
     let schedule = words::line(steps.iter().map(|step| (step.thread.0, step.switch)));
     let names = Names::new(machine, bug);
-    let failure = &bug.failure;
-    let replay = token::write(model, steps, &machine.counted_places(), machine.liberties());
+    // What was found when the schedule was repeated says more than what was found first.
+    let again = machine
+        .failure()
+        .filter(|again| again.kind == bug.failure.kind);
+    let failure = again.as_ref().unwrap_or(&bug.failure);
+    let replay = token::write(
+        model,
+        steps,
+        &machine.counted_places(),
+        machine.liberties(),
+        machine.late(),
+    );
     let kind = kind_name(failure.kind);
     let place = machine.place_of(failure.site);
     let mut text = format!("{}\n", failure.message);

@@ -3,7 +3,8 @@
 //! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i`
 //! if it reads the initial value; `=n` if it took alternative *n*; and `@t:n` for each other thread
 //! *t* of which it newly knows *n* events. At the end, `arc:` and a place for each reference count
-//! that takes part, and a word for each of the [`Liberties`] that were taken.
+//! that takes part, a word for each of the [`Liberties`] that were taken, and `late:t:n` if what
+//! thread *t* does after *n* events comes last (see [`Late`]).
 
 use selvedge_core::Op;
 use selvedge_core::witness::{Origin, Step};
@@ -18,6 +19,18 @@ pub(crate) struct Token {
     pub(crate) steps: Vec<TokenStep>,
     pub(crate) counted: Vec<String>,
     pub(crate) liberties: Liberties,
+    pub(crate) late: Option<Late>,
+}
+
+/// A thread whose last stretch comes after all steps.
+///
+/// What a thread does after its last event has no place in the order of the steps. If it uses
+/// freed memory there, the free must have come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Late {
+    pub(crate) thread: u32,
+    /// How many events it has performed before.
+    pub(crate) events: u32,
 }
 
 /// One step of it.
@@ -36,6 +49,7 @@ pub(crate) fn write(
     steps: &[Step],
     counted: &[String],
     liberties: Liberties,
+    late: Option<Late>,
 ) -> String {
     let mut text = model.name().to_owned();
     let mut clocks: Vec<Vec<u32>> = Vec::new();
@@ -78,6 +92,9 @@ pub(crate) fn write(
         text.push_str(&format!(" arc:{place}"));
     }
     text.push_str(&liberties.to_string());
+    if let Some(Late { thread, events }) = late {
+        text.push_str(&format!(" late:{thread}:{events}"));
+    }
     text
 }
 
@@ -93,6 +110,10 @@ pub(crate) fn read(text: &str) -> Result<Token, String> {
         if token.liberties.read(word) {
             continue;
         }
+        if let Some(late) = word.strip_prefix("late:").and_then(read_late) {
+            token.late = Some(late);
+            continue;
+        }
         match word.strip_prefix("arc:") {
             Some(place) => token.counted.push(place.to_owned()),
             None => token.steps.push(step(word).ok_or_else(|| {
@@ -101,6 +122,14 @@ pub(crate) fn read(text: &str) -> Result<Token, String> {
         }
     }
     Ok(token)
+}
+
+fn read_late(word: &str) -> Option<Late> {
+    let (thread, events) = word.split_once(':')?;
+    Some(Late {
+        thread: thread.parse().ok()?,
+        events: events.parse().ok()?,
+    })
 }
 
 fn step(word: &str) -> Option<TokenStep> {

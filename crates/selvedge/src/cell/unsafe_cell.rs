@@ -5,7 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 
-use crate::rt::{AccessKind, CellId, begin_access, end_access, new_cell, site_of};
+use crate::rt::{AccessKind, CellId, Handle, begin_access, end_access, new_cell, site_of};
 
 /// As [`std::cell::UnsafeCell`], with each access told to the checker: two of them, one of which
 /// may write, must be ordered by what the threads do to synchronise.
@@ -29,7 +29,7 @@ use crate::rt::{AccessKind, CellId, begin_access, end_access, new_cell, site_of}
 /// assert_eq!(failure.kind, "data-race");
 /// ```
 pub struct UnsafeCell<T: ?Sized> {
-    id: CellId,
+    handle: Handle,
     data: StdUnsafeCell<T>,
 }
 
@@ -55,10 +55,9 @@ struct Access {
 
 impl Access {
     #[track_caller]
-    fn begin(id: CellId, kind: AccessKind) -> Access {
-        begin_access(id, kind, site_of(Location::caller()));
+    fn begin(cell: &Handle, kind: AccessKind) -> Access {
         Access {
-            id,
+            id: begin_access(cell, kind, site_of(Location::caller())),
             kind,
             confined: PhantomData,
         }
@@ -76,7 +75,7 @@ impl<T> UnsafeCell<T> {
     #[track_caller]
     pub fn new(data: T) -> UnsafeCell<T> {
         UnsafeCell {
-            id: new_cell(site_of(Location::caller())),
+            handle: new_cell(site_of(Location::caller())),
             data: StdUnsafeCell::new(data),
         }
     }
@@ -94,7 +93,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*const T) -> R,
     {
-        let _access = Access::begin(self.id, AccessKind::Read);
+        let _access = Access::begin(&self.handle, AccessKind::Read);
         f(self.data.get().cast_const())
     }
 
@@ -104,7 +103,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     where
         F: FnOnce(*mut T) -> R,
     {
-        let _access = Access::begin(self.id, AccessKind::Write);
+        let _access = Access::begin(&self.handle, AccessKind::Write);
         f(self.data.get())
     }
 
@@ -112,7 +111,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get(&self) -> ConstPtr<T> {
         ConstPtr {
-            _access: Access::begin(self.id, AccessKind::Read),
+            _access: Access::begin(&self.handle, AccessKind::Read),
             pointer: self.data.get().cast_const(),
         }
     }
@@ -121,7 +120,7 @@ impl<T: ?Sized> UnsafeCell<T> {
     #[track_caller]
     pub fn get_mut(&self) -> MutPtr<T> {
         MutPtr {
-            _access: Access::begin(self.id, AccessKind::Write),
+            _access: Access::begin(&self.handle, AccessKind::Write),
             pointer: self.data.get(),
         }
     }

@@ -2,11 +2,16 @@
 
 use std::alloc::Layout;
 
-use selvedge_core::{Failure, Location, Site, Value};
+use selvedge_core::{Failure, FailureKind, Location, Site, Value};
 
+use super::gone::{End, Handle};
 use super::memory::{Freed, Name};
-use super::race::{Access, CellId, Ended, Kind, LASTING, Race, View};
+use super::race::{Access, CellId, CellState, Ended, Kind, LASTING, Race, View};
 use super::state::State;
+
+/// In so many executions no access at all to freed memory is possible. In others, those by the
+/// types of the interface and writes are noticed.
+const PROTECTED_RUNS: u32 = 256;
 
 impl State {
     pub(super) fn view(&self) -> View<'_> {
@@ -53,6 +58,10 @@ impl State {
             ends: &self.ends,
         };
         let place = &mut self.places[at.index()];
+        if let Some(gone) = place.gone {
+            let what = place.what;
+            return Err(self.use_of_gone(what, &gone, site));
+        }
         match place.plain(kind, access, &view) {
             None => Ok(place.settled()),
             Some((other, other_kind)) => {
@@ -67,15 +76,19 @@ impl State {
     }
 
     /// A new cell.
-    pub(super) fn create_cell(&mut self, site: Site) -> CellId {
+    pub(super) fn create_cell(&mut self, site: Site) -> Handle {
         let index = self.cells.len() as u32;
         let mut race = Race::default();
         race.note(Kind::Write, self.access(site));
-        self.cells.push(race);
-        CellId {
+        self.cells.push(CellState {
+            race,
+            site,
+            gone: None,
+        });
+        Handle::of_cell(CellId {
             stamp: self.stamp(),
             index,
-        }
+        })
     }
 
     /// An access to a cell begins, which lasts until it is said to end.
@@ -95,8 +108,11 @@ impl State {
             epoch: LASTING,
             ..self.access(site)
         };
-        let race = &self.cells[cell.index as usize];
-        if let Some((other, other_kind)) = race.clash(kind, &self.view()) {
+        let known = &self.cells[cell.index as usize];
+        if let Some(gone) = &known.gone {
+            return Err(self.use_of_gone("UnsafeCell", gone, site));
+        }
+        if let Some((other, other_kind)) = known.race.clash(kind, &self.view()) {
             let message = if other.thread == access.thread {
                 format!(
                     "a {} of an UnsafeCell while a {} of it by the same thread is not over",
@@ -112,17 +128,28 @@ impl State {
             };
             return Err(self.race(message, site, &other, other_kind));
         }
-        self.cells[cell.index as usize].note(kind, access);
+        self.cells[cell.index as usize].race.note(kind, access);
         Ok(())
     }
 
     /// A lasting access to a cell ends.
-    pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) {
-        if cell.stamp == self.stamp() {
-            let spin = &mut self.current().spin;
-            spin.open = spin.open.saturating_sub(1);
-            let epoch = self.threads[self.running].counted(self.running);
-            self.cells[cell.index as usize].end(kind, self.running as u32, epoch);
+    pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) -> Result<(), Failure> {
+        if cell.stamp != self.stamp() {
+            return Ok(());
+        }
+        let spin = &mut self.current().spin;
+        spin.open = spin.open.saturating_sub(1);
+        let epoch = self.threads[self.running].counted(self.running);
+        let known = &mut self.cells[cell.index as usize];
+        known.race.end(kind, self.running as u32, epoch);
+        // A thread may end a cell while it has a pointer to it that it does not use any more.
+        let gone = known.gone;
+        match gone {
+            Some(gone) if !self.ended_itself(&gone) => {
+                let site = self.threads[self.running].site;
+                Err(self.use_of_gone("UnsafeCell", &gone, site))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -157,12 +184,37 @@ impl State {
         self.memory.allocate(layout, name)
     }
 
-    pub(super) fn freed(&mut self, address: usize) -> Freed {
-        let by = self.running();
-        let thread = self.current();
-        thread.spin.effect();
-        let site = thread.site;
-        self.memory.freed(address, by, site)
+    pub(super) fn freed(&mut self, address: usize, trusted: bool) -> Result<Freed, Failure> {
+        self.current().spin.effect();
+        let site = self.threads[self.running].ending;
+        if let Some(size) = self.memory.size_of(address) {
+            self.end_block(address, size, trusted)?;
+        }
+        self.current().ending = site;
+        let thread = self.running();
+        let (site, when) = self.ending();
+        let protects = self.eager || self.run <= PROTECTED_RUNS;
+        let end = End { thread, site, when };
+        Ok(self.memory.freed(address, end, protects))
+    }
+
+    /// The running thread stops: notices whether it wrote to freed memory, if that is looked for.
+    pub(super) fn check_freed(&mut self) {
+        if !self.eager || self.failure.is_some() {
+            return;
+        }
+        let Some(freed) = self.memory.overwritten() else {
+            return;
+        };
+        let failure = Failure {
+            kind: FailureKind::UseAfterFree,
+            message: "a write to a block of the heap that was freed, after the operation"
+                .to_owned(),
+            thread: self.running(),
+            site: self.threads[self.running].site,
+            other: Some(freed.describe("free")),
+        };
+        self.fail_late(failure);
     }
 
     /// The value that stands for `address` in atomics.

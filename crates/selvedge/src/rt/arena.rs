@@ -24,6 +24,9 @@ const LARGEST: usize = 64 << 10;
 const MOST: usize = 256 << 20;
 /// Before each block there is room for its size.
 const HEADER: usize = 16;
+const PAGE: usize = 4 << 10;
+/// The first blocks of a search have pages of their own, up to so many, so that they can be protected.
+const PAGES: usize = 8 << 10;
 
 /// Where the stretch begins; 0 as long as it is not needed.
 static BEGIN: AtomicUsize = AtomicUsize::new(0);
@@ -67,6 +70,13 @@ fn reserve() -> Option<usize> {
     (begin != libc::MAP_FAILED).then(|| begin.expose_provenance())
 }
 
+/// Changes what may be done with pages of the stretch; false if the system does not allow it.
+fn set_access(pages: &Range<usize>, access: libc::c_int) -> bool {
+    let begin = std::ptr::with_exposed_provenance_mut(pages.start);
+    // SAFETY: pages of chunks of one search, whose blocks are not in use, or all are to be.
+    unsafe { libc::mprotect(begin, pages.len(), access) == 0 }
+}
+
 /// A chunk for a search.
 fn take_chunk() -> Option<usize> {
     let mut chunks = CHUNKS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,11 +90,9 @@ fn take_chunk() -> Option<usize> {
         return None;
     }
     let chunk = BEGIN.load(Relaxed) + chunks.used;
-    let begin = std::ptr::with_exposed_provenance_mut(chunk);
-    // SAFETY: a part of the stretch that nobody uses yet.
-    let open = unsafe { libc::mprotect(begin, CHUNK, libc::PROT_READ | libc::PROT_WRITE) };
+    let open = set_access(&(chunk..chunk + CHUNK), libc::PROT_READ | libc::PROT_WRITE);
     chunks.used += CHUNK;
-    (open == 0).then_some(chunk)
+    open.then_some(chunk)
 }
 
 /// The homes of one search.
@@ -94,6 +102,12 @@ pub(super) struct Homes {
     /// What is free of the last chunk.
     rest: Range<usize>,
     chunks: Vec<usize>,
+    /// How many pages are given to blocks of their own.
+    pages: usize,
+    /// The pages of these blocks, by where they begin.
+    own: FxHashMap<usize, Range<usize>>,
+    /// Those that nobody can access.
+    protected: Vec<usize>,
 }
 
 impl Homes {
@@ -115,7 +129,28 @@ impl Homes {
 
     fn build(&mut self, size: usize) -> Option<usize> {
         let size = size.next_multiple_of(HEADER);
-        if self.rest.len() < HEADER + size {
+        let own = self.pages < PAGES;
+        if own {
+            // Not all at the same offset, where they would compete for the same lines of the cache.
+            let color =
+                (self.own.len() % 16 * 64).min(((PAGE - (HEADER + size) % PAGE) % PAGE) & !63);
+            let room = (HEADER + size + color).next_multiple_of(PAGE);
+            let begin = self.room(room)?;
+            self.pages += room / PAGE;
+            let home = self.settle(begin + color, size);
+            self.rest.start = begin + room;
+            self.own.insert(home, begin..begin + room);
+            return Some(home);
+        }
+        let begin = self.room(HEADER + size)?;
+        let home = self.settle(begin, size);
+        self.rest.start = home + size;
+        Some(home)
+    }
+
+    /// Where there are so many bytes.
+    fn room(&mut self, size: usize) -> Option<usize> {
+        if self.rest.len() < size {
             if self.chunks.len() * CHUNK >= MOST {
                 return None;
             }
@@ -123,13 +158,54 @@ impl Homes {
             self.chunks.push(chunk);
             self.rest = chunk..chunk + CHUNK;
         }
-        let header = std::ptr::with_exposed_provenance_mut::<usize>(self.rest.start);
+        Some(self.rest.start)
+    }
+
+    /// Makes a home for a block of `size` bytes behind a header at `begin`.
+    fn settle(&mut self, begin: usize, size: usize) -> usize {
+        let header = std::ptr::with_exposed_provenance_mut::<usize>(begin);
         // SAFETY: within a chunk of this search, and aligned, since all sizes are multiples of the
         // header's.
         unsafe { header.write(size) };
-        let home = self.rest.start + HEADER;
-        self.rest.start = home + size;
-        Some(home)
+        begin + HEADER
+    }
+
+    /// From now on nobody can access the block at `home`, if it has pages of its own. Whether that is so.
+    pub(super) fn protect(&mut self, home: usize) -> bool {
+        let own = self.own.get(&home);
+        let protected = own.is_some_and(|pages| set_access(pages, libc::PROT_NONE));
+        if protected {
+            self.protected.push(home);
+        }
+        protected
+    }
+
+    /// The block at `home` can be accessed again.
+    pub(super) fn open(&mut self, home: usize) {
+        if let Some(at) = self.protected.iter().position(|&other| other == home) {
+            self.protected.swap_remove(at);
+            set_access(&self.own[&home], libc::PROT_READ | libc::PROT_WRITE);
+        }
+    }
+
+    /// All blocks can be accessed again.
+    pub(super) fn unprotect(&mut self) {
+        let mut pages: Vec<_> = self
+            .protected
+            .drain(..)
+            .map(|home| &self.own[&home])
+            .collect();
+        pages.sort_unstable_by_key(|pages| pages.start);
+        // All chunks belong to this search, so what lies between two blocks of one can be opened, too.
+        let chunk = |address: usize| {
+            self.chunks
+                .iter()
+                .position(|&chunk| address.wrapping_sub(chunk) < CHUNK)
+        };
+        for pages in pages.chunk_by(|one, other| chunk(one.start) == chunk(other.start)) {
+            let range = pages[0].start..pages[pages.len() - 1].end;
+            set_access(&range, libc::PROT_READ | libc::PROT_WRITE);
+        }
     }
 }
 

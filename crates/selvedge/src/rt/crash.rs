@@ -1,9 +1,10 @@
-//! A thread of a model that outgrows its stack, or touches memory that is not there, is a failure
-//! of the program with a schedule, not the end of the test process.
+//! A thread of a model that outgrows its stack, touches memory that is not there or was freed, or
+//! aborts, is a failure of the program with a schedule, not the end of the test process.
 //!
 //! The handler of the signal lets the fiber go on in [`crashed`] on a stack that is kept for that.
 //! Its frames are left as they are.
 
+use std::arch::naked_asm;
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
@@ -12,15 +13,31 @@ use std::sync::OnceLock;
 
 use selvedge_core::{Failure, FailureKind};
 
-use super::engine::{Next, current, on_fiber};
+use super::engine::{current, host, on_fiber, stop};
+use super::gone;
+use super::memory::FREED;
 use super::stack::Stack;
+use super::state::State;
 
 /// How large the stack is on which a crash is told.
 const SPARE: usize = 64 << 10;
 
+/// Why a thread cannot go on.
+#[derive(Clone, Copy, Debug)]
+enum Crash {
+    /// It has used up its stack.
+    Overflow,
+    /// It touched this address.
+    Touched(usize),
+    /// It followed a pointer that was loaded from freed memory.
+    Followed,
+    /// It ended the process.
+    Abort,
+}
+
 /// What there was before.
 struct Before {
-    actions: [libc::sigaction; 2],
+    actions: [libc::sigaction; SIGNALS.len()],
     /// Where the C library is: whoever crashes in there may hold its locks.
     library: Vec<Range<usize>>,
 }
@@ -30,11 +47,14 @@ static BEFORE: OnceLock<Before> = OnceLock::new();
 thread_local! {
     /// Where the spare stack of this OS thread ends.
     static SPARE_TOP: Cell<usize> = const { Cell::new(0) };
-    /// Which address could not be touched.
-    static TOUCHED: Cell<usize> = const { Cell::new(0) };
+    /// What the thread did.
+    static CRASH: Cell<Crash> = const { Cell::new(Crash::Abort) };
 }
 
-const SIGNALS: [c_int; 2] = [libc::SIGSEGV, libc::SIGBUS];
+const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGABRT];
+
+/// What a register holds that was loaded from freed memory.
+const FREED_WORD: u64 = u64::from_ne_bytes([FREED; 8]);
 
 /// Makes crashes on this OS thread failures, as long as the spare stack that is returned is there.
 pub(super) fn install() -> Option<Stack> {
@@ -96,14 +116,36 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let at = registers[libc::REG_RIP as usize] as usize;
     let top = SPARE_TOP.get();
     let inside = before.library.iter().any(|range| range.contains(&at));
-    if top != 0 && !inside && on_fiber() {
-        // SAFETY: both signals have an address, unless it is one that cannot exist.
-        let address = unsafe { info_ref.si_addr() }.addr();
+    let aborts = [libc::SIGABRT, libc::SIGILL].contains(&signal);
+    if top != 0 && (!inside || signal == libc::SIGABRT) && on_fiber() {
+        // An address that cannot exist is not told.
         let known = info_ref.si_code != libc::SI_KERNEL;
-        TOUCHED.set(if known { address } else { usize::MAX });
-        registers[libc::REG_RIP as usize] = crashed as *const () as i64;
-        // As after a call.
-        registers[libc::REG_RSP as usize] = (top - 64 - 8) as i64;
+        let near = |register: &i64| (*register as u64).abs_diff(FREED_WORD) < 1 << 16;
+        // SAFETY: signals that are no aborts have an address.
+        let touched = || unsafe { info_ref.si_addr() }.addr();
+        let crash = match () {
+            () if aborts => Crash::Abort,
+            () if known && overflows(touched()) => Crash::Overflow,
+            () if known => Crash::Touched(touched()),
+            () if registers.iter().any(near) => Crash::Followed,
+            () => Crash::Touched(usize::MAX),
+        };
+        CRASH.set(crash);
+        if signal == libc::SIGABRT {
+            // The C library blocks it before it raises it.
+            unblock(signal);
+        }
+        let mut stack_pointer = top - 64;
+        if !matches!(crash, Crash::Overflow) {
+            // As if the instruction were a call, so that its place can be told.
+            stack_pointer = registers[libc::REG_RSP as usize] as usize;
+        }
+        stack_pointer -= 8;
+        let return_to = std::ptr::with_exposed_provenance_mut::<usize>(stack_pointer);
+        // SAFETY: room on the spare stack, or on that of the fiber, which is not continued.
+        unsafe { return_to.write(at + 1) };
+        registers[libc::REG_RIP as usize] = enter as *const () as i64;
+        registers[libc::REG_RSP as usize] = stack_pointer as i64;
         return;
     }
     pass_on(before, signal, info, context);
@@ -111,7 +153,10 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
 
 /// Lets whoever took care of the signal before do so, or nobody.
 fn pass_on(before: &Before, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let which = usize::from(signal == SIGNALS[1]);
+    let which = SIGNALS
+        .iter()
+        .position(|&known| known == signal)
+        .unwrap_or(0);
     let action = before.actions[which];
     match action.sa_sigaction {
         // SAFETY: the default action of the signal comes with the instruction that is tried again.
@@ -131,40 +176,116 @@ fn pass_on(before: &Before, signal: c_int, info: *mut libc::siginfo_t, context: 
     }
 }
 
-/// Where a fiber goes on that cannot go on.
-extern "C" fn crashed() -> ! {
-    let touched = TOUCHED.get();
-    current().call(&mut |state| {
-        let running = state.running;
-        let thread = &mut state.threads[running];
+/// Lets the signal come again, although this handler does not return.
+fn unblock(signal: c_int) {
+    // SAFETY: a set of signals on the stack, which is made before it is used.
+    unsafe {
+        let mut signals: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut signals);
+        libc::sigaddset(&raw mut signals, signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const signals, ptr::null_mut());
+    }
+}
+
+/// Whether `address` lies where the stack of the running thread ends.
+fn overflows(address: usize) -> bool {
+    let state = current().state().try_borrow();
+    state.is_ok_and(|state| state.threads[state.running].stack.guards(address))
+}
+
+/// Where a fiber goes on that cannot go on, with any alignment of its stack.
+#[unsafe(naked)]
+unsafe extern "C-unwind" fn enter() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp",
+        ".cfi_adjust_cfa_offset 8",
+        ".cfi_rel_offset rbp, 0",
+        "mov rbp, rsp",
+        ".cfi_def_cfa_register rbp",
+        "and rsp, -16",
+        "call {crashed}",
+        "ud2",
+        ".cfi_endproc",
+        crashed = sym crashed,
+    )
+}
+
+extern "C-unwind" fn crashed() -> ! {
+    let crash = CRASH.get();
+    let closer = !matches!(crash, Crash::Overflow) && host(|state| state.looks_closer);
+    let place = closer.then(|| gone::frames(gone::program_place)).flatten();
+    stop(|state| {
+        let failure = state.crash(crash, place);
+        let thread = state.current();
         thread.alive = false;
         // All of the stack may have been used.
         thread.lowest = 0;
-        let (kind, message) = if thread.stack.guards(touched) {
-            let size = thread.stack.size() >> 10;
-            let message = format!(
-                "the thread has outgrown its stack of {size} KB, after the operation below: a recursion without an end, or a limit \
-                 that is too low (stack_size, SELVEDGE_STACK_SIZE)"
-            );
-            (FailureKind::StackOverflow, message)
-        } else if touched < 4096 {
-            let message = "an access through a null pointer, after the operation below";
-            (FailureKind::NullDereference, message.to_owned())
-        } else {
-            let message = format!(
-                "an access to memory that is not there, or may not be written, at {touched:#x}, after the operation below"
-            );
-            (FailureKind::WildAccess, message)
+        match failure.kind {
+            FailureKind::UseAfterFree => state.fail_late(failure),
+            _ => state.fail(failure),
+        }
+    })
+}
+
+impl State {
+    fn crash(&mut self, crash: Crash, place: Option<(String, u32, u32)>) -> Failure {
+        let place = place.map(|place| self.panic_site(Some(place)));
+        let when = match place {
+            Some(_) => "",
+            None => ", after the operation",
         };
-        let failure = Failure {
+        let thread = &self.threads[self.running];
+        let (kind, message) = match crash {
+            Crash::Overflow => {
+                let size = thread.stack.size() >> 10;
+                let message = format!(
+                    "the thread has outgrown its stack of {size} KB, after the operation below: a recursion without an end, or a limit \
+                     that is too low (stack_size, SELVEDGE_STACK_SIZE)"
+                );
+                (FailureKind::StackOverflow, message)
+            }
+            Crash::Touched(address) if self.memory.freed_at(address).is_some() => {
+                let message = format!("an access to a block of the heap that was freed{when}");
+                (FailureKind::UseAfterFree, message)
+            }
+            Crash::Touched(address) if address < 4096 => {
+                let message = "an access through a null pointer, after the operation below";
+                (FailureKind::NullDereference, message.to_owned())
+            }
+            Crash::Touched(address) => {
+                let message = format!(
+                    "an access to memory that is not there, or may not be written, at {address:#x}, after the operation below"
+                );
+                (FailureKind::WildAccess, message)
+            }
+            Crash::Followed => {
+                let message =
+                    format!("an access through a pointer that was read from freed memory{when}");
+                (FailureKind::UseAfterFree, message)
+            }
+            Crash::Abort => match &thread.panic {
+                Some((message, _)) => (FailureKind::Abort, format!("{message}: this aborts")),
+                None => {
+                    let message = "the program aborts, after the operation below";
+                    (FailureKind::Abort, message.to_owned())
+                }
+            },
+        };
+        let panicked = match crash {
+            Crash::Abort => thread.panic.as_ref().map(|panic| panic.1),
+            _ => None,
+        };
+        let freed = match crash {
+            Crash::Touched(address) => self.memory.freed_at(address),
+            _ => None,
+        };
+        Failure {
             kind,
             message,
-            thread: state.running(),
-            site: state.threads[running].site,
-            other: None,
-        };
-        state.fail(failure);
-        Next::Stop
-    });
-    unreachable!("a thread that crashed is not resumed")
+            thread: self.running(),
+            site: panicked.or(place).unwrap_or(thread.site),
+            other: freed.map(|freed| freed.describe("free")),
+        }
+    }
 }

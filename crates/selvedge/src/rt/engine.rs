@@ -5,19 +5,22 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 use selvedge_core::{Op, Outcome, Pending, Site, Stop, ThreadId, Value};
 use selvedge_fiber::{self as fiber, Context};
 
 use super::memory::Owner;
-use super::state::State;
+use super::panic_count::PanicCount;
+use super::state::{State, Statics};
 use super::stop::refuse;
 use super::thread::{Local, Start};
-use super::{gate, hook, leave, memory};
+use super::{gate, hook, memory};
 
 /// A search in progress.
 pub(crate) struct Engine {
     state: RefCell<State>,
+    model: Arc<dyn Fn()>,
     /// Where the explorer goes on when a fiber stops.
     host: Cell<Context>,
     /// Where the fiber that stopped last goes on.
@@ -27,9 +30,10 @@ pub(crate) struct Engine {
     /// What became of the operation of the thread that is resumed.
     outcome: Cell<Outcome>,
     pub(super) on_fiber: Cell<bool>,
-    /// The execution is over, and its threads are leaving their frames: whatever they do concerns
-    /// nobody else.
-    pub(super) abandoning: Cell<bool>,
+    /// All threads have ended, and lazy statics are dropped: nobody else can see what that does.
+    alone: Cell<bool>,
+    /// Where `std` counts panics.
+    panics: Option<PanicCount>,
     /// Tells this execution from all others of the process.
     stamp: Cell<u64>,
 }
@@ -50,15 +54,17 @@ thread_local! {
 }
 
 impl Engine {
-    pub(super) fn new(state: State) -> Engine {
+    pub(super) fn new(state: State, model: Arc<dyn Fn()>) -> Engine {
         Engine {
             state: RefCell::new(state),
+            model,
             host: Cell::new(Context::NONE),
             fiber: Cell::new(Context::NONE),
             request: Cell::new(None),
             outcome: Cell::new(Outcome::default()),
             on_fiber: Cell::new(false),
-            abandoning: Cell::new(false),
+            alone: Cell::new(false),
+            panics: PanicCount::find(),
             stamp: Cell::new(0),
         }
     }
@@ -97,10 +103,12 @@ impl Engine {
     /// [`fiber::switch`].
     #[inline(always)]
     pub(super) fn run(&self, thread: usize) {
-        let mut context = {
+        let (mut context, outer) = {
             let mut state = self.state.borrow_mut();
             state.running = thread;
-            state.threads[thread].context
+            let known = &state.threads[thread];
+            let outer = self.panics.map(|count| count.replace(known.panics));
+            (known.context, outer)
         };
         self.on_fiber.set(true);
         loop {
@@ -127,6 +135,9 @@ impl Engine {
         let mut state = self.state.borrow_mut();
         let known = &mut state.threads[thread];
         known.context = context;
+        if let (Some(count), Some(outer)) = (self.panics, outer) {
+            known.panics = count.replace(outer);
+        }
         known.lowest = known.lowest.min(context.stack_pointer());
     }
 
@@ -139,6 +150,18 @@ impl Engine {
         unsafe { fiber::switch(self.fiber.as_ptr(), self.host.get()) };
     }
 
+    /// Drops what outlives all threads of an execution, as nobody else can see any more.
+    pub(super) fn drop_alone(&self, values: Statics) {
+        let mut state = self.state.borrow_mut();
+        state.threads[0].start = Some(Box::new(move || drop(values)));
+        state.alone_steps = 0;
+        self.prepare(&mut state, 0);
+        drop(state);
+        self.alone.set(true);
+        self.run(0);
+        self.alone.set(false);
+    }
+
     /// Prepares the fiber of `thread`, whose stack nothing uses.
     pub(super) fn prepare(&self, state: &mut State, thread: usize) {
         let clear = state.clears_stacks();
@@ -149,6 +172,7 @@ impl Engine {
             known.lowest = top;
         }
         known.alive = true;
+        known.panics = 0;
         let arguments = (ptr::null_mut(), thread, 0);
         // SAFETY: the top of a page-aligned stack on which nothing runs.
         known.context = unsafe { fiber::prepare(top, begin, arguments, end) };
@@ -183,9 +207,21 @@ pub(super) fn replaying() -> bool {
     host(|state| state.limits.replaying)
 }
 
-/// Whether the execution is over and its values are just being dropped.
-pub(crate) fn abandoning() -> bool {
-    current().abandoning.get()
+/// Whether the caller is a thread of a model whose execution is not over.
+pub(super) fn in_execution() -> bool {
+    on_fiber() && !current().alone.get()
+}
+
+/// The running thread is never continued: its frames are left as they are.
+pub(super) fn stop(why: impl FnOnce(&mut State)) -> ! {
+    let mut why = Some(why);
+    current().call(&mut |state| {
+        if let Some(why) = why.take() {
+            why(state);
+        }
+        Next::Stop
+    });
+    unreachable!("a thread that has stopped for good is not continued")
 }
 
 /// Has `work` done on the host's stack.
@@ -257,50 +293,42 @@ pub(super) unsafe extern "C-unwind" fn perform(
     // SAFETY: the caller's promise.
     let (op, answer) = unsafe { (&*op, &mut *answer) };
     let engine = current();
-    if !engine.abandoning.get() {
-        engine.call(&mut |state| {
-            state.arrive(*op, Site(site), frames);
-            Next::Stop
-        });
-        if !engine.abandoning.get() {
-            answer.set(engine.outcome.get());
-            return;
-        }
-        leave::leave();
+    if engine.alone.get() {
+        return match host(|state| state.perform_alone(*op)) {
+            Some(alone) => answer.set(alone),
+            None => stop(|_| {}),
+        };
     }
-    match host(|state| state.perform_alone(*op)) {
-        Some(alone) => answer.set(alone),
-        None => leave::give_up(),
-    }
+    engine.call(&mut |state| {
+        state.arrive(*op, Site(site), frames);
+        Next::Stop
+    });
+    answer.set(engine.outcome.get());
 }
 
 /// Starts a thread and returns its number.
 pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId {
-    let child = host(|state| state.next_child(name));
+    let child = host(|state| state.next_child(name.as_deref()));
     let child = match child {
         Ok(child) => child,
-        Err(why) => {
-            refuse(why);
-            ThreadId(0)
-        }
+        Err(why) => refuse(&why),
     };
-    if abandoning() {
-        return child;
-    }
     host(|state| state.threads[child.index()].start = Some(start));
     visible(Op::Create { child }, site);
     child
 }
 
-/// What a fiber runs.
+/// What a fiber runs: what its thread was given, or the model.
 unsafe extern "C-unwind" fn begin(_: *mut c_void, thread: usize, _: usize) -> *mut c_void {
     let start = host(|state| state.threads[thread].start.take());
-    if let Some(start) = start {
-        let ended = catch_unwind(AssertUnwindSafe(start));
-        let ended = ended.and_then(|()| catch_unwind(AssertUnwindSafe(drop_locals)));
-        if let Err(payload) = ended {
-            panicked(payload);
-        }
+    let run = || match start {
+        Some(start) => start(),
+        None => (current().model)(),
+    };
+    let ended = catch_unwind(AssertUnwindSafe(run));
+    let ended = ended.and_then(|()| catch_unwind(AssertUnwindSafe(drop_locals)));
+    if let Err(payload) = ended {
+        panicked(payload);
     }
     ptr::null_mut()
 }
@@ -326,13 +354,12 @@ fn drop_locals() {
 
 /// A panic came to the end of its thread.
 fn panicked(payload: Box<dyn Any + Send>) {
-    let abandoned = leave::is_leaving(&*payload);
     let owner = memory::allocate_for(Owner::Checker);
     let message = hook::message(&*payload);
     memory::allocate_for(owner);
-    // What a payload does when it is dropped is the program's own business.
-    std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
-    if !abandoned && !current().abandoning.get() {
+    // What a payload does when it is dropped is of no interest any more.
+    std::mem::forget(payload);
+    if in_execution() {
         host(|state| state.fail_with_panic(message));
     }
 }
@@ -346,6 +373,7 @@ extern "C-unwind" fn end(_: *mut c_void) -> ! {
         thread.alive = false;
         if thread.pending != Pending::Stopped(Stop::Failed) {
             thread.pending = Pending::Stopped(Stop::Finished);
+            state.check_freed();
         }
         Next::Stop
     });

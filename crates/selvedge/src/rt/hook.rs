@@ -25,9 +25,6 @@ pub(super) fn install() {
             if !engine::on_fiber() {
                 return before(info);
             }
-            if engine::abandoning() {
-                return;
-            }
             let owner = memory::allocate_for(Owner::Checker);
             if engine::replaying() {
                 before(info);
@@ -37,7 +34,13 @@ pub(super) fn install() {
             let place = info
                 .location()
                 .map(|place| (place.file().to_owned(), place.line(), place.column()));
-            engine::host(|state| state.panics(message, place));
+            // `std` aborts when the hook returns if a destructor panics while its thread unwinds,
+            // or a panic comes to a function that cannot unwind. It tells so by no other means.
+            let aborts = format!("{info:?}").contains("can_unwind: false");
+            engine::host(|state| match aborts {
+                true => state.cannot_unwind(&message, place),
+                false => state.panics(message, place),
+            });
             memory::allocate_for(owner);
         }));
     });

@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use selvedge_core::{Failure, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value};
+use selvedge_core::{
+    Failure, FailureKind, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value,
+};
 
 use super::again::First;
 use super::engine::Engine;
@@ -15,6 +17,7 @@ use super::state::State;
 use super::trouble::SourcePlace;
 use super::{crash, hook};
 use crate::options::Liberties;
+use crate::token::Late;
 
 /// How far a model may go.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +39,12 @@ pub(crate) struct Limits {
 /// A Rust closure that is run again and again under the explorer's control.
 pub(crate) struct RustMachine {
     engine: Rc<Engine>,
-    model: Arc<dyn Fn()>,
     ran_out_of_time: Cell<bool>,
+    /// Whose last stretch comes after all steps of the next run, and of this one.
+    defer_next: Option<Late>,
+    defer: Option<Late>,
+    /// The thread that is to go on then, and what became of its operation.
+    deferred: Cell<Option<(usize, Outcome)>>,
     pub(super) first: First,
     /// Where crashes are told.
     _spare: Option<Stack>,
@@ -54,12 +61,14 @@ impl RustMachine {
         let closure = closure..closure + size_of_val(&*model);
         let mut state = State::new(serial, limits, closure);
         let machine = state.add_thread().ok().and_then(|()| {
-            let engine = Rc::new(Engine::new(state));
+            let engine = Rc::new(Engine::new(state, model));
             // Not `then_some`: a machine that is dropped ends the search that is going on.
             engine.install().then(|| RustMachine {
                 engine,
-                model,
                 ran_out_of_time: Cell::new(false),
+                defer_next: None,
+                defer: None,
+                deferred: Cell::new(None),
                 first: First::default(),
                 _spare: crash::install(),
             })
@@ -102,6 +111,31 @@ impl RustMachine {
         self.engine.state().borrow_mut().counted_places = places;
     }
 
+    /// In the next run, lets the last stretch of a thread come after all steps.
+    pub(crate) fn defer(&mut self, late: Option<Late>) {
+        self.defer_next = late;
+    }
+
+    /// Whose last stretch came after all steps.
+    pub(crate) fn late(&self) -> Option<Late> {
+        self.defer
+    }
+
+    /// Whether what `thread` does now, after so many events, comes after all steps.
+    fn defers(&self, thread: usize, outcome: Outcome) -> bool {
+        let events = self.engine.state().borrow().threads[thread].counted(thread);
+        let thread_number = thread as u32;
+        let late = Late {
+            thread: thread_number,
+            events,
+        };
+        let defers = self.defer == Some(late);
+        if defers {
+            self.deferred.set(Some((thread, outcome)));
+        }
+        defers
+    }
+
     /// Where `site` is in the source.
     pub(crate) fn place_of(&self, site: Site) -> SourcePlace {
         self.engine.state().borrow().place_of(site)
@@ -124,16 +158,18 @@ impl RustMachine {
 impl Machine for RustMachine {
     fn reset(&mut self) {
         self.note_first();
-        self.engine.abandon();
-        let main = Arc::clone(&self.model);
+        self.defer = self.defer_next.take();
+        self.deferred.set(None);
         let mut state = self.engine.state().borrow_mut();
-        state.begin_run();
+        let overwritten = state.begin_run();
         self.engine.set_stamp(state.stamp());
         state.begin_thread(0);
-        state.threads[0].start = Some(Box::new(move || main()));
         self.engine.prepare(&mut state, 0);
         drop(state);
         self.engine.run(0);
+        if overwritten {
+            self.engine.state().borrow_mut().start_over();
+        }
     }
 
     fn threads(&self) -> usize {
@@ -183,11 +219,18 @@ impl Machine for RustMachine {
             self.engine.prepare(&mut state, child);
             created = Some(child);
         }
+        let site = state.threads[index].site;
         drop(state);
-        self.engine.set_outcome(outcome);
-        self.engine.run(index);
+        if self.defer.is_none() || !self.defers(index, outcome) {
+            self.engine.set_outcome(outcome);
+            self.engine.run(index);
+        }
         if let Some(child) = created {
-            self.engine.run(child);
+            // Until it comes to an operation, that is where it comes from.
+            self.engine.state().borrow_mut().threads[child].site = site;
+            if self.defer.is_none() || !self.defers(child, Outcome::default()) {
+                self.engine.run(child);
+            }
         }
     }
 
@@ -213,13 +256,28 @@ impl Machine for RustMachine {
         timed
     }
 
+    fn watch(&mut self, failure: &Failure) {
+        let kinds = [FailureKind::UseAfterFree, FailureKind::DoubleFree];
+        let mut state = self.engine.state().borrow_mut();
+        state.looks_closer = kinds.contains(&failure.kind);
+        self.defer_next = state.late;
+        // A failure that protected memory led to must be seen again.
+        state.eager |= state.looks_closer;
+    }
+
     fn failure(&self) -> Option<Failure> {
+        if let Some((thread, outcome)) = self.deferred.take() {
+            self.engine.set_outcome(outcome);
+            self.engine.run(thread);
+        }
         self.engine.state().borrow().failure.clone()
     }
 
     fn leftover(&self) -> Option<Failure> {
         let statics = std::mem::take(&mut self.engine.state().borrow_mut().statics);
-        self.engine.discard(statics);
+        if !statics.is_empty() {
+            self.engine.drop_alone(statics);
+        }
         let state = self.engine.state().borrow();
         state.limits.check_leaks.then(|| state.leak()).flatten()
     }
@@ -231,8 +289,7 @@ impl Machine for RustMachine {
 
 impl Drop for RustMachine {
     fn drop(&mut self) {
-        self.engine.abandon();
-        self.engine.state().borrow_mut().memory.reset();
+        self.engine.state().borrow_mut().forget_run();
         self.engine.uninstall();
         memory::allocate_for(Owner::Outside);
     }

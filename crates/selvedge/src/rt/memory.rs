@@ -7,7 +7,12 @@
 //! [home](super::arena) in every execution, with few exceptions, because of which an atomic pointer
 //! is presented as (block, offset). Freed blocks are kept until the execution ends: an address is
 //! never used twice in one execution, which keeps pointers apart that the program keeps apart, and
-//! a block that is freed twice is noticed.
+//! a block that is freed twice is noticed. They are overwritten, and in some executions protected,
+//! so that whoever uses them is noticed as well.
+//!
+//! At the end of an execution its blocks are gone, freed or not, except those that something outside
+//! of the model leads to (see [`reach`](super::reach)): a static or
+//! what the closure captured may keep what a thread of the model allocated.
 //!
 //! That is what the crate's global allocator is for. Outside of a model it is the system's, and
 //! notes where blocks are (see [`blocks`]).
@@ -15,12 +20,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use rustc_hash::FxHashMap;
-use selvedge_core::{Site, ThreadId, Value};
+use rustc_hash::{FxHashMap, FxHashSet};
+use selvedge_core::{ThreadId, Value};
 
 use super::arena::Homes;
+use super::gone::End;
 use super::spin::Words;
-use super::{arena, blocks, engine, stop};
+use super::{arena, blocks, engine, gone, stop};
 
 /// Whose allocations those of an OS thread are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,15 +139,16 @@ fn allocate_in_model(layout: Layout) -> *mut u8 {
 fn freed(block: *mut u8) -> bool {
     let address = block.addr();
     OWNER.set(Owner::Checker);
-    let freed = engine::host(|state| state.freed(address));
+    let freed = Cell::new(Freed::Unknown);
+    gone::ends(|state, trusted| {
+        freed.set(state.freed(address, trusted)?);
+        Ok(())
+    });
     OWNER.set(Owner::Model);
-    match freed {
+    match freed.get() {
         Freed::Unknown => false,
         Freed::HeldBack => true,
-        Freed::Twice(thread, site) => {
-            stop::fail_double_free(thread, site);
-            true
-        }
+        Freed::Twice(first, second) => stop::fail_double_free(first, second),
     }
 }
 
@@ -151,8 +158,8 @@ pub(super) enum Freed {
     /// It was not allocated by a thread of this execution.
     Unknown,
     HeldBack,
-    /// By this thread, after this operation, the first time.
-    Twice(ThreadId, Site),
+    /// That was the first time, and this is the second.
+    Twice(End, End),
 }
 
 /// A block's name.
@@ -170,8 +177,25 @@ struct Block {
     address: usize,
     layout: Layout,
     name: Name,
-    /// Who freed it, and the last operation before that.
-    freed: Option<(ThreadId, Site)>,
+    /// Who freed it, and where.
+    freed: Option<End>,
+    /// Whether nobody can access it.
+    protected: bool,
+    /// The same for the last time that it was freed and then used again.
+    freed_before: Option<End>,
+}
+
+/// What freed memory is filled with. No pointer consists of it.
+pub(super) const FREED: u8 = 0xD7;
+
+impl Block {
+    fn bytes(&self) -> *mut u8 {
+        std::ptr::with_exposed_provenance_mut(self.address)
+    }
+
+    fn contains(&self, address: usize) -> bool {
+        address.wrapping_sub(self.address) < self.layout.size()
+    }
 }
 
 /// The blocks of an execution.
@@ -181,6 +205,8 @@ pub(super) struct Memory {
     homes: Homes,
     /// Those that were freed, in this order.
     held_back: Vec<u32>,
+    /// The blocks in use by address, when that is asked for: where they begin, and their sizes.
+    sorted: Vec<(usize, usize)>,
     /// From address to the block that begins there.
     at: FxHashMap<usize, u32>,
     /// Numbers of names, for the whole search.
@@ -190,20 +216,50 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Forgets the execution and gives back what was freed in it. What was not is no model's any more.
-    pub(super) fn reset(&mut self) {
-        for block in self.blocks.drain(..) {
-            if block.freed.is_none() {
+    /// Whether blocks were allocated and not freed.
+    pub(super) fn has_leftovers(&self) -> bool {
+        self.held_back.len() < self.blocks.len()
+    }
+
+    /// The block in use that `address` leads into: where it begins, and how large it is.
+    pub(super) fn find(&self, address: usize) -> Option<(usize, usize)> {
+        let after = self.sorted.partition_point(|&(begin, _)| begin <= address);
+        let (begin, size) = *self.sorted.get(after.checked_sub(1)?)?;
+        (address - begin < size.max(1)).then_some((begin, size))
+    }
+
+    /// Makes [`find`](Memory::find) know the blocks that are in use.
+    pub(super) fn sort(&mut self) {
+        let used = self.blocks.iter().filter(|block| block.freed.is_none());
+        self.sorted.clear();
+        self.sorted
+            .extend(used.map(|block| (block.address, block.layout.size())));
+        self.sorted.sort_unstable();
+    }
+
+    /// These blocks, by where they begin, belong to no model any more.
+    pub(super) fn keep(&mut self, kept: &FxHashSet<usize>) {
+        if kept.is_empty() {
+            return;
+        }
+        self.blocks.retain(|block| {
+            let keep = block.freed.is_none() && kept.contains(&block.address);
+            if keep {
                 blocks::note(block.address);
-                continue;
             }
-            if arena::contains(block.address) {
-                continue;
+            !keep
+        });
+    }
+
+    /// Forgets the execution and gives back its memory.
+    pub(super) fn reset(&mut self) {
+        self.homes.unprotect();
+        for block in self.blocks.drain(..) {
+            if !arena::contains(block.address) {
+                // SAFETY: allocated with this layout by the system's allocator, which the program
+                // was kept from giving it back to.
+                unsafe { System.dealloc(block.bytes(), block.layout) };
             }
-            let address = std::ptr::with_exposed_provenance_mut(block.address);
-            // SAFETY: allocated with this layout by the system's allocator, and freed by the
-            // program, which `freed` kept from reaching that allocator.
-            unsafe { System.dealloc(address, block.layout) };
         }
         self.held_back.clear();
         self.at.clear();
@@ -229,41 +285,75 @@ impl Memory {
             layout,
             name,
             freed: None,
+            protected: false,
+            freed_before: None,
         });
     }
 
-    pub(super) fn freed(&mut self, address: usize, by: ThreadId, site: Site) -> Freed {
+    /// How many bytes the block has that begins at `address`, if it is in use.
+    pub(super) fn size_of(&self, address: usize) -> Option<usize> {
+        let block = &self.blocks[*self.at.get(&address)? as usize];
+        block.freed.is_none().then(|| block.layout.size())
+    }
+
+    /// A block is freed. If `protects` says so, nobody can access it from now on, where possible.
+    pub(super) fn freed(&mut self, address: usize, end: End, protects: bool) -> Freed {
         let Some(&index) = self.at.get(&address) else {
             return Freed::Unknown;
         };
         let block = &mut self.blocks[index as usize];
-        match block.freed {
-            Some((thread, site)) => Freed::Twice(thread, site),
-            None => {
-                block.freed = Some((by, site));
-                self.held_back.push(index);
-                Freed::HeldBack
-            }
+        if let Some(first) = block.freed {
+            return Freed::Twice(first, end);
         }
+        block.freed = Some(end);
+        // SAFETY: the whole of a block that nobody may use any more.
+        unsafe { block.bytes().write_bytes(FREED, block.layout.size()) };
+        block.protected = protects && self.homes.protect(address);
+        self.held_back.push(index);
+        Freed::HeldBack
+    }
+
+    /// Who freed a block, and where, that was written to afterwards.
+    pub(super) fn overwritten(&self) -> Option<End> {
+        let freed = self
+            .held_back
+            .iter()
+            .map(|&index| &self.blocks[index as usize]);
+        let mut changed = freed.filter(|block| !is_as_left(block));
+        changed.next().and_then(|block| block.freed)
+    }
+
+    /// Who freed the memory at `address` last, and where.
+    pub(super) fn freed_at(&self, address: usize) -> Option<End> {
+        let block = self.blocks.iter().rfind(|block| block.contains(address))?;
+        block.freed.or(block.freed_before)
     }
 
     /// The block of this layout that `by` freed last, which is in use again. It keeps its name.
     pub(super) fn reused(&mut self, by: ThreadId, layout: Layout) -> Option<usize> {
         let fits = |&index: &u32| {
             let block = &self.blocks[index as usize];
-            block.layout == layout && block.freed.is_some_and(|(thread, _)| thread == by)
+            block.layout == layout
+                && block.freed.is_some_and(|end| end.thread == by)
+                // Otherwise what was written there would be forgotten.
+                && is_as_left(block)
         };
         let last = self.held_back.iter().rposition(fits)?;
         let block = &mut self.blocks[self.held_back.remove(last) as usize];
-        block.freed = None;
+        block.freed_before = block.freed.take();
+        if std::mem::take(&mut block.protected) {
+            self.homes.open(block.address);
+        }
         Some(block.address)
     }
 
     /// The value that stands for `address`: itself, unless it is in a block of this execution.
     pub(super) fn value_of(&mut self, address: usize) -> Value {
         let index = self.at.get(&address).copied().or_else(|| {
-            let inside = |block: &Block| address.wrapping_sub(block.address) < block.layout.size();
-            let index = self.blocks.iter().rposition(inside);
+            let index = self
+                .blocks
+                .iter()
+                .rposition(|block| block.contains(address));
             index.map(|index| index as u32)
         });
         let Some(index) = index else {
@@ -301,4 +391,15 @@ impl Memory {
         }
         hash.finish()
     }
+}
+
+/// Whether a block that was freed was not written to since.
+fn is_as_left(block: &Block) -> bool {
+    if block.protected {
+        return true;
+    }
+    // SAFETY: the bytes of a block that is held back; no fiber runs.
+    let bytes = unsafe { std::slice::from_raw_parts(block.bytes(), block.layout.size()) };
+    bytes.iter().fold(FREED, |all, byte| all & byte) == FREED
+        && bytes.iter().fold(FREED, |any, byte| any | byte) == FREED
 }

@@ -18,13 +18,15 @@ mod blocks;
 mod crash;
 mod engine;
 mod gate;
+mod gone;
 mod hook;
-mod leave;
 pub(crate) mod machine;
 pub(crate) mod memory;
 mod outside;
+mod panic_count;
 mod place;
 mod race;
+mod reach;
 pub(crate) mod shared;
 mod spin;
 mod stack;
@@ -36,12 +38,13 @@ mod trouble;
 mod values;
 
 pub(crate) use engine::{active, host, spawn, visible};
-pub(crate) use leave::give_up;
+pub(crate) use gone::Handle;
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
 pub(crate) use race::{CellId, Kind as AccessKind};
 pub(crate) use selvedge_core::Site;
 pub(crate) use stop::{
-    assume_nothing, begin_access, end_access, misses_spuriously, new_cell, refuse, wakes_spuriously,
+    assume_nothing, begin_access, end_access, inconsistent, misses_spuriously, new_cell, refuse,
+    wakes_spuriously,
 };
 pub(crate) use trouble::site_of;

@@ -90,7 +90,7 @@ impl Outside {
         self.stacks.copy.extend(all.map(read));
         if self.roots == 0 {
             self.lasting.ranges.push(closure.clone());
-            statics::find(&mut self.lasting.ranges);
+            statics::find(&mut self.lasting.ranges, true);
             self.roots = self.lasting.ranges.len();
         } else if self.lasting.first_change().is_none() {
             return;
@@ -144,14 +144,14 @@ impl Outside {
 }
 
 /// Whether the memory at `begin` is not what `copy` holds.
-fn differs(begin: usize, copy: &[u64]) -> bool {
+pub(super) fn differs(begin: usize, copy: &[u64]) -> bool {
     let memory = std::ptr::with_exposed_provenance(begin);
     // SAFETY: as for `read`, as many words as there are in the copy.
     unsafe { libc::memcmp(memory, copy.as_ptr().cast(), size_of_val(copy)) != 0 }
 }
 
 /// The addresses of the words that a range consists of; it is widened to whole words.
-fn words(range: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
+pub(super) fn words(range: Range<usize>) -> impl ExactSizeIterator<Item = usize> {
     (range.start & !7..range.end).step_by(8)
 }
 
@@ -164,7 +164,7 @@ fn is_restless(word: usize) -> bool {
     })
 }
 
-fn read(word: usize) -> u64 {
+pub(super) fn read(word: usize) -> u64 {
     // SAFETY: an aligned word of memory that is mapped: a segment, a stack, or a block in use.
     // Other OS threads may be writing it, which is why it is read as volatile, and why nothing is
     // made of it but a comparison.

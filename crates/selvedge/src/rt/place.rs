@@ -2,6 +2,7 @@
 
 use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Site, Value};
 
+use super::gone::{Gone, Handle};
 use super::race::{Access, Kind, Race, View};
 use super::{engine, stop};
 
@@ -27,6 +28,7 @@ pub(super) struct Place {
     writes: Vec<Access>,
     /// Its creation, and accesses through an exclusive reference.
     plain: Race,
+    pub(super) gone: Option<Gone>,
 }
 
 impl Place {
@@ -43,6 +45,7 @@ impl Place {
             accesses: Vec::new(),
             writes: Vec::new(),
             plain: Race::default(),
+            gone: None,
         }
     }
 
@@ -59,6 +62,7 @@ impl Place {
         self.accesses.clear();
         self.writes.clear();
         self.plain.clear();
+        self.gone = None;
         if let Some(creation) = creation {
             self.plain.note(Kind::Write, creation);
         }
@@ -93,6 +97,13 @@ impl Place {
         access: Access,
         view: &View<'_>,
     ) -> Option<(Access, Kind)> {
+        let clash = self.clash(kind, view);
+        self.plain.note(kind, access);
+        clash
+    }
+
+    /// The access that one of this `kind` which is not atomic is unordered with.
+    pub(super) fn clash(&self, kind: Kind, view: &View<'_>) -> Option<(Access, Kind)> {
         let others = match kind {
             Kind::Read => &self.writes,
             Kind::Write => &self.accesses,
@@ -102,9 +113,7 @@ impl Place {
             let wrote = self.writes.iter().any(|write| write.thread == other.thread);
             return Some((other, if wrote { Kind::Write } else { Kind::Read }));
         }
-        let clash = self.plain.clash(kind, view);
-        self.plain.note(kind, access);
-        clash
+        self.plain.clash(kind, view)
     }
 
     /// What it holds, if that is certain without asking the memory model.
@@ -134,10 +143,7 @@ pub(crate) struct New {
 
 /// An atomic or a synchronisation object, as the types of the interface hold it.
 #[derive(Debug)]
-pub(crate) struct Object {
-    stamp: u64,
-    at: Location,
-}
+pub(crate) struct Object(Handle);
 
 impl Object {
     /// The next object of the running thread.
@@ -149,7 +155,7 @@ impl Object {
             pointers: false,
         };
         let (stamp, at) = engine::host(|state| state.create(new));
-        Object { stamp, at }
+        Object(Handle::of_place(stamp, at))
     }
 
     /// The same for an atomic pointer.
@@ -163,7 +169,7 @@ impl Object {
                 pointers: true,
             })
         });
-        Object { stamp, at }
+        Object(Handle::of_place(stamp, at))
     }
 
     /// The object that stands for the static at `address`.
@@ -175,27 +181,26 @@ impl Object {
             pointers: false,
         };
         let (stamp, at) = engine::host(|state| state.create_static(address, new));
-        Object { stamp, at }
+        Object(Handle::of_static(stamp, at))
     }
 
     /// Its location; ends the execution if it belongs to another one.
     #[inline(always)]
-    pub(crate) fn location(&self) -> Location {
-        stop::check_stamp(self.stamp);
-        self.at
+    fn location(&self, site: Site) -> Location {
+        self.0.location(site)
     }
 
     /// Loads it.
     #[inline(always)]
     pub(crate) fn load(&self, order: MemoryOrder, site: Site) -> Value {
-        let at = self.location();
+        let at = self.location(site);
         engine::visible(Op::Load { at, order }, site).read
     }
 
     /// Stores to it.
     #[inline(always)]
     pub(crate) fn store(&self, value: Value, order: MemoryOrder, site: Site) {
-        let at = self.location();
+        let at = self.location(site);
         engine::visible(Op::Store { at, value, order }, site);
     }
 
@@ -208,7 +213,7 @@ impl Object {
         failure: MemoryOrder,
         site: Site,
     ) -> Outcome {
-        let at = self.location();
+        let at = self.location(site);
         let op = Op::Update {
             at,
             function,
@@ -221,7 +226,7 @@ impl Object {
     /// Accesses it as if it were no atomic: nobody else may do so at the same time. Returns what it
     /// holds.
     pub(crate) fn plain(&self, kind: Kind, site: Site) -> Value {
-        let at = self.location();
+        let at = self.location(site);
         let settled = stop::plain(|state| state.plain_access(at, kind, site));
         match settled {
             Some(value) => value,

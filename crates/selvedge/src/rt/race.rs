@@ -2,6 +2,8 @@
 
 use selvedge_core::Site;
 
+use super::gone::Gone;
+
 /// The cell that an [`crate::cell::UnsafeCell`] is in this execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellId {
@@ -78,6 +80,14 @@ impl View<'_> {
             end.events == access.epoch && access.epoch != LASTING && counted(end.by) > end.at
         }
     }
+}
+
+/// What an execution knows about a cell.
+pub(super) struct CellState {
+    pub(super) race: Race,
+    /// Where it was created.
+    pub(super) site: Site,
+    pub(super) gone: Option<Gone>,
 }
 
 /// The plain accesses to one piece of memory that a later one may clash with.

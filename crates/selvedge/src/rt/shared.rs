@@ -11,7 +11,7 @@ use selvedge_core::{
     Failure, FailureKind, Function, Location, MemoryOrder, Op, Site, ThreadId, Width,
 };
 
-use super::engine::{abandoning, active, host, visible};
+use super::engine::{active, host, in_execution, visible};
 use super::place::New;
 use super::state::State;
 use super::stop::start_over;
@@ -40,9 +40,6 @@ const WIDTH: Width = Width(8);
 
 /// A value begins its life at `address`.
 pub(crate) fn begin(address: usize, site: Site) {
-    if abandoning() {
-        return;
-    }
     host(|state| {
         let counter = state.counts(site).then(|| {
             let new = New {
@@ -78,8 +75,8 @@ pub(crate) fn increment(address: usize, site: Site) {
     }
 }
 
-/// One owner less. `matters` tells whether the value has a destructor.
-pub(crate) fn decrement(address: usize, matters: bool, site: Site) -> Last {
+/// One owner less.
+pub(crate) fn decrement(address: usize, site: Site) -> Last {
     let plain = Last::Yes { guarded: false };
     if !active() {
         return plain;
@@ -91,7 +88,7 @@ pub(crate) fn decrement(address: usize, matters: bool, site: Site) -> Last {
     });
     match known {
         None => plain,
-        Some((None, count)) => host(|state| state.let_go(address, count == 0, matters)),
+        Some((None, count)) => host(|state| state.let_go(address, count == 0)),
         Some((Some(at), _)) => {
             let read = visible(update(at, Rmw::Sub(1), MemoryOrder::Release), site).read;
             if read != 1 {
@@ -162,10 +159,12 @@ fn counter(address: usize) -> Option<Location> {
         None => None,
         Some((counter @ Some(_), _)) => counter,
         Some((None, site)) => {
+            if !in_execution() {
+                return None;
+            }
             start_over(|state| {
                 state.counted.insert(site);
-            });
-            None
+            })
         }
     }
 }
@@ -181,7 +180,7 @@ fn update(at: Location, rmw: Rmw, order: MemoryOrder) -> Op {
 
 impl State {
     /// The running thread lets go of a value whose count is no event.
-    fn let_go(&mut self, address: usize, last: bool, matters: bool) -> Last {
+    fn let_go(&mut self, address: usize, last: bool) -> Last {
         let running = self.running;
         let Some(shared) = self.shared.get_mut(&address) else {
             return Last::Yes { guarded: false };
@@ -200,9 +199,6 @@ impl State {
         let Some(shared) = self.shared.remove(&address) else {
             return Last::Yes { guarded: false };
         };
-        if !matters {
-            return Last::Yes { guarded: false };
-        }
         thread.uncounted.push(shared.site);
         let own = thread.counted(running);
         let before = thread.clock.clone();

@@ -6,17 +6,24 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
 
-use super::leave::may_leave;
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside};
 use super::place::{New, Place};
-use super::race::{Ended, Race, View};
+use super::race::{CellState, Ended, View};
+use super::reach::Reach;
 use super::shared::Shared;
 use super::spin::Arrival;
 use super::stack::Stack;
 use super::thread::Thread;
 use super::trouble::SourcePlace;
+use crate::token::Late;
+
+/// The values of lazy statics, by address.
+pub(super) type Statics = Vec<(usize, Box<dyn Any>)>;
+
+/// So many operations the destructors of lazy statics may perform.
+const ALONE_STEPS: u32 = 100_000;
 
 /// One execution, and what is kept from one to the next.
 pub(crate) struct State {
@@ -31,19 +38,30 @@ pub(crate) struct State {
     pub(super) begun: Vec<usize>,
     pub(super) ends: Vec<Ended>,
     pub(super) places: Vec<Place>,
-    pub(super) cells: Vec<Race>,
+    pub(super) cells: Vec<CellState>,
     pub(super) memory: Memory,
     /// Locations of statics, by address.
     named: FxHashMap<usize, Location>,
     /// The values of lazy statics, by address.
-    pub(super) statics: Vec<(usize, Box<dyn Any>)>,
+    pub(super) statics: Statics,
+    /// Where objects are created whose last owner is a `std::sync::Arc`.
+    pub(super) trusted: FxHashSet<Site>,
+    /// Whether freed memory is looked at after each step: somebody has written there.
+    pub(super) eager: bool,
+    /// Whether it is found out where in the program something is freed or dropped.
+    pub(super) looks_closer: bool,
+    /// Operations since all threads ended.
+    pub(super) alone_steps: u32,
     pub(super) failure: Option<Failure>,
+    /// The thread that used freed memory after its last event.
+    pub(super) late: Option<Late>,
     pub(super) refusal: Option<String>,
     /// Something was learned that makes the search start over.
     pub(super) again: bool,
     /// Reads that are passed more than once without an effect.
     watched: FxHashSet<u64>,
     outside: Outside,
+    reach: Reach,
     /// What the heap is, if nothing ran since that was last found out.
     heap: Option<(u64, u64)>,
     /// What the model's closure consists of.
@@ -74,11 +92,17 @@ impl State {
             memory: Memory::default(),
             named: FxHashMap::default(),
             statics: Vec::new(),
+            trusted: FxHashSet::default(),
+            eager: false,
+            looks_closer: false,
+            alone_steps: 0,
             failure: None,
+            late: None,
             refusal: None,
             again: false,
             watched: FxHashSet::default(),
             outside: Outside::default(),
+            reach: Reach::default(),
             heap: None,
             closure,
             counted: FxHashSet::default(),
@@ -100,17 +124,36 @@ impl State {
         !self.watched.is_empty()
     }
 
-    /// Forgets the execution. Its threads must have left their frames.
-    pub(super) fn begin_run(&mut self) {
-        self.run += 1;
+    /// Forgets the execution: none of its code runs any more, destructors included.
+    pub(super) fn forget_run(&mut self) {
+        self.threads.iter_mut().for_each(Thread::forget_values);
+        self.statics.drain(..).for_each(std::mem::forget);
         self.heap = None;
+        if self.memory.has_leftovers() {
+            self.memory.sort();
+            let kept = self.reach.find(&self.closure, &self.memory);
+            self.memory.keep(kept);
+        }
         self.memory.reset();
+    }
+
+    /// A new execution begins.
+    /// Returns whether a thread of the one before wrote to freed memory, which was not looked for:
+    /// then the search has to start over.
+    pub(super) fn begin_run(&mut self) -> bool {
+        let overwritten = !self.eager && self.memory.overwritten().is_some();
+        self.eager |= overwritten;
+        self.forget_run();
+        self.run += 1;
+        self.begun.clear();
         self.cells.clear();
         self.shared.clear();
         self.tracked.clear();
         self.ends.fill(Ended::NOT);
         self.failure = None;
+        self.late = None;
         self.refusal = None;
+        overwritten
     }
 
     /// Makes thread `index` exist in this execution.
@@ -129,7 +172,7 @@ impl State {
     }
 
     /// The number of the running thread's next child.
-    pub(crate) fn next_child(&mut self, name: Option<String>) -> Result<ThreadId, String> {
+    pub(crate) fn next_child(&mut self, name: Option<&str>) -> Result<ThreadId, String> {
         let parent = self.current();
         let place = parent.spawned;
         parent.spawned += 1;
@@ -142,7 +185,7 @@ impl State {
                 child
             }
         };
-        self.threads[child].name = name;
+        self.threads[child].name = name.map(str::to_owned);
         Ok(ThreadId(child as u32))
     }
 
@@ -206,6 +249,10 @@ impl State {
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
+        self.check_freed();
+        if self.failure.is_some() {
+            return;
+        }
         if let Some(&arc) = self.threads[running].uncounted.first() {
             self.counted.insert(arc);
             return self.start_over();
@@ -302,6 +349,11 @@ impl State {
             clock: &self.threads[thread].clock,
             ends: &self.ends,
         };
+        if let Some(gone) = self.places[at.index()].gone {
+            let failure = self.use_of_gone(self.places[at.index()].what, &gone, site);
+            self.fail(failure);
+            return false;
+        }
         let clash = self.places[at.index()].performed(wrote, access, &view);
         let Some((other, kind)) = clash else {
             return true;
@@ -338,11 +390,11 @@ impl State {
             .map(|other| other.context.stack_pointer()..other.stack.top())
     }
 
-    /// Performs `op` in an execution that is over, as if nobody else were there. `None` if it would
+    /// Performs `op` when all threads have ended, as if nobody else were there. `None` if it would
     /// have to wait.
     pub(super) fn perform_alone(&mut self, op: Op) -> Option<Outcome> {
-        let running = self.running;
-        if !self.threads.is_empty() && !may_leave(&mut self.threads[running].leaving) {
+        self.alone_steps += 1;
+        if self.alone_steps > ALONE_STEPS {
             return None;
         }
         let mut outcome = Outcome::default();
@@ -361,7 +413,6 @@ impl State {
                     self.places[at.index()].current = value;
                 }
             }
-            Op::Join { child } if self.threads[child.index()].alive => return None,
             _ => {}
         }
         Some(outcome)

@@ -23,22 +23,71 @@ const LEFT_OUT: [&str; 8] = [
     "selvedge_fiber",
 ];
 
-/// The statics of the program and its libraries, and the thread-locals of this OS thread.
-pub(super) fn find(found: &mut Vec<Range<usize>>) {
+/// The statics of the program and its libraries, and the thread-locals of this OS thread. Whether
+/// those of some crates are left out, `some` says.
+pub(super) fn find(found: &mut Vec<Range<usize>>, some: bool) {
     let pointer: *mut Vec<Range<usize>> = found;
+    let add = match some {
+        true => add_some,
+        false => add_all,
+    };
     // SAFETY: the callback is given the vector it expects, and calls nothing that loads libraries.
-    unsafe { libc::dl_iterate_phdr(Some(add_object), pointer.cast()) };
+    unsafe { libc::dl_iterate_phdr(Some(add), pointer.cast()) };
     found.retain(|range| !range.is_empty());
 }
 
-/// Adds what is writable of one object. The C library's own is left out: every allocation of every
-/// OS thread changes it.
-unsafe extern "C" fn add_object(
+unsafe extern "C" fn add_some(
+    info: *mut libc::dl_phdr_info,
+    _: usize,
+    found: *mut c_void,
+) -> c_int {
+    // SAFETY: what `dl_iterate_phdr` promises, and what `find` passes.
+    unsafe { add_object(info, true, found) }
+}
+
+unsafe extern "C" fn add_all(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
+    // SAFETY: as above.
+    unsafe { add_object(info, false, found) }
+}
+
+/// The addresses of the words of this OS thread's thread-locals, by object.
+pub(super) fn thread_locals() -> Vec<impl Iterator<Item = usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let pointer: *mut Vec<Range<usize>> = &raw mut found;
+    // SAFETY: as in `find`.
+    unsafe { libc::dl_iterate_phdr(Some(add_thread_locals), pointer.cast()) };
+    let words = |range: Range<usize>| (range.start.next_multiple_of(8)..range.end & !7).step_by(8);
+    found.into_iter().map(words).collect()
+}
+
+/// Adds the thread-locals of one object.
+unsafe extern "C" fn add_thread_locals(
     info: *mut libc::dl_phdr_info,
     _size: usize,
     found: *mut c_void,
 ) -> c_int {
-    // SAFETY: what `dl_iterate_phdr` promises, and what `find` passes.
+    // SAFETY: what `dl_iterate_phdr` promises, and what `thread_locals` passes.
+    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Range<usize>>>()) };
+    // SAFETY: the table of program headers of a loaded object.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let segment = headers
+        .iter()
+        .find(|header| header.p_type == libc::PT_TLS && !info.dlpi_tls_data.is_null());
+    if let Some(segment) = segment {
+        let begin = info.dlpi_tls_data.expose_provenance();
+        found.push(begin..begin + segment.p_memsz as usize);
+    }
+    0
+}
+
+/// Adds what is writable of one object. The C library's own is left out: every allocation of every
+/// OS thread changes it.
+///
+/// # Safety
+///
+/// As for a callback of `dl_iterate_phdr` that is given a vector of ranges.
+unsafe fn add_object(info: *mut libc::dl_phdr_info, some: bool, found: *mut c_void) -> c_int {
+    // SAFETY: what the caller promises.
     let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Range<usize>>>()) };
     // SAFETY: a string of the dynamic linker; empty for the program itself.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
@@ -60,7 +109,7 @@ unsafe extern "C" fn add_object(
         .iter()
         .find(|header| header.p_type == libc::PT_GNU_RELRO);
     let mut left_out: Vec<Range<usize>> = constant.map(span).into_iter().collect();
-    if name.is_empty() {
+    if some && name.is_empty() {
         static KNOWN: OnceLock<Vec<Range<usize>>> = OnceLock::new();
         let known = KNOWN.get_or_init(|| symbols(base).unwrap_or_default());
         left_out.extend(known.iter().cloned());

@@ -26,8 +26,12 @@ pub(super) struct Thread {
     pub(super) context: Context,
     /// The lowest stack pointer seen in this execution.
     pub(super) lowest: usize,
-    /// Whether its fiber has frames that are to be left.
+    /// Whether its fiber has begun and not ended.
     pub(super) alive: bool,
+    /// Where in the program it ends something, if that is known.
+    pub(super) ending: Option<Site>,
+    /// How many panics are unwinding in it.
+    pub(super) panics: usize,
     /// What it is going to run, until its fiber takes it.
     pub(super) start: Option<Start>,
     /// The threads it ever created, in order, and how many of them in this execution.
@@ -56,8 +60,6 @@ pub(super) struct Thread {
     pub(super) uncounted: Vec<Site>,
     /// What it knew before each of these destructors.
     pub(super) outer_clocks: Vec<Vec<u32>>,
-    /// Steps since its execution was given up.
-    pub(super) leaving: u32,
 }
 
 /// A thread-local value.
@@ -78,6 +80,8 @@ impl Thread {
             stack,
             context: Context::NONE,
             alive: false,
+            ending: None,
+            panics: 0,
             start: None,
             children: Vec::new(),
             spawned: 0,
@@ -94,7 +98,6 @@ impl Thread {
             waits_in_time: false,
             uncounted: Vec::new(),
             outer_clocks: Vec::new(),
-            leaving: 0,
         }
     }
 
@@ -115,7 +118,13 @@ impl Thread {
         self.waits_in_time = false;
         self.uncounted.clear();
         self.outer_clocks.clear();
-        self.leaving = 0;
+    }
+
+    /// Forgets the values of an execution that is over: they belong to memory that is gone.
+    pub(super) fn forget_values(&mut self) {
+        std::mem::forget(self.start.take());
+        self.locals.drain(..).for_each(std::mem::forget);
+        self.alive = false;
     }
 
     /// What its stack holds while it stands before an operation, the registers that it saved included.

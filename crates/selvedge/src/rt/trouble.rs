@@ -7,6 +7,7 @@ use selvedge_core::{Failure, FailureKind, Pending, Site, Stop, ThreadId};
 
 use super::race::{Access, Kind};
 use super::state::State;
+use crate::token::Late;
 
 /// A place in the source of the program under test.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -29,15 +30,27 @@ fn ptr_of(caller: &'static Caller<'static>) -> u64 {
 }
 
 impl State {
-    /// Whether the running thread is leaving its frames.
-    pub(super) fn is_unwinding(&self) -> bool {
-        let thread = &self.threads[self.running];
-        thread.leaving > 0 || thread.panic.is_some()
-    }
-
     /// The running thread begins to panic.
     pub(super) fn panics(&mut self, message: String, place: Option<(String, u32, u32)>) {
-        let site = match place {
+        let site = self.panic_site(place);
+        self.current().panic = Some((message, site));
+    }
+
+    /// The running thread panics and cannot unwind, which will abort the process.
+    pub(super) fn cannot_unwind(&mut self, why: &str, place: Option<(String, u32, u32)>) {
+        let site = self.panic_site(place);
+        let thread = self.current();
+        // The panic before is the one that could not be unwound.
+        let (cause, site) = thread.panic.take().unwrap_or_else(|| (String::new(), site));
+        let message = match cause.is_empty() {
+            true => why.to_owned(),
+            false => format!("{cause} ({why})"),
+        };
+        thread.panic = Some((message, site));
+    }
+
+    pub(super) fn panic_site(&mut self, place: Option<(String, u32, u32)>) -> Site {
+        match place {
             None => Site(0),
             Some((file, line, column)) => {
                 let place = SourcePlace { file, line, column };
@@ -48,8 +61,7 @@ impl State {
                 });
                 Site(PANICS | index as u64)
             }
-        };
-        self.current().panic = Some((message, site));
+        }
     }
 
     /// The panic of the running thread was caught by nobody.
@@ -73,6 +85,15 @@ impl State {
     pub(super) fn fail(&mut self, failure: Failure) {
         self.current().pending = Pending::Stopped(Stop::Failed);
         self.failure.get_or_insert(failure);
+    }
+
+    /// The running thread used freed memory after its last event.
+    pub(super) fn fail_late(&mut self, failure: Failure) {
+        self.late = Some(Late {
+            thread: self.running as u32,
+            events: self.threads[self.running].counted(self.running),
+        });
+        self.fail(failure);
     }
 
     pub(super) fn refuse(&mut self, what: String) {

@@ -59,7 +59,7 @@ impl<T> Arc<T> {
     pub fn into_inner(this: Arc<T>) -> Option<T> {
         let site = site_of(Location::caller());
         shared::count(this.address(), MemoryOrder::Relaxed, site);
-        let last = shared::decrement(this.address(), false, site);
+        let last = shared::decrement(this.address(), site);
         let mut this = ManuallyDrop::new(this);
         // SAFETY: `this` is not dropped, nor used again.
         let value = unsafe { ManuallyDrop::take(&mut this.value) };
@@ -68,7 +68,13 @@ impl<T> Arc<T> {
                 drop(value);
                 None
             }
-            Last::Yes { .. } => std::sync::Arc::into_inner(value),
+            Last::Yes { guarded } => {
+                let value = std::sync::Arc::into_inner(value);
+                if guarded {
+                    shared::dropped();
+                }
+                value
+            }
         }
     }
 }
@@ -198,8 +204,7 @@ impl<T: ?Sized> Drop for Arc<T> {
                 }
             }
         }
-        let matters = mem::needs_drop::<T>();
-        let last = shared::decrement(self.address(), matters, site_of(Location::caller()));
+        let last = shared::decrement(self.address(), site_of(Location::caller()));
         let _leave = Leave(last == Last::Yes { guarded: true });
         // SAFETY: dropped here and nowhere else.
         unsafe { ManuallyDrop::drop(&mut self.value) };

@@ -105,10 +105,9 @@ impl Condvar {
         let mutex = guard.mutex;
         let before = self.step(ObjectFunction::ConditionEnqueue, MemoryOrder::Relaxed, site);
         let Some(slot) = free_slot(before.read) else {
-            rt::refuse(format!(
+            rt::refuse(&format!(
                 "more than {CONDITION_SLOTS} threads wait on one Condvar"
             ));
-            rt::give_up();
         };
         drop(guard);
         let function = if timed || rt::wakes_spuriously(site) {

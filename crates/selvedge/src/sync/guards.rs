@@ -10,8 +10,7 @@ pub(super) fn guarded<S, G>(data: TryLockResult<S>, guard: impl Fn(S) -> G) -> L
     match data {
         Ok(data) => Ok(guard(data)),
         Err(TryLockError::Poisoned(data)) => Err(PoisonError::new(guard(data.into_inner()))),
-        // Only in an execution that is over can somebody else have it.
-        Err(TryLockError::WouldBlock) => rt::give_up(),
+        Err(TryLockError::WouldBlock) => rt::inconsistent(),
     }
 }
 

@@ -68,7 +68,7 @@ impl<T> OnceLock<T> {
         self.initialise(|| Some(f()), site);
         match self.value() {
             Some(value) => value,
-            None => crate::rt::give_up(),
+            None => crate::rt::inconsistent(),
         }
     }
 

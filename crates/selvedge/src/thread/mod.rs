@@ -67,8 +67,7 @@ impl<T> Packet<T> {
         let mut packet = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match packet.take() {
             Some(result) => Ok(result),
-            // The execution is over.
-            None => rt::give_up(),
+            None => rt::inconsistent(),
         }
     }
 }

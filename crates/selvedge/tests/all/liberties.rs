@@ -165,18 +165,18 @@ impl Stack {
         assert!(pushed.is_ok(), "one thread pushes, while it is alone");
     }
 
-    /// Takes the node on top, if it stays on top.
-    fn pop(&self) -> Option<Box<Node>> {
+    /// The node on top, and the next one.
+    fn top(&self) -> [*mut Node; 2] {
         let top = self.0.load(Acquire);
-        if top.is_null() {
-            return None;
-        }
-        // SAFETY: not sound, which is what the test is about: the node may have been freed, but it
-        // is still there.
-        let next = unsafe { (*top).next };
-        let popped = self.0.compare_exchange(top, next, AcqRel, Acquire);
-        // SAFETY: as above.
-        popped.ok().map(|top| unsafe { Box::from_raw(top) })
+        // SAFETY: nobody frees it meanwhile.
+        [top, unsafe { (*top).next }]
+    }
+
+    /// Takes the node on top, if it is still there.
+    fn take(&self, [top, next]: [*mut Node; 2]) -> Option<Box<Node>> {
+        let taken = self.0.compare_exchange(top, next, AcqRel, Acquire);
+        // SAFETY: it is not on the stack any more.
+        taken.ok().map(|top| unsafe { Box::from_raw(top) })
     }
 }
 
@@ -186,20 +186,17 @@ fn the_aba_problem_is_found_where_memory_is_used_again() {
         let stack = Arc::new(Stack(AtomicPtr::default()));
         stack.push(1);
         stack.push(2);
+        let seen = stack.top();
         let other = Arc::clone(&stack);
         let thread = thread::spawn(move || {
-            let (two, one) = (other.pop(), other.pop());
+            let Some(two) = other.take(seen) else { return };
+            let one = other.take(other.top()).unwrap();
             drop((one, two));
-            other.0.load(Acquire).is_null().then(|| other.push(3));
+            other.push(3);
         });
-        let mine = stack.pop().map(|node| node.value);
         thread.join().unwrap();
-        // Whoever got 1 or 2 has it, so that 3 alone is left; unless the node of 3 was taken for
-        // that of 2.
-        let left = stack.0.load(Acquire);
-        // SAFETY: what is on the stack is not freed, if all went well.
-        let left = (!left.is_null()).then(|| unsafe { (*left).value });
-        assert!(left != Some(1) || mine == Some(2) || mine.is_none(), "ABA");
+        let mine = stack.take(seen).map(|node| node.value);
+        assert!(mine != Some(3), "ABA");
     };
     let mut builder = builder(Rc11);
     builder.check_leaks = false;

@@ -1,0 +1,423 @@
+//! The end of objects: dropping one, or freeing the memory it is in, is a write to it, and whatever
+//! uses it afterwards is a failure.
+
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+use selvedge_core::failure::Other;
+use selvedge_core::{Failure, FailureKind, Location, Site, ThreadId};
+
+use super::engine::{host, in_execution, stop};
+use super::memory::{self, Owner};
+use super::race::{CellId, Kind};
+use super::state::State;
+use super::stop::{fail, is_current, refuse};
+
+/// What a type of the interface holds of an object of the checker.
+///
+/// Freed memory is overwritten, so a handle in it has no valid stamp. A handle that is found in
+/// memory when that is freed tells which objects end with it.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Handle {
+    stamp: u64,
+    number: u32,
+    of: Of,
+    /// Where the object was when it was last accessed; it may have been moved since.
+    home: Cell<usize>,
+}
+
+/// What a handle belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+enum Of {
+    Place = 1,
+    Cell = 2,
+    /// A place that stands for a static, and never ends.
+    Static = 3,
+}
+
+// SAFETY: all threads of a model run on one OS thread; elsewhere a handle is of no use.
+unsafe impl Sync for Handle {}
+
+/// How an object came to its end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gone {
+    end: End,
+    how: How,
+}
+
+/// The end of a block or of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct End {
+    pub(super) thread: ThreadId,
+    pub(super) site: Site,
+    /// What the site is if it is not where that happened.
+    pub(super) when: &'static str,
+}
+
+impl End {
+    pub(super) fn describe(&self, noun: &str) -> Other {
+        Other {
+            thread: self.thread,
+            site: self.site,
+            what: format!("{noun}{}", self.when),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    Dropped,
+    /// An object that was moved out before can go on elsewhere.
+    Freed,
+}
+
+impl How {
+    fn noun(self) -> &'static str {
+        match self {
+            How::Dropped => "drop",
+            How::Freed => "free",
+        }
+    }
+}
+
+impl Handle {
+    pub(super) fn of_place(stamp: u64, at: Location) -> Handle {
+        Handle::new(stamp, at.0, Of::Place)
+    }
+
+    pub(super) fn of_static(stamp: u64, at: Location) -> Handle {
+        Handle::new(stamp, at.0, Of::Static)
+    }
+
+    pub(super) fn of_cell(id: CellId) -> Handle {
+        Handle::new(id.stamp, id.index, Of::Cell)
+    }
+
+    fn new(stamp: u64, number: u32, of: Of) -> Handle {
+        let home = Cell::new(0);
+        Handle {
+            stamp,
+            number,
+            of,
+            home,
+        }
+    }
+
+    /// The location of a place; ends the execution if it belongs to another one.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn location(&self, site: Site) -> Location {
+        self.find(site);
+        Location(self.number)
+    }
+
+    /// The cell; ends the execution if it belongs to another one.
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn cell(&self, site: Site) -> CellId {
+        self.find(site);
+        CellId {
+            stamp: self.stamp,
+            index: self.number,
+        }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn find(&self, site: Site) {
+        let here = std::ptr::from_ref(self).addr();
+        if !is_current(self.stamp) {
+            invalid(here, site);
+        }
+        if self.home.get() != here && self.of != Of::Static {
+            self.home.set(here);
+            host(|state| state.moved(self.of, self.number));
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !in_execution() {
+            return;
+        }
+        if is_current(self.stamp) {
+            if self.of != Of::Static {
+                ends(|state, trusted| {
+                    state.end_object(self.of, self.number, How::Dropped, trusted)
+                });
+            }
+            return;
+        }
+        let here = std::ptr::from_ref(self).addr();
+        let last = |state: &mut State| state.use_of_freed(here, state.threads[state.running].site);
+        if let Some(failure) = host(last) {
+            stop(|state| state.fail_late(failure));
+        }
+    }
+}
+
+/// Something ends; it is a failure if an access is not ordered before.
+pub(super) fn ends(end: impl Fn(&mut State, bool) -> Result<(), Failure>) {
+    if host(|state| state.looks_closer) {
+        let place = frames(program_place);
+        host(|state| {
+            let site = place.map(|place| state.panic_site(Some(place)));
+            state.current().ending = site;
+        });
+    }
+    if let Err(failure) = host(|state| end(state, false)) {
+        if !frames(drops_std_arc) {
+            fail(failure);
+        }
+        let _ = host(|state| end(state, true));
+    }
+}
+
+/// The memory at `here` does not hold a handle of this execution.
+#[cold]
+#[inline(never)]
+fn invalid(here: usize, site: Site) -> ! {
+    if !in_execution() {
+        stop(|_| {});
+    }
+    if let Some(failure) = host(|state| state.use_of_freed(here, site)) {
+        stop(|state| state.fail_late(failure));
+    }
+    refuse(
+        "an atomic, a lock or a cell of an earlier execution is used again: the model must create everything \
+         it shares anew each time it runs (a static, or something the closure captured, was left over)",
+    )
+}
+
+/// The frames of the running thread, each with its name and its place.
+#[cold]
+pub(super) fn frames<R>(look: impl FnOnce(&[String]) -> R) -> R {
+    let owner = memory::allocate_for(Owner::Checker);
+    let frames = split_frames(&Backtrace::force_capture().to_string());
+    let found = look(&frames);
+    drop(frames);
+    memory::allocate_for(owner);
+    found
+}
+
+fn split_frames(trace: &str) -> Vec<String> {
+    let mut frames: Vec<String> = Vec::new();
+    for line in trace.lines() {
+        let number = line.trim_start().split(':').next().unwrap_or_default();
+        match frames.last_mut() {
+            Some(frame) if number.parse::<u32>().is_err() => frame.push_str(line),
+            _ => frames.push(line.to_owned()),
+        }
+    }
+    frames
+}
+
+/// Whether the last owner of a `std::sync::Arc` is dropping its value: that is ordered after what
+/// the other owners did, which the checker does not see.
+fn drops_std_arc(frames: &[String]) -> bool {
+    let drops = |frame: &String| {
+        let arc = frame.contains("sync::Arc<") || frame.contains("alloc/src/sync.rs");
+        frame.contains("drop_slow") && arc
+    };
+    // The `Arc` of this crate is made of that of `std`, and the checker knows its owners.
+    let own = |frame: &String| {
+        let file = own_file(frame);
+        file.is_some_and(|file| file == Path::new("sync/arc.rs"))
+            || frame.contains("selvedge::sync::arc::")
+    };
+    (0..frames.len()).any(|n| {
+        let callers = frames[n + 1..].iter().take_while(|frame| !drops(frame));
+        drops(&frames[n]) && !callers.take(6).any(own)
+    })
+}
+
+/// The file of a frame, below the directory of this crate's sources.
+fn own_file(frame: &str) -> Option<PathBuf> {
+    let file = frame.split(" at ").nth(1)?.trim();
+    let file = file.rsplitn(3, ':').last()?;
+    let path = Path::new(file);
+    let path = match path.strip_prefix(".") {
+        Ok(path) => std::env::current_dir().ok()?.join(path),
+        Err(_) => path.to_owned(),
+    };
+    let below = path
+        .strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
+        .ok()?;
+    Some(below.to_owned())
+}
+
+/// The place in the program where the running thread is: the first frame that belongs neither to
+/// this crate nor to the standard library.
+pub(super) fn program_place(frames: &[String]) -> Option<(String, u32, u32)> {
+    let foreign = |frame: &&String| own_file(frame).is_none() && !frame.contains("/rustc/");
+    let places = frames
+        .iter()
+        .filter(foreign)
+        .filter_map(|frame| frame.split(" at ").nth(1));
+    let parse = |place: &str| {
+        let (rest, column) = place.trim().rsplit_once(':')?;
+        let (file, line) = rest.rsplit_once(':')?;
+        let file = file.strip_prefix("./").unwrap_or(file).to_owned();
+        Some((file, line.parse().ok()?, column.parse().ok()?))
+    };
+    places.filter_map(parse).next()
+}
+
+impl State {
+    fn gone(&mut self, of: Of, number: u32) -> Option<&mut Option<Gone>> {
+        let number = number as usize;
+        match of {
+            Of::Cell => self.cells.get_mut(number).map(|cell| &mut cell.gone),
+            Of::Place | Of::Static => self.places.get_mut(number).map(|place| &mut place.gone),
+        }
+    }
+
+    /// An object is accessed at another place than before.
+    fn moved(&mut self, of: Of, number: u32) {
+        let gone = self.gone(of, number);
+        if let Some(gone) = gone.filter(|gone| gone.is_some_and(|gone| gone.how == How::Freed)) {
+            *gone = None;
+        }
+    }
+
+    /// An object ends, unless an access to it is not ordered before. `trusted` says that it is.
+    fn end_object(&mut self, of: Of, number: u32, how: How, trusted: bool) -> Result<(), Failure> {
+        let (site, when) = self.ending();
+        let access = self.access(site);
+        let view = self.view();
+        let (clash, what, created) = match of {
+            Of::Cell => {
+                let cell = &self.cells[number as usize];
+                let clash = cell.race.clash(Kind::Write, &view);
+                (clash, "UnsafeCell", cell.site)
+            }
+            Of::Place | Of::Static => {
+                let place = &self.places[number as usize];
+                (place.clash(Kind::Write, &view), place.what, place.site)
+            }
+        };
+        let clash = clash.filter(|(other, _)| other.thread != access.thread);
+        if trusted {
+            self.trusted.insert(created);
+        }
+        if let Some((other, kind)) = clash
+            && !self.trusted.contains(&created)
+        {
+            let noun = how.noun();
+            return Err(Failure {
+                kind: FailureKind::UseAfterFree,
+                message: format!(
+                    "the {noun} of an {what}{when} is not ordered after a {} of it",
+                    kind.noun()
+                ),
+                thread: self.running(),
+                site,
+                other: Some(Other {
+                    thread: ThreadId(other.thread),
+                    site: other.site,
+                    what: kind.noun().to_owned(),
+                }),
+            });
+        }
+        if let Some(gone) = self.gone(of, number) {
+            let thread = ThreadId(access.thread);
+            let end = End { thread, site, when };
+            gone.get_or_insert(Gone { end, how });
+        }
+        Ok(())
+    }
+
+    /// The block of `size` bytes at `address` is freed, and what it contains.
+    pub(super) fn end_block(
+        &mut self,
+        address: usize,
+        size: usize,
+        trusted: bool,
+    ) -> Result<(), Failure> {
+        let stamp = self.stamp();
+        let first = address.next_multiple_of(8);
+        let last = (address + size).saturating_sub(size_of::<Handle>());
+        for at in (first..=last).step_by(8) {
+            let words = std::ptr::with_exposed_provenance::<u64>(at);
+            // SAFETY: a handle fits between here and the end of the block, which is allocated; no
+            // fiber runs.
+            let [found, object, home] = unsafe { words.cast::<[u64; 3]>().read() };
+            if found != stamp || home != at as u64 {
+                continue;
+            }
+            let (number, of) = (object as u32, (object >> 32) as u32);
+            let of = match of {
+                1 => Of::Place,
+                2 => Of::Cell,
+                _ => continue,
+            };
+            if self.gone(of, number).is_some_and(|gone| gone.is_none()) {
+                self.end_object(of, number, How::Freed, trusted)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the running thread ends something: there, or after its last operation.
+    pub(super) fn ending(&mut self) -> (Site, &'static str) {
+        let thread = self.current();
+        match thread.ending.take() {
+            Some(site) => (site, ""),
+            None => (thread.site, ", after the operation"),
+        }
+    }
+
+    /// The failure that using the object at `address` is, if that memory was freed.
+    pub(super) fn use_of_freed(&self, address: usize, site: Site) -> Option<Failure> {
+        let freed = self.memory.freed_at(address)?;
+        Some(Failure {
+            kind: FailureKind::UseAfterFree,
+            message: "an object in memory that was freed is used".to_owned(),
+            thread: self.running(),
+            site,
+            other: Some(freed.describe("free")),
+        })
+    }
+
+    /// The failure that using an object at `site` is that is gone.
+    pub(super) fn use_of_gone(&self, what: &str, gone: &Gone, site: Site) -> Failure {
+        let noun = gone.how.noun();
+        Failure {
+            kind: FailureKind::UseAfterFree,
+            message: format!("an {what} is used after its {noun}"),
+            thread: self.running(),
+            site,
+            other: Some(gone.end.describe(noun)),
+        }
+    }
+
+    /// Whether the running thread is the one that ended the object.
+    pub(super) fn ended_itself(&self, gone: &Gone) -> bool {
+        gone.end.thread == self.running()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_tell_where_a_thread_is() {
+        let own = concat!(
+            "   3: alloc::sync::Arc<T,A>::drop_slow\n             at /rustc/1/library/alloc/src/sync.rs:1:2\n   4: drop<T>\n             at ",
+            env!("CARGO_MANIFEST_DIR"),
+            "/src/sync/arc.rs:7:8\n   5: main\n             at ./main.rs:12:5\n"
+        );
+        assert!(!drops_std_arc(&split_frames(own)));
+        let std = own.replace("src/sync", "user/src");
+        assert!(drops_std_arc(&split_frames(&std)));
+        assert!(drops_std_arc(&split_frames(&format!("{own}{std}"))));
+        assert!(!drops_std_arc(&split_frames("   1: main\n")));
+        let place = program_place(&split_frames(own));
+        assert_eq!(place, Some(("main.rs".to_owned(), 12, 5)));
+    }
+}
