@@ -22,6 +22,7 @@ pub mod op;
 pub mod random;
 pub mod repair;
 pub mod report;
+mod rewind;
 pub mod saved;
 pub mod states;
 pub mod tracer;

@@ -111,6 +111,15 @@ pub trait Machine {
     /// update that writes is two (read and write), everything else is one.
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]);
 
+    /// Takes back the last `steps` calls of [`resume`](Machine::resume) and
+    /// [`retry`](Machine::retry) since the last reset that were not taken back yet, as if they had
+    /// never happened. What the machine knows for the whole search stays. False if it cannot; it has
+    /// to be reset then.
+    fn undo(&mut self, steps: usize) -> bool {
+        let _ = steps;
+        false
+    }
+
     /// Where in the program the pending operation of `thread` stands.
     fn site(&self, thread: ThreadId) -> Site;
 
@@ -251,6 +260,11 @@ macro_rules! forward_machine {
     (@resume $inner:ident) => {
         fn resume(&mut self, thread: $crate::ThreadId, outcome: $crate::Outcome, clock: &[u32]) {
             self.$inner.resume(thread, outcome, clock);
+        }
+    };
+    (@undo $inner:ident) => {
+        fn undo(&mut self, steps: usize) -> bool {
+            self.$inner.undo(steps)
         }
     };
     (@site $inner:ident) => {

@@ -153,7 +153,14 @@ pub struct ScriptMachine {
     pub(crate) parks: bool,
     /// The locations that are synchronisation objects.
     objects: HashSet<u32>,
+    /// What there was before each step since the reset, if steps can be undone.
+    log: Option<Vec<Before>>,
+    /// Every so many steps, one cannot be undone.
+    barrier: usize,
 }
+
+/// The threads that a step changes, as they were before it.
+type Before = [Option<(ThreadId, Thread)>; 2];
 
 /// With what order a step on an object is performed: taking acquires, giving back releases.
 pub fn object_order(function: ObjectFunction) -> MemoryOrder {
@@ -180,6 +187,8 @@ impl ScriptMachine {
             program,
             threads: Vec::new(),
             parks: true,
+            log: None,
+            barrier: 0,
         };
         machine.reset();
         machine
@@ -191,6 +200,21 @@ impl ScriptMachine {
         machine.parks = false;
         machine.reset();
         machine
+    }
+
+    /// The same, but steps can be undone, except one in `barrier` steps if that is not zero.
+    pub fn with_undo(program: Program, barrier: usize) -> ScriptMachine {
+        let mut machine = ScriptMachine::new(program);
+        (machine.log, machine.barrier) = (Some(Vec::new()), barrier);
+        machine
+    }
+
+    /// Notes what a step of `thread`, which may begin `child`, is going to change.
+    fn note(&mut self, thread: ThreadId, child: Option<ThreadId>) {
+        let of = |thread: ThreadId| (thread, self.threads[thread.index()].clone());
+        if let Some(log) = &mut self.log {
+            log.push([Some(of(thread)), child.map(of)]);
+        }
     }
 
     /// The registers of a thread.
@@ -359,6 +383,9 @@ impl Machine for ScriptMachine {
         self.threads.clear();
         let threads = self.program.threads.len();
         self.threads.resize(threads, Thread::default());
+        if let Some(log) = &mut self.log {
+            log.clear();
+        }
         self.start(ThreadId::MAIN);
     }
 
@@ -385,8 +412,14 @@ impl Machine for ScriptMachine {
     }
 
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, _clock: &[u32]) {
+        let at = self.threads[thread.index()].at;
+        let instruction = self.program.threads[thread.index()][at];
+        let child = match instruction {
+            Instruction::Create(child) => Some(ThreadId(child)),
+            _ => None,
+        };
+        self.note(thread, child);
         let state = &mut self.threads[thread.index()];
-        let instruction = self.program.threads[thread.index()][state.at];
         state.at += 1;
         state.events += 1;
         match instruction {
@@ -420,7 +453,25 @@ impl Machine for ScriptMachine {
         true
     }
 
+    fn undo(&mut self, steps: usize) -> bool {
+        let Some(log) = &mut self.log else {
+            return false;
+        };
+        let kept = log.len() - steps;
+        let mut undone = kept + 1..=log.len();
+        if self.barrier != 0 && undone.any(|step| step.is_multiple_of(self.barrier)) {
+            return false;
+        }
+        for before in log.drain(kept..).rev() {
+            for (thread, state) in before.into_iter().flatten() {
+                self.threads[thread.index()] = state;
+            }
+        }
+        true
+    }
+
     fn retry(&mut self, thread: ThreadId) {
+        self.note(thread, None);
         let state = &mut self.threads[thread.index()];
         match state.stop.take() {
             Some(Stop::Spinning { since }) => state.events = since,

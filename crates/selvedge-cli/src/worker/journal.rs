@@ -173,6 +173,18 @@ impl Machine for Watched<'_> {
         self.machine.resume(thread, outcome, clock);
     }
 
+    fn undo(&mut self, steps: usize) -> bool {
+        // What was told cannot be taken back, nor what is to be told from its beginning.
+        if self.runs + 1 >= self.journal_from || !self.machine.undo(steps) {
+            return false;
+        }
+        // It is counted like a reset, which takes its place where it is impossible.
+        self.runs += 1;
+        self.steps_before += steps as u64;
+        self.counters.runs().store(self.runs, Ordering::Relaxed);
+        true
+    }
+
     fn can_retry(&mut self, location: Location) -> bool {
         // What was told cannot be taken back.
         self.runs < self.journal_from && self.machine.can_retry(location)

@@ -12,6 +12,7 @@ use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop, may_join};
 use crate::op::Op;
 use crate::report::{self, Counts, Ending, Observer, Waiting};
+use crate::rewind::Rewind;
 use crate::trust::Settings;
 
 /// A state on the way, before the step of the same number.
@@ -115,7 +116,7 @@ impl State {
 
 /// An exploration of a machine by an algorithm.
 pub(super) struct Search<'a, M, O, A> {
-    pub(super) machine: &'a mut M,
+    pub(super) machine: Rewind<'a, M>,
     pub(super) observer: &'a mut O,
     pub(super) settings: Settings,
     pub(super) algorithm: A,
@@ -263,26 +264,15 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         }
     }
 
-    /// Resets the machine and repeats the trace, unless it stands there.
+    /// Brings the machine to the end of the trace, unless it stands there.
     fn replay(&mut self) -> ControlFlow<Ending> {
         if self.in_step {
             return ControlFlow::Continue(());
         }
-        self.machine.reset();
-        for step in self.state.trace.steps() {
-            let thread = step.act.thread;
-            match self.machine.pending(thread) {
-                Pending::Op(op) if op == step.op => {}
-                other => {
-                    return ControlFlow::Break(Ending::Nondeterministic(format!(
-                        "{thread} did something else when it was run again (expected {:?}, got \
-                         {other:?}): the program does not depend on its schedule alone",
-                        step.op
-                    )));
-                }
-            }
-            let clock = self.state.trace.graph.causality(step.last);
-            self.machine.resume(thread, step.outcome, clock);
+        let graph = &self.state.trace.graph;
+        let clock = |slot| graph.causality(slot);
+        if let Err(mismatch) = self.machine.bring_to(graph, clock) {
+            return ControlFlow::Break(Ending::Nondeterministic(mismatch));
         }
         self.in_step = true;
         self.look();
@@ -359,7 +349,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
             }
             None => 0,
         };
-        Next::new(thread, op, value, may_join(self.machine, thread, op))
+        Next::new(thread, op, value, may_join(&*self.machine, thread, op))
     }
 
     /// Looks whether `thread` ran into something that ends the search.
@@ -403,7 +393,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
     }
 
     fn classify(&mut self) -> ControlFlow<Ending> {
-        match report::classify(self.machine, &self.state.trace.graph) {
+        match report::classify(&*self.machine, &self.state.trace.graph) {
             report::End::Complete => {
                 match self.algorithm.completed(&mut self.state) {
                     Completed::Within => {
@@ -446,7 +436,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
             return ControlFlow::Continue(());
         }
         self.in_step = false;
-        let search = (&mut *self.machine, &mut *self.observer);
+        let search = (self.machine.lend(), &mut *self.observer);
         let trace = &self.state.trace;
         let execution = (&trace.graph, &trace.model);
         self.bugs.record(search, execution, failure, waiting)

@@ -63,6 +63,7 @@ use crate::bugs::Bugs;
 use crate::ids::ThreadId;
 use crate::machine::Machine;
 use crate::report::{Counts, Ending, Observer, Report, Sampled};
+use crate::rewind::Rewind;
 use crate::trust::Settings;
 pub use cost_bounded::Measure;
 pub use sample::{Sample, Strategy};
@@ -444,7 +445,7 @@ fn run<M: Machine>(
     observer: &mut impl Observer<M>,
 ) -> (Report, Statistics) {
     let mut search = Search {
-        machine,
+        machine: Rewind::new(machine),
         observer,
         settings,
         algorithm,

@@ -6,6 +6,8 @@
 //! explore a constrained program. A flag is written once, and the await can read nothing else, so
 //! the flags add no executions.
 
+use std::mem::take;
+
 use super::doing::Doing;
 use super::log::Log;
 use super::plan::{Flags, Plan, at};
@@ -39,6 +41,34 @@ struct Local {
     ended: bool,
 }
 
+impl Local {
+    /// The thread begins, or has not begun yet.
+    fn begin(&mut self) {
+        self.counted = 0;
+        self.due.clear();
+        self.awaits.clear();
+        self.own.clear();
+        self.numbers.clear();
+        self.children = 0;
+        self.choices = 0;
+        self.ended = false;
+    }
+}
+
+/// What a step is going to change.
+struct Before {
+    thread: ThreadId,
+    /// The thread as it was, but for `own` and `numbers`, of which only the lengths are kept.
+    local: Local,
+    own: usize,
+    numbers: usize,
+    pair: (Option<u32>, Option<u32>),
+    /// Whether the program takes a step.
+    inner: bool,
+    /// The thread that begins with the step.
+    child: Option<ThreadId>,
+}
+
 /// A machine that keeps to a plan.
 pub(super) struct Constrained<'a, M> {
     inner: &'a mut M,
@@ -49,6 +79,8 @@ pub(super) struct Constrained<'a, M> {
     pub(super) log: Log,
     /// Where the reversed events are in this execution.
     pair: &'a Pair,
+    /// The steps since the reset.
+    steps: Vec<Before>,
 }
 
 impl<'a, M: Machine> Constrained<'a, M> {
@@ -62,7 +94,33 @@ impl<'a, M: Machine> Constrained<'a, M> {
             clock: Vec::new(),
             log: Log::default(),
             pair,
+            steps: Vec::new(),
         }
+    }
+
+    /// Notes what a step of `thread` is going to change.
+    fn note(&mut self, thread: ThreadId) {
+        let pending = self.inner.pending(thread);
+        let local = at(&mut self.threads, thread);
+        let inner = local.due.is_empty() && local.awaits.is_empty();
+        self.steps.push(Before {
+            thread,
+            own: local.own.len(),
+            numbers: local.numbers.len(),
+            local: Local {
+                due: local.due.clone(),
+                awaits: local.awaits.clone(),
+                own: Vec::new(),
+                numbers: Vec::new(),
+                ..*local
+            },
+            pair: (self.pair.first.get(), self.pair.later.get()),
+            inner,
+            child: match pending {
+                Pending::Op(Op::Create { child }) if inner => Some(child),
+                _ => None,
+            },
+        });
     }
 
     pub(super) fn inner(&self) -> &M {
@@ -213,16 +271,8 @@ impl<M: Machine> Machine for Constrained<'_, M> {
     fn reset(&mut self) {
         self.inner.reset();
         self.pair.forget();
-        for local in &mut self.threads {
-            local.counted = 0;
-            local.due.clear();
-            local.awaits.clear();
-            local.own.clear();
-            local.numbers.clear();
-            local.children = 0;
-            local.choices = 0;
-            local.ended = false;
-        }
+        self.steps.clear();
+        self.threads.iter_mut().for_each(Local::begin);
         self.arrive(ThreadId::MAIN);
     }
 
@@ -266,6 +316,7 @@ impl<M: Machine> Machine for Constrained<'_, M> {
     }
 
     fn resume(&mut self, thread: ThreadId, mut outcome: Outcome, clock: &[u32]) {
+        self.note(thread);
         let inputs = self.inputs_of(thread);
         let local = at(&mut self.threads, thread);
         let own = local.own.last().copied().unwrap_or(0);
@@ -297,6 +348,28 @@ impl<M: Machine> Machine for Constrained<'_, M> {
             at(&mut self.threads, child);
             self.arrive(child);
         }
+    }
+
+    fn undo(&mut self, steps: usize) -> bool {
+        let kept = self.steps.len() - steps;
+        let inner = self.steps[kept..].iter().filter(|step| step.inner).count();
+        if inner > 0 && !self.inner.undo(inner) {
+            return false;
+        }
+        for before in self.steps.drain(kept..).rev() {
+            let local = &mut self.threads[before.thread.index()];
+            let (mut own, mut numbers) = (take(&mut local.own), take(&mut local.numbers));
+            own.truncate(before.own);
+            numbers.truncate(before.numbers);
+            *local = before.local;
+            (local.own, local.numbers) = (own, numbers);
+            self.pair.first.set(before.pair.0);
+            self.pair.later.set(before.pair.1);
+            if let Some(child) = before.child {
+                self.threads[child.index()].begin();
+            }
+        }
+        true
     }
 
     fn never_races(&mut self, location: Location) -> bool {

@@ -61,7 +61,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         else {
             return ControlFlow::Continue(false);
         };
-        match report::classify(self.machine, &graph) {
+        match report::classify(&*self.machine, &graph) {
             End::Complete => {
                 self.counts.executions += 1;
                 self.observer.complete(&graph);
@@ -191,7 +191,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return ControlFlow::Continue(false);
         }
         let graph = self.ordered(newest).expect("the trace is consistent");
-        let search = (&mut *self.machine, &mut *self.observer);
+        let search = (self.machine.lend(), &mut *self.observer);
         // Under sequential consistency every access releases and acquires as well.
         let execution = (&graph, &ReleaseAcquire);
         self.performed = None;

@@ -55,6 +55,7 @@ use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending};
 use crate::op::{Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
+use crate::rewind::Rewind;
 use awaits::Awaits;
 use frame::{Frame, Latest};
 use schedules::Step;
@@ -67,7 +68,7 @@ pub fn search<C: Consistency, M: Machine>(
     observer: &mut impl Observer<M>,
 ) -> Report {
     let mut search = Search::<C, M, _> {
-        machine,
+        machine: Rewind::new(machine),
         observer,
         graph: Graph::default(),
         model: C::default(),
@@ -95,7 +96,7 @@ pub fn search<C: Consistency, M: Machine>(
 }
 
 struct Search<'a, C, M, O> {
-    machine: &'a mut M,
+    machine: Rewind<'a, M>,
     observer: &'a mut O,
     graph: Graph,
     model: C,

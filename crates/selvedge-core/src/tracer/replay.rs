@@ -9,7 +9,7 @@ use crate::ids::ThreadId;
 use crate::machine::{Machine, Pending, Stop};
 use crate::op::Op;
 use crate::report::{Ending, Observer};
-use crate::trust::replay::{expect, outcome};
+use crate::rewind::outcome;
 
 impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// Lets the machine perform the events of the graph that it has not performed.
@@ -61,22 +61,12 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
     }
 
-    /// Resets the machine and lets it perform the whole graph.
+    /// Brings the machine to the graph.
     pub(super) fn replay(&mut self) -> Flow {
-        self.machine.reset();
         self.performed = Some(self.graph.len());
-        let mut mismatch = None;
-        for (slot, event) in self.graph.events().iter().enumerate() {
-            if event.kind == Kind::ReadHalf {
-                continue;
-            }
-            if let Err(found) = expect(self.machine, event) {
-                mismatch = Some(found);
-                break;
-            }
-            let clock = self.graph.causality(slot as Slot);
-            self.machine.resume(event.id.thread, outcome(event), clock);
-        }
+        let graph = &self.graph;
+        let clock = |slot| graph.causality(slot);
+        let mismatch = self.machine.bring_to(graph, clock);
         let threads = self.machine.threads();
         self.graph.reserve_threads(threads);
         self.pending.clear();
@@ -86,7 +76,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         }
         // A race may be reported for a thread that had run further before.
         match mismatch {
-            Some(mismatch) if !self.undefined => {
+            Err(mismatch) if !self.undefined => {
                 ControlFlow::Break(Ending::Nondeterministic(mismatch))
             }
             _ => ControlFlow::Continue(()),
@@ -97,7 +87,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     fn check(&mut self, thread: ThreadId) -> Flow {
         let pending = self.machine.pending(thread);
         self.pending[thread.index()] = pending;
-        self.awaits.check(self.machine, thread);
+        self.awaits.check(&*self.machine, thread);
         match pending {
             Pending::Stopped(Stop::Spinning { since }) => self.completed_iteration(thread, since),
             Pending::Stopped(Stop::Failed) => {

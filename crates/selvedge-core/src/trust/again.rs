@@ -9,13 +9,13 @@
 use std::ops::ControlFlow;
 
 use super::branch::ReadBranch;
-use super::replay::outcome;
 use super::{Ending, Level, Observer, Search};
 use crate::graph::{Kind, Slot};
 use crate::ids::Site;
 use crate::machine::{Machine, Pending, Stop};
 use crate::model::Model;
 use crate::op::Value;
+use crate::rewind::outcome;
 
 /// How many values to remember.
 const REMEMBERED: usize = 64;

@@ -46,7 +46,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 let level = &mut self.levels[self.depth];
                 // What an iteration touches besides the location it waits for may yet be freed, or
                 // be written by an access that it races with, by a thread that has not come to that.
-                let machine = &mut *self.machine;
+                let machine = &mut self.machine;
                 if machine.quiet(thread)
                     && (maximal::waits_for_one(&level.graph, thread, since)
                         || maximal::locations(&level.graph, thread, since)
@@ -116,7 +116,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             return ControlFlow::Continue(false);
         }
         let Level { graph, model, .. } = &self.levels[self.depth];
-        let search = (&mut *self.machine, &mut *self.observer);
+        let search = (self.machine.lend(), &mut *self.observer);
         self.bugs.record(search, (graph, model), failure, waiting)?;
         ControlFlow::Continue(true)
     }
@@ -157,7 +157,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 self.bug(failure, waiting)?;
             } else {
                 let Level { graph, model, .. } = &self.levels[self.depth];
-                let search = (&mut *self.machine, &mut *self.observer);
+                let search = (self.machine.lend(), &mut *self.observer);
                 let bugs = &mut self.bugs;
                 bugs.note_beyond(search, (graph, model), failure, waiting)?;
             }
@@ -166,7 +166,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     pub(super) fn finish(&mut self) -> ControlFlow<Ending> {
-        let end = report::classify(self.machine, self.graph());
+        let end = report::classify(&*self.machine, self.graph());
         let within = match end {
             report::End::Blocked if self.failures.is_empty() => true,
             report::End::Stale => {

@@ -25,7 +25,7 @@ mod endings;
 mod frontier;
 mod level;
 pub(crate) mod maximal;
-pub(crate) mod replay;
+mod replay;
 mod schedule;
 mod unit;
 mod writes;
@@ -44,6 +44,7 @@ use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome, Pending, Portable};
 use crate::model::Model;
 use crate::op::{Op, Value};
+use crate::rewind::Rewind;
 use again::Spins;
 use bound::ReplayedSchedule;
 use branch::{Branch, ReadBranch};
@@ -94,7 +95,7 @@ pub fn slice<C: Model, M: Portable>(
     let mut search = Search::<C, M, _>::new(machine, settings, observer);
     search.bugs.know(known);
     let ending = match unit {
-        Some(unit) => match unit.load(&mut search.levels, search.machine) {
+        Some(unit) => match unit.load(&mut search.levels, search.machine.lend()) {
             Ok(depth) => {
                 search.depth = depth;
                 search.go_on()
@@ -119,7 +120,7 @@ pub fn slice<C: Model, M: Portable>(
 }
 
 struct Search<'a, C, M, O> {
-    machine: &'a mut M,
+    machine: Rewind<'a, M>,
     observer: &'a mut O,
     settings: Settings,
     /// One for each nested revisit; those beyond `depth` are kept for their memory.
@@ -127,8 +128,6 @@ struct Search<'a, C, M, O> {
     depth: usize,
     /// The thread whose last event is a read half without its write half.
     half: Option<ThreadId>,
-    /// Scratch of the replay: how many events of each thread were performed.
-    done: Vec<u32>,
     counts: Counts,
     bugs: Bugs,
     /// Of the present execution, not reported yet.
@@ -160,13 +159,12 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             ..Level::default()
         };
         Search {
-            machine,
+            machine: Rewind::new(machine),
             observer,
             settings,
             levels: vec![first],
             depth: 0,
             half: None,
-            done: Vec::new(),
             counts: Counts::default(),
             bugs: Bugs::within(settings.preemptions, settings.keep_going),
             failures: Vec::new(),

@@ -89,7 +89,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 Some(&last) => graph.event(last).kind != Kind::Parked,
                 None => true,
             },
-            _ => may_join(self.machine, thread, op),
+            _ => may_join(&*self.machine, thread, op),
         };
         enabled.then_some(op)
     }

@@ -17,7 +17,7 @@ use crate::linear::operation_end;
 use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::model::Model;
 use crate::op::{Op, Value};
-use crate::trust::replay::{expect, outcome};
+use crate::rewind::{expect, outcome};
 use schedule::Part;
 
 /// How a step's thread came to run.

@@ -19,6 +19,7 @@ mod reads_from_counts;
 mod repair;
 mod slices;
 mod states;
+mod undo;
 mod weak_models;
 mod weak_preemptions;
 mod weak_witness;

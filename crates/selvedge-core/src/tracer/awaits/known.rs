@@ -7,11 +7,11 @@ use crate::ids::{EventId, Site, ThreadId};
 use crate::machine::{Machine, Pending};
 use crate::op::{Op, Value};
 use crate::report::{Ending, Observer};
+use crate::rewind::outcome;
 use crate::tracer::consistency::Consistency;
 use crate::tracer::{Flow, Search};
 use crate::trust::again::Spins;
 use crate::trust::maximal;
-use crate::trust::replay::outcome;
 
 #[derive(Debug, Default)]
 pub(in crate::tracer) struct Awaits {
@@ -162,7 +162,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     /// then starts over.
     pub(in crate::tracer) fn completed_iteration(&mut self, thread: ThreadId, since: u32) -> Flow {
         let graph = &self.graph;
-        let machine = &mut *self.machine;
+        let machine = &mut self.machine;
         let stays = machine.quiet(thread)
             && (maximal::waits_for_one(graph, thread, since)
                 || maximal::locations(graph, thread, since).all(|at| machine.never_races(at)));

@@ -55,11 +55,6 @@ impl ReplayedSchedule {
         self.known && self.preemptions <= bound
     }
 
-    /// The runs of a schedule that was just found.
-    pub(in crate::trust) fn runs(&self) -> Option<&[Run]> {
-        self.known.then_some(&self.runs)
-    }
-
     /// Whether the schedule that was found last is within the bound. The next one probably is then.
     pub(in crate::trust) fn was_within(&self) -> bool {
         self.was_within
