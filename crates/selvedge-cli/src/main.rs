@@ -4,6 +4,7 @@
 mod args;
 mod compare;
 mod compile;
+mod consent;
 mod describe;
 mod explain;
 mod explorer;
@@ -14,9 +15,11 @@ mod litmus;
 mod measure;
 mod output;
 mod place;
+mod pool;
 mod problem;
 mod replay;
 mod report;
+mod resume;
 mod scan;
 mod scratch;
 mod temporal;
@@ -48,6 +51,10 @@ fn main() -> ExitCode {
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),
         Command::Explain(explain) => explain::run(explain.kind.as_deref()),
+        Command::Resume(resume) => {
+            interrupt::install();
+            resume::run(&resume)
+        }
         Command::Replay(replay) => {
             interrupt::install();
             replay::run(&replay)

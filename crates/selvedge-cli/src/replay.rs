@@ -6,7 +6,8 @@ use selvedge_core::FailureKind;
 use selvedge_runtime::process::SharedCounters;
 
 use crate::args::{self, TextOrJson};
-use crate::compile::{self, Build, Program};
+use crate::compile::{self, Build};
+use crate::consent::Untrusted;
 use crate::interrupt;
 use crate::problem::{Problem, Status, warn};
 use crate::report::{Bug, human, json};
@@ -21,7 +22,12 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     let mut trace = Trace::read(&replay.trace)?;
     trace.machine.no_confinement = replay.no_confinement;
     if !replay.trust {
-        consent(replay, &mut trace.program)?;
+        let file = Untrusted {
+            what: "trace",
+            command: "replay",
+            path: &replay.trace,
+        };
+        file.consent(replay.cc.clone(), &mut trace.program)?;
     }
     let changed = trace.changed();
     for file in &changed {
@@ -62,31 +68,6 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     Ok(Status::Bug)
 }
 
-/// A trace may come from somebody else, so it chooses no program to run: the compiler is the one
-/// that `verify` would take, or the one that the user names now.
-fn consent(replay: &args::Replay, program: &mut Program) -> Result<(), Problem> {
-    let trace = human::quoted(&replay.trace);
-    let theirs = std::mem::replace(&mut program.compiler, replay.cc.clone());
-    if let (Some(theirs), None) = (theirs, &replay.cc) {
-        let theirs = human::quoted(theirs);
-        return Err(
-            Problem::request(format!("the trace was written with --cc {theirs}"))
-                .note("a trace does not choose the program that compiles it")
-                .help(format!("selvedge replay {trace} --cc {theirs}")),
-        );
-    }
-    match compile::flags::untrusted(&program.flags) {
-        None => Ok(()),
-        Some(flag) => Err(
-            Problem::request(format!("the trace has the compiler flag {flag}"))
-                .note("the compiler could run another program or write a file because of it")
-                .help(format!(
-                    "if the trace is your own: selvedge replay {trace} --trust"
-                )),
-        ),
-    }
-}
-
 /// How the program ended this time.
 enum Ending {
     Failed(Box<Bug>),
@@ -112,7 +93,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
     if replay.in_process {
         let counters = SharedCounters::create(&request.counters)
             .map_err(|error| Problem::internal(format!("cannot create counters: {error}")))?;
-        worker::perform(&request, &Counters(counters), &listen);
+        worker::perform(&request, &Counters(counters), &listen, &mut || None);
     } else {
         let output = match replay.format {
             TextOrJson::Human => Output::Shown,

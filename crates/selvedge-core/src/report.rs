@@ -24,6 +24,13 @@ pub struct Counts {
     pub bound_blocked: u64,
 }
 
+impl Counts {
+    /// Those that ended in any way.
+    pub fn all(&self) -> u64 {
+        self.executions + self.over_bound + self.blocked + self.bound_blocked
+    }
+}
+
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
         self.executions += other.executions;

@@ -30,6 +30,7 @@ mod names;
 mod outside;
 mod overlooked;
 pub mod peers;
+mod portable;
 mod posix;
 mod problem;
 pub mod process;

@@ -408,11 +408,11 @@ impl Locations {
         self.touched.iter().copied().filter(shares).collect()
     }
 
-    /// Takes it for certain that no plain access ever touches `location`.
-    pub(crate) fn rely_on(&mut self, location: Location) {
+    /// Takes it for certain that no plain access ever touches `location`. True if that is new.
+    pub(crate) fn rely_on(&mut self, location: Location) -> bool {
         let entry = &mut self.entries[location.index()];
-        entry.relied_on = true;
         entry.mark_relied_on();
+        !std::mem::replace(&mut entry.relied_on, true)
     }
 
     /// Puts the numbers back into cells that were cleared.

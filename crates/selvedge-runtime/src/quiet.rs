@@ -34,6 +34,12 @@ impl Quiet {
         (self.others, self.own) = (0, 0);
     }
 
+    /// Whether some other thread is known to reach into the slot, and whether the slot was taken for
+    /// private.
+    pub(crate) fn set(&mut self, entered: bool, relied_on: bool) {
+        (self.entered, self.relied_on) = (entered, relied_on);
+    }
+
     /// Whether nothing was touched after the event with index `since`.
     fn since(&mut self, since: u32) -> bool {
         if self.others > since {
@@ -68,9 +74,12 @@ impl Runtime {
             && owner != self.running
             && let Some(thread) = self.threads.get_mut(owner)
         {
-            thread.quiet.entered = true;
+            let known = std::mem::replace(&mut thread.quiet.entered, true);
             // Told once: the search that starts over knows.
             self.misjudged |= std::mem::take(&mut thread.quiet.relied_on);
+            if !known {
+                self.enter_slot(owner);
+            }
             return self.enters_stack(owner, address);
         }
         Ok(())
@@ -84,7 +93,9 @@ impl Runtime {
         let halves = halves(mask);
         if *always & halves != halves {
             self.misjudged |= *always >> RELIED_ON & halves != 0;
+            let new = halves & !*always;
             *always |= halves;
+            self.facts.touch_word(cell, new);
         }
     }
 
@@ -96,18 +107,29 @@ impl Runtime {
             // SAFETY: cells are mapped while the program is loaded.
             unsafe { (*cell).always & halves(mask) != 0 }
         };
-        let never = entry.kind == Kind::Memory
-            && global
-            && (self.settings.plain == Plain::Sc
-                || !entry.cells().any(|(cell, mask)| plain(cell, mask)));
-        if never {
-            self.locations.rely_on(location);
+        if entry.kind != Kind::Memory || !global {
+            return false;
+        }
+        if self.settings.plain == Plain::Sc {
+            return true;
+        }
+        let never = !entry.cells().any(|(cell, mask)| plain(cell, mask));
+        if never && self.locations.rely_on(location) {
+            for (cell, mask) in entry.cells() {
+                self.facts.rely_on_word(cell, mask);
+            }
         }
         never
     }
 
     /// Whether `thread` touched nothing that may race after its event with index `since`.
     pub(crate) fn quiet_since(&mut self, thread: usize, since: u32) -> bool {
-        self.threads[thread].quiet.since(since)
+        let quiet = &mut self.threads[thread].quiet;
+        let relied_on = quiet.relied_on;
+        let is_quiet = quiet.since(since);
+        if quiet.relied_on && !relied_on {
+            self.rely_on_slot(thread);
+        }
+        is_quiet
     }
 }

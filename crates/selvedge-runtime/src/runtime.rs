@@ -17,6 +17,7 @@ use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
 use crate::locations::Locations;
 use crate::overlooked::{Compared, Overlooked};
+use crate::portable::Facts;
 use crate::rounds::Loops;
 use crate::settings::Settings;
 use crate::shadow::{Ended, Shadow};
@@ -96,6 +97,8 @@ pub(crate) struct Runtime {
     pub(crate) hottest: (usize, u32),
     /// A slot that was taken for private was entered by another thread.
     pub(crate) misjudged: bool,
+    /// What was found out about the program beyond one execution.
+    pub(crate) facts: Facts,
     /// The places of the failure that is being repeated.
     pub(crate) watch: Watch,
     /// What of a stopped thread's stack matters.
@@ -191,6 +194,7 @@ impl Runtime {
             watchdog: Watchdog::default(),
             hottest: (0, 0),
             misjudged: false,
+            facts: Facts::default(),
             watch: Watch::default(),
             liveness: Liveness::default(),
             loops: Loops::default(),
@@ -322,6 +326,7 @@ impl Runtime {
             thread.clock.resize(child + 1, 0);
         }
         self.threads[parent].children.push(child as u32);
+        self.recall_slot(child);
         Ok(child)
     }
 

@@ -8,6 +8,7 @@ mod values;
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
@@ -51,6 +52,12 @@ Exit status:
   3  no bug was found, and no algorithm that leaves nothing out came to its end
   4  an internal error; also if the algorithms contradict each other";
 
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  selvedge verify queue.c --checkpoint queue.search --timeout 3600
+  selvedge resume queue.search                 go on to the end
+  selvedge resume queue.search --timeout 3600  go on for another hour";
+
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay bug.json                             the failing run, with the program's output
@@ -80,6 +87,7 @@ pub(crate) enum Command {
         mut_arg("algorithm", |arg| arg.hide(true)),
         mut_arg("equivalence", |arg| arg.hide(true)),
         mut_arg("trace_out", |arg| arg.hide(true)),
+        mut_arg("checkpoint", |arg| arg.hide(true)),
         mut_arg("witness", |arg| arg.hide(true)),
         mut_arg("no_advice", |arg| arg.hide(true)),
         mut_arg("delays", |arg| arg.hide(true)),
@@ -95,6 +103,9 @@ pub(crate) enum Command {
         })
     )]
     Compare(Box<Compare>),
+    /// Continue a search that was stopped
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(Box<Resume>),
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
@@ -155,6 +166,10 @@ pub(crate) struct Verify {
     /// Write the failing schedule to FILE, for `selvedge replay`
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace_out: Option<PathBuf>,
+
+    /// Keep the search in FILE, every few seconds and when it is stopped, for `selvedge resume`
+    #[arg(long, value_name = "FILE", help_heading = "Search")]
+    pub(crate) checkpoint: Option<PathBuf>,
 
     /// Write the bug to FILE as a violation witness in SV-COMP's YAML format
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -217,6 +232,41 @@ impl Sources {
             .map(OsStr::to_owned)
             .collect()
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Resume {
+    /// File written by `selvedge verify --checkpoint`; the search is kept there further on
+    #[arg(value_name = "FILE")]
+    pub(crate) checkpoint: PathBuf,
+
+    /// Worker processes [default: one per processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+
+    /// Stop after so many more seconds
+    #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
+    pub(crate) timeout: Option<Duration>,
+
+    /// Stop after N more executions
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_executions: Option<u64>,
+
+    /// Compiler to use [default: as for `verify`; a checkpoint does not choose the compiler]
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+
+    /// Use the compiler and the compiler flags that the checkpoint names, whatever they are
+    #[arg(long, conflicts_with = "cc")]
+    pub(crate) trust: bool,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) format: Format,
+
+    /// Write the failing schedule to FILE, for `selvedge replay`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace_out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

@@ -79,7 +79,8 @@ pub(crate) struct Search {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
-    /// Worker processes [default: one per processor for csdr, csdr-exact and bfs, else one]
+    /// Worker processes [default: one per processor for csdr, csdr-exact and bfs, and for trust once a
+    /// search takes longer than two seconds; else one]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
 

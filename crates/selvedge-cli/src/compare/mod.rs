@@ -65,6 +65,7 @@ pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
             build: &build,
             explorer: &explorer,
             label: Some(explorer.name()),
+            resumed: None,
         };
         let found = match search.run() {
             Ok(found) => found,
@@ -186,6 +187,9 @@ fn refuse(verify: &args::Verify) -> Result<(), Problem> {
     if search.ltl.is_some() || search.property.is_some() || search.fair {
         let help = "there is one algorithm for temporal logic: selvedge verify";
         return wrong("--ltl, --property or --fair", help);
+    }
+    if verify.checkpoint.is_some() {
+        return wrong("--checkpoint", "selvedge verify keeps one search");
     }
     if verify.trace_out.is_some() || verify.witness.is_some() {
         return wrong("--trace-out or --witness", "selvedge verify writes them");

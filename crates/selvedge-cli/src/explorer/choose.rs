@@ -54,7 +54,7 @@ impl Explorer {
         }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
         if let Some(jobs) = search.jobs.filter(|&jobs| jobs > 1) {
-            explorer.check_jobs(jobs)?;
+            explorer.check_jobs(jobs, search)?;
         }
         Ok(explorer)
     }
@@ -220,10 +220,10 @@ impl Explorer {
     }
 
     /// Several processes go with some searches only.
-    fn check_jobs(&self, jobs: u32) -> Result<(), Problem> {
+    fn check_jobs(&self, jobs: u32, search: &Search) -> Result<(), Problem> {
         let refused = |why: String| {
             let what = format!("--jobs {jobs} {why}");
-            let help = "available now: csdr, csdr-exact and bfs, without --lossless";
+            let help = "available now: trust without --iterative, and csdr, csdr-exact and bfs without --lossless";
             Err(Problem::request(what).help(help))
         };
         match self {
@@ -234,11 +234,17 @@ impl Explorer {
                 refused("does not go with --lossless: processes tell states apart by fingerprints".to_owned())
             }
             Explorer::States(_) => Ok(()),
+            Explorer::Trust(_) if self.is_sliced(search) => Ok(()),
+            Explorer::Trust(_) => refused("does not go with --iterative".to_owned()),
             Explorer::Temporal(_) => refused(
                 "does not go with --ltl and --property: whether a state lies on a cycle is found out depth-first"
                     .to_owned(),
             ),
-            _ => refused(format!("is not available yet with {}", self.name())),
+            Explorer::Tracer(_) => refused(
+                "does not go with reads-from: what it postpones in one part of the tree belongs to another"
+                    .to_owned(),
+            ),
+            _ => refused(format!("does not go with {}", self.name())),
         }
     }
 

@@ -7,7 +7,7 @@ use selvedge_core::ltl;
 use selvedge_core::states::Algorithm;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Equivalence, Model};
+use crate::args::{Equivalence, Model, Search};
 use crate::temporal::{self, Asked, Question};
 
 /// An explorer, with the memory model it explores.
@@ -107,6 +107,11 @@ impl Explorer {
             Explorer::Priced(Measure::Switches) | Explorer::States(_) => "context switch",
             _ => "preemption",
         }
+    }
+
+    /// Whether the search is divided into work units.
+    pub(crate) fn is_sliced(&self, search: &Search) -> bool {
+        matches!(self, Explorer::Trust(_)) && !search.iterative
     }
 
     /// How many processes search.

@@ -153,7 +153,10 @@ fn incomplete(report: &Report, next: &Next) -> String {
         name_of(report.model),
         statistics(report)
     );
-    if reason.contains("--timeout") || reason.contains("--max-executions") {
+    text.push_str(&estimated(report));
+    if let Some(resume) = &report.resume {
+        let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} {resume}");
+    } else if reason.contains("--timeout") || reason.contains("--max-executions") {
         let _ = writeln!(
             text,
             "\n{BOLD}next:{BOLD:#} raise that limit, or make the program smaller"
@@ -162,6 +165,20 @@ fn incomplete(report: &Report, next: &Next) -> String {
         let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} {}", next.command);
     }
     text
+}
+
+/// How much of the search is left.
+fn estimated(report: &Report) -> String {
+    let (Some(progress), Some(estimate)) = (report.progress, &report.estimate) else {
+        return String::new();
+    };
+    format!(
+        "about {:.1}% of the search is done; estimated executions: {} ({} to {})\n",
+        100.0 * progress,
+        HumanCount(estimate.executions),
+        HumanCount(estimate.low),
+        HumanCount(estimate.high),
+    )
 }
 
 fn bugs(report: &Report, next: &Next) -> String {

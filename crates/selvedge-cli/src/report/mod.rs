@@ -27,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::args::{Format, Model};
 use crate::place;
+use crate::pool::estimate::Estimate;
 use crate::problem::{Problem, Status};
 use crate::temporal::Question;
 
@@ -120,6 +121,15 @@ pub(crate) struct Report {
     /// Why the search is incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// The part of the search tree that is done, if the search is incomplete and that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<f64>,
+    /// How many executions there are, about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) estimate: Option<Estimate>,
+    /// The command that continues the search.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resume: Option<String>,
     /// What the program does that is explored in full only with an option.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,

@@ -11,10 +11,10 @@ use selvedge_core::words;
 use selvedge_core::{Failure, FailureKind, Site, ThreadId};
 
 use super::Search;
-use crate::explorer::Explorer;
 use crate::problem::Problem;
 use crate::report;
-use crate::worker::protocol::{Again, FoundBug, Reply};
+use crate::worker::orders::Order;
+use crate::worker::protocol::{Again, FoundBug, Reply, Task};
 use crate::worker::supervise::{End, Watch};
 
 impl Search<'_> {
@@ -22,7 +22,8 @@ impl Search<'_> {
     pub(super) fn died(&self, watch: &Watch, status: ExitStatus) -> Result<FoundBug, Problem> {
         let death = Death::of(status)?;
         if !self.explorer.keeps_states() {
-            return self.last_steps(self.explorer, Again::Run(watch.runs), death);
+            let again = Again::Run(watch.runs);
+            return self.last_steps(self.search(self.explorer, again), again, death);
         }
         if !self.explorer.asked().expressions().is_empty() {
             return Err(Problem::request(format!(
@@ -34,16 +35,22 @@ impl Search<'_> {
         self.fatal_steps(watch, death)
     }
 
+    /// The bug of a program that made the worker die that explored the unit of `order`.
+    pub(super) fn died_in_slice(
+        &self,
+        order: Order,
+        status: ExitStatus,
+    ) -> Result<FoundBug, Problem> {
+        let again = order.again;
+        let task = Task::Slices(self.parameters(self.explorer, again), Some(Box::new(order)));
+        self.last_steps(task, again, Death::of(status)?)
+    }
+
     /// The schedule that made the worker die: the search is deterministic, so it is run once more,
     /// and this time the last run of the program is told step by step.
-    fn last_steps(
-        &self,
-        explorer: &Explorer,
-        again: Again,
-        death: Death,
-    ) -> Result<FoundBug, Problem> {
+    fn last_steps(&self, task: Task, again: Again, death: Death) -> Result<FoundBug, Problem> {
         let mut steps: Vec<(report::Step, witness::Step)> = Vec::new();
-        let watch = self.worker(self.search(explorer, again), |reply| match reply {
+        let watch = self.worker(task, |reply| match reply {
             Reply::Begin => steps.clear(),
             Reply::Step(step) => steps.push(*step),
             _ => {}
@@ -76,7 +83,10 @@ impl Search<'_> {
         match step {
             // Before the first one.
             0 => Ok(death.bug(Vec::new())),
-            step => self.last_steps(&explorer, Again::Step(step), death),
+            step => {
+                let again = Again::Step(step);
+                self.last_steps(self.search(&explorer, again), again, death)
+            }
         }
     }
 }

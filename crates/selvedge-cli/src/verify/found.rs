@@ -5,6 +5,7 @@ use selvedge_core::report::{Ending, Sampled};
 use crate::args;
 use crate::describe::title;
 use crate::explorer::Explorer;
+use crate::pool::estimate::Estimate;
 use crate::report::{Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, HotLoop, Searched};
 use crate::worker::supervise::{self, Watch};
@@ -16,6 +17,8 @@ pub(crate) struct Found {
     pub(super) watch: Watch,
     /// What the user was warned of on the way.
     pub(super) warned: Option<String>,
+    /// The part of the search tree that is done, and how many executions there are, about.
+    pub(super) progress: Option<(f64, Option<Estimate>)>,
 }
 
 impl Found {
@@ -53,6 +56,9 @@ impl Found {
             ([], None) => Verdict::Verified,
             ([], Some(_)) => Verdict::Incomplete,
         };
+        let progress = self
+            .progress
+            .filter(|_| verdict == Verdict::Incomplete && self.searched.is_some());
         Report {
             schema: SCHEMA,
             verdict,
@@ -89,6 +95,9 @@ impl Found {
             .into_iter()
             .collect(),
             reason,
+            progress: progress.map(|(done, _)| done),
+            estimate: progress.and_then(|(_, estimate)| estimate),
+            resume: None,
             notes: self.notes(machine),
             warnings: self.warnings(machine),
         }

@@ -2,6 +2,7 @@
 
 mod death;
 mod found;
+mod sliced;
 
 use selvedge_core::report::Bug as RawBug;
 
@@ -10,9 +11,10 @@ use crate::compile::{self, Build, Program};
 use crate::describe::Binary;
 use crate::explorer::Explorer;
 use crate::output;
+use crate::pool::checkpoint::Saved;
 use crate::problem::{Problem, Status, note, warn};
 use crate::report::request::Asked;
-use crate::report::{self, witness};
+use crate::report::{self, Verdict, human, witness};
 use crate::scan;
 use crate::temporal;
 use crate::trace::Trace;
@@ -25,10 +27,33 @@ pub(crate) use found::Found;
 
 /// Checks a program and tells how that went.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
+    if let Some(path) = verify.checkpoint.as_ref().filter(|path| path.exists()) {
+        let path = human::quoted(path);
+        return Err(
+            Problem::request(format!("{path} exists already")).help(format!(
+                "selvedge resume {path} continues the search that it holds"
+            )),
+        );
+    }
+    check(verify, verify.program(), None)
+}
+
+/// Checks a program, from where a search of it was stopped if there was one.
+pub(crate) fn check(
+    verify: &args::Verify,
+    program: Program,
+    resumed: Option<Saved>,
+) -> Result<Status, Problem> {
     let (mut explorer, remark) = Explorer::choose(&verify.search, &verify.machine)?;
+    if verify.checkpoint.is_some() && !explorer.is_sliced(&verify.search) {
+        return Err(
+            Problem::request(format!("--checkpoint does not go with {}", explorer.name()))
+                .help("it goes with trust, without --iterative"),
+        );
+    }
     let program = Program {
         expressions: explorer.asked().expressions(),
-        ..verify.program()
+        ..program
     };
     if verify.list_unsupported {
         let found = compile::unsupported(&program)?;
@@ -46,10 +71,18 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
         build: &build,
         explorer: &explorer,
         label: None,
+        resumed: resumed.as_ref(),
     };
     let found = search.run()?;
     let mut report = found.report(&explorer, &verify.search, &verify.machine);
     report.warnings.extend(remark);
+    if report.verdict == Verdict::Incomplete
+        && let Some(path) = verify.checkpoint.as_ref().filter(|path| path.exists())
+    {
+        let compiler = verify.sources.cc.as_ref();
+        let compiler = compiler.map_or(String::new(), |cc| format!(" --cc {}", human::quoted(cc)));
+        report.resume = Some(format!("selvedge resume {}{compiler}", human::quoted(path)));
+    }
     let trace = match (&verify.trace_out, found.bugs.first()) {
         (Some(path), Some(bug)) => {
             Trace::new(&program, verify, &explorer, bug).and_then(|trace| trace.write(path))
@@ -119,11 +152,27 @@ pub(crate) struct Search<'a> {
     pub(crate) explorer: &'a Explorer,
     /// What the line that shows progress begins with.
     pub(crate) label: Option<&'static str>,
+    /// The search that is continued.
+    pub(crate) resumed: Option<&'a Saved>,
 }
 
 impl Search<'_> {
     /// Runs it to its end, and every bug's schedule once more.
     pub(crate) fn run(&self) -> Result<Found, Problem> {
+        let mut found = match self.explorer.is_sliced(&self.verify.search) {
+            true => self.run_sliced()?,
+            false => self.run_whole()?,
+        };
+        let bugs = &mut found.bugs;
+        worker::retell(bugs, |task, listen| self.worker(task, listen))?;
+        if let Some(bug) = bugs.first_mut() {
+            bug.described.advice = self.advice(&bug.raw)?;
+        }
+        Ok(found)
+    }
+
+    /// Runs it in one process, without a break.
+    fn run_whole(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
         let mut warned = None;
         let search = self.search(self.explorer, Again::No);
@@ -145,20 +194,14 @@ impl Search<'_> {
             bugs.push(self.died(&watch, status)?);
         }
         if let End::Stopped(Cause::Hung) = watch.end {
-            return Err(
-                Problem::internal("the worker made no progress for a long time")
-                    .help("run it again; if it happens again, please report it with the program"),
-            );
-        }
-        worker::retell(&mut bugs, |task, listen| self.worker(task, listen))?;
-        if let Some(bug) = bugs.first_mut() {
-            bug.described.advice = self.advice(&bug.raw)?;
+            return Err(hung());
         }
         Ok(Found {
             bugs,
             searched,
             watch,
             warned,
+            progress: None,
         })
     }
 
@@ -179,8 +222,12 @@ impl Search<'_> {
     }
 
     fn search(&self, explorer: &Explorer, again: Again) -> Task {
+        Task::Search(self.parameters(explorer, again))
+    }
+
+    fn parameters(&self, explorer: &Explorer, again: Again) -> protocol::Search {
         let search = &self.verify.search;
-        Task::Search(protocol::Search {
+        protocol::Search {
             explorer: explorer.clone(),
             keep_going: search.keep_going,
             bound: match (search.bound(), search.iterative) {
@@ -190,22 +237,34 @@ impl Search<'_> {
             },
             max_executions: search.max_executions,
             again,
-        })
+        }
     }
 
     fn worker(&self, task: Task, listen: impl FnMut(Reply)) -> Result<Watch, Problem> {
-        let search = &self.verify.search;
-        let request = Request {
+        let (request, limits) = (self.request(task), self.limits());
+        supervise::run(&request, limits, Output::Diverted, listen)
+    }
+
+    fn request(&self, task: Task) -> Request {
+        Request {
             stateful: self.explorer.keeps_states(),
             asked: self.explorer.asked(),
             ..Request::new(self.build, &self.verify.machine, task)
-        };
-        let limits = Limits {
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        let search = &self.verify.search;
+        Limits {
             timeout: search.timeout,
             executions: search.max_executions,
             label: self.label,
             events: self.verify.format == Format::Jsonl,
-        };
-        supervise::run(&request, limits, Output::Diverted, listen)
+        }
     }
+}
+
+fn hung() -> Problem {
+    Problem::internal("the worker made no progress for a long time")
+        .help("run it again; if it happens again, please report it with the program")
 }

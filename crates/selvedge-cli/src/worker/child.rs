@@ -79,6 +79,7 @@ fn work() -> io::Result<()> {
         return Ok(());
     };
     let counters = Counters(SharedCounters::open(&request.counters)?);
+    let mut orders = socket.try_clone()?;
     let state = RefCell::new((socket, Ok(())));
     let reply = |reply: Reply| {
         let (socket, failed) = &mut *state.borrow_mut();
@@ -91,6 +92,8 @@ fn work() -> io::Result<()> {
     {
         reply(Reply::Unconfined(why));
     }
-    super::perform(&request, &counters, &reply);
+    super::perform(&request, &counters, &reply, &mut || {
+        protocol::receive(&mut orders).ok().flatten()
+    });
     state.into_inner().1
 }

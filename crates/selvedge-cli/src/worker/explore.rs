@@ -46,12 +46,7 @@ impl<'a> Exploration<'a> {
                 machine.fatal = Some(step);
             }
         }
-        let (binary, reply) = (self.binary, self.reply);
-        machine.tell_of_long(Box::new(move |machine| {
-            if let Some(hot) = hot_loop(binary, machine) {
-                reply(Reply::HotLoop(hot));
-            }
-        }));
+        self.tell_of_long(machine);
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let beyond = RefCell::new(None);
@@ -90,9 +85,19 @@ impl<'a> Exploration<'a> {
         }
     }
 
+    /// Has the first execution told that becomes long.
+    pub(super) fn tell_of_long(&self, machine: &mut Watched<'a>) {
+        let (binary, reply) = (self.binary, self.reply);
+        machine.tell_of_long(Box::new(move |machine| {
+            if let Some(hot) = hot_loop(binary, machine) {
+                reply(Reply::HotLoop(hot));
+            }
+        }));
+    }
+
     /// Has every step told before it is taken, from the run with number `from` on: what was told
     /// last is how the program came to end this process.
-    fn journal(&self, machine: &mut Watched<'a>, from: u64) {
+    pub(super) fn journal(&self, machine: &mut Watched<'a>, from: u64) {
         let (binary, reply) = (self.binary, self.reply);
         let mut kinds = describe::Kinds::default();
         let tell = move |machine: &NativeMachine, step: Option<&witness::Step>| match step {
@@ -142,7 +147,7 @@ impl<'a> Exploration<'a> {
 }
 
 /// The loop that went round most often in one execution, if that is worth a warning.
-fn hot_loop(binary: &Binary, machine: &NativeMachine) -> Option<HotLoop> {
+pub(super) fn hot_loop(binary: &Binary, machine: &NativeMachine) -> Option<HotLoop> {
     let (site, rounds) = machine.hottest_loop()?;
     let place = || describe::place(binary, machine, site);
     (rounds > HOT_LOOP).then(|| (place(), rounds))
@@ -295,7 +300,7 @@ impl Observer<Watched<'_>> for Watcher<'_> {
             .executions()
             .store(counts.executions, Ordering::Relaxed);
         counters.blocked().store(counts.blocked, Ordering::Relaxed);
-        let all = counts.executions + counts.blocked + counts.over_bound + counts.bound_blocked;
+        let all = counts.all();
         self.ended.set(self.before + all);
         self.limited = search.max_executions.is_some_and(|limit| all > limit);
         if self.limited || counters.stop().load(Ordering::Relaxed) != 0 {

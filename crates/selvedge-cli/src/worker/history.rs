@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::progress::Now;
+use crate::pool::estimate::Estimate;
 
 /// When there are more samples than that, every second one is dropped.
 const MOST: usize = 240;
@@ -23,6 +24,12 @@ pub(crate) struct Sample {
     pub(crate) states: Option<u64>,
     /// The most memory that it has had, in bytes.
     pub(crate) memory: u64,
+    /// The part of the search tree that is done, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) progress: Option<f64>,
+    /// How many executions there are, about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) estimate: Option<Estimate>,
 }
 
 impl Sample {
@@ -33,6 +40,8 @@ impl Sample {
             blocked: now.counts.blocked,
             states: now.states.map(|states| states.states),
             memory: now.memory,
+            progress: now.done,
+            estimate: now.estimate,
         }
     }
 }
@@ -90,6 +99,8 @@ mod tests {
             blocked: 0,
             states: None,
             memory: 0,
+            progress: None,
+            estimate: None,
         };
         (0..100_000).for_each(|n| history.record(sample(n)));
         let samples = history.finish(sample(100_000));

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
 use selvedge_core::{
-    Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId,
-    Value,
+    Fact, Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable,
+    StateMachine, ThreadId, Value,
 };
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
@@ -193,6 +193,28 @@ impl Machine for Watched<'_> {
     selvedge_core::forward_machine!(
         machine: around, pending, is_about_to, initial, never_races, retry, pointless
     );
+}
+
+impl Portable for Watched<'_> {
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        self.machine.spawned()
+    }
+
+    fn number_threads(&mut self, spawned: &[(ThreadId, u32)]) {
+        self.machine.number_threads(spawned);
+    }
+
+    fn relied_on(&mut self) -> Vec<Fact> {
+        self.machine.relied_on()
+    }
+
+    fn learned(&mut self) -> Vec<(Fact, Fact)> {
+        self.machine.learned()
+    }
+
+    fn learn(&mut self, facts: &[(Fact, Fact)]) {
+        self.machine.learn(facts);
+    }
 }
 
 impl StateMachine for Watched<'_> {

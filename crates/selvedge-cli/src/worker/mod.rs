@@ -10,11 +10,14 @@ mod follow;
 pub(crate) mod history;
 mod journal;
 mod measure;
+pub(crate) mod orders;
 mod perform;
+pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod protocol;
 mod prove;
 mod retell;
+pub(crate) mod slices;
 pub(crate) mod supervise;
 
 pub(crate) use perform::perform;

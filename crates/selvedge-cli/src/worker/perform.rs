@@ -7,15 +7,23 @@ use super::explore::Exploration;
 use super::follow;
 use super::journal::Watched;
 use super::measure;
+use super::orders::Order;
 use super::protocol::{Counters, Reply, Request, Task, Unloadable};
 use super::prove::Prover;
 use crate::args;
 use crate::describe::Binary;
 
-/// Does what `request` asks for and tells `reply` about it.
-pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Reply)) {
+/// Does what `request` asks for and tells `reply` about it. Further orders come from `orders`.
+pub(crate) fn perform(
+    request: &Request,
+    counters: &Counters,
+    reply: &dyn Fn(Reply),
+    orders: &mut dyn FnMut() -> Option<Order>,
+) {
     let fences = match &request.task {
-        Task::Search(search) => search.explorer.model() != args::Model::Ra,
+        Task::Search(search) | Task::Slices(search, _) => {
+            search.explorer.model() != args::Model::Ra
+        }
         Task::Advise(..) | Task::Replay(_) | Task::Measure(_) | Task::Relax(_) => true,
     };
     let settings = Settings {
@@ -43,6 +51,19 @@ pub(crate) fn perform(request: &Request, counters: &Counters, reply: &dyn Fn(Rep
                 reply,
             };
             reply(Reply::Searched(exploration.run(&mut machine)));
+        }
+        Task::Slices(search, only) => {
+            let exploration = Exploration {
+                search,
+                binary: &binary,
+                counters,
+                reply,
+            };
+            let mut only = only.as_deref().cloned();
+            match only.is_some() {
+                true => exploration.serve(&mut machine, &mut || only.take()),
+                false => exploration.serve(&mut machine, orders),
+            }
         }
         Task::Advise(model, bug) => {
             let advisor = Advisor {

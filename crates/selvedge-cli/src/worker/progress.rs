@@ -8,6 +8,7 @@ use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressDrawTarget, Progres
 use selvedge_core::report::{Counts, StateCounts};
 
 use super::history::{History, Sample};
+use crate::pool::estimate::Estimate;
 use crate::report::stream;
 
 /// A check that is done by then needs no progress shown.
@@ -39,6 +40,10 @@ pub(crate) struct Now {
     pub(crate) memory: u64,
     /// The memory that it may have.
     pub(crate) memory_limit: u64,
+    /// The part of the search tree that is done, if that is known.
+    pub(crate) done: Option<f64>,
+    /// How many executions there are, about.
+    pub(crate) estimate: Option<Estimate>,
 }
 
 /// Shows and records progress.
@@ -120,7 +125,7 @@ fn piece(rank: u8, text: impl Into<String>) -> Piece {
 fn line(now: &Now, elapsed: Duration, limits: Limits, width: usize) -> String {
     let pieces = match now.states {
         Some(states) => state_pieces(now, states, elapsed, limits),
-        None => execution_pieces(now.counts, elapsed, limits),
+        None => execution_pieces(now, elapsed, limits),
     };
     let label = limits.label.map(|label| format!("{label}: "));
     fit(label.unwrap_or_default(), pieces, width)
@@ -155,7 +160,8 @@ fn by_time(limits: Limits, elapsed: Duration) -> Option<(f64, String)> {
     Some((limit.as_secs_f64() - elapsed.as_secs_f64(), clock(limit)))
 }
 
-fn execution_pieces(counts: Counts, elapsed: Duration, limits: Limits) -> Vec<Piece> {
+fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> {
+    let counts = now.counts;
     let seconds = elapsed.as_secs_f64();
     let all = counts.executions + counts.blocked;
     let rate = all as f64 / seconds;
@@ -164,15 +170,33 @@ fn execution_pieces(counts: Counts, elapsed: Duration, limits: Limits) -> Vec<Pi
         (left, format!("{} executions", HumanCount(limit)))
     });
     let mut pieces = vec![
-        piece(0, format!("{} executions", HumanCount(counts.executions))),
+        piece(0, executed(now)),
         piece(4, format!("{} blocked", HumanCount(counts.blocked))),
         piece(3, format!("{} per second", HumanCount(rate as u64))),
         piece(1, clock(elapsed)),
     ];
+    if let (Some(done), Some(estimate)) = (now.done, now.estimate) {
+        let left = Duration::from_secs_f64(estimate.seconds_left.min(1e9));
+        pieces.push(piece(
+            1,
+            format!("{:.0}%, about {} left", 100.0 * done, clock(left)),
+        ));
+    }
     pieces.extend(first_limit(
         by_count.into_iter().chain(by_time(limits, elapsed)),
     ));
     pieces
+}
+
+/// The executions so far, of how many.
+fn executed(now: &Now) -> String {
+    let so_far = HumanCount(now.counts.executions);
+    match now.estimate {
+        Some(all) if all.executions >= now.counts.executions => {
+            format!("{so_far} of about {} executions", brief(all.executions))
+        }
+        _ => format!("{so_far} executions"),
+    }
 }
 
 fn state_pieces(now: &Now, states: StateCounts, elapsed: Duration, limits: Limits) -> Vec<Piece> {
@@ -233,6 +257,8 @@ mod tests {
             states: None,
             memory: 0,
             memory_limit: u64::MAX,
+            done: None,
+            estimate: None,
         };
         line(&now, Duration::from_secs(10), limits, width)
     }
@@ -256,6 +282,8 @@ mod tests {
                 states: Some(states),
                 memory: 1 << 30,
                 memory_limit: 2 << 30,
+                done: None,
+                estimate: None,
             };
             line(&now, Duration::from_secs(10), limits, 100)
         };

@@ -13,6 +13,7 @@ use selvedge_runtime::process::SharedCounters;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::orders::{Order, Sliced};
 use crate::args::{self, Model};
 use crate::compile::Build;
 use crate::explorer::Explorer;
@@ -70,6 +71,8 @@ impl Request {
 pub(crate) enum Task {
     /// Explore every execution.
     Search(Search),
+    /// Explore parts of that: the one given here, else those that are ordered.
+    Slices(Search, Option<Box<Order>>),
     /// Run the schedules of these bugs and see whether they end as they did before.
     Replay(Vec<RawBug>),
     /// See which orders and fences would have forbidden this bug, which was found under this model.
@@ -152,6 +155,8 @@ pub(crate) enum Reply {
     HotLoop(HotLoop),
     /// The search has ended.
     Searched(Searched),
+    /// A part of it has been explored.
+    Sliced(Box<Sliced>),
     /// A schedule has been run again.
     Replayed(Replayed),
     /// What would have forbidden a bug.

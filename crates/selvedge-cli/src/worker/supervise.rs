@@ -3,31 +3,26 @@
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::{self, Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::sync::Once;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use selvedge_core::report::{Counts, StateCounts};
 use selvedge_runtime::process::SharedCounters;
 
-use super::child::OURSELVES;
 use super::history::Sample;
+use super::process::{Worker, memory_limit, resident};
 use super::progress::{Limits, Now, Progress};
-use super::protocol::{self, Counters, Reply, Request};
+use super::protocol::{Counters, Reply, Request};
 use crate::interrupt;
 use crate::problem::{Problem, warn};
 
 /// How often the worker is looked at.
-const TICK: Duration = Duration::from_millis(100);
+pub(crate) const TICK: Duration = Duration::from_millis(100);
 /// How long a worker that was told to stop may take before it is killed.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// How long a worker may take no step at all, beyond the watchdog, before it counts as hung.
 const SILENCE: Duration = Duration::from_secs(60);
 
@@ -53,6 +48,12 @@ pub(crate) enum Cause {
     Memory(u64),
     /// It does not get on.
     Hung,
+}
+
+/// How long a worker may take no step at all before it counts as hung.
+pub(crate) fn patience(request: &Request) -> Duration {
+    let watchdog = request.machine.watchdog;
+    watchdog.saturating_mul(2).saturating_add(SILENCE)
 }
 
 /// Why a search ended early that may take so much time, as the user is told.
@@ -134,22 +135,18 @@ pub(crate) fn run_until(
     let failed = |error: io::Error| Problem::internal(format!("cannot run the worker: {error}"));
     let _ = fs::remove_file(&request.counters);
     let counters = Counters(SharedCounters::create(&request.counters).map_err(failed)?);
-    let worker = Worker::start(request, output).map_err(failed)?;
+    let (sender, replies) = mpsc::channel();
+    let worker = Worker::start(request, output, 0, sender).map_err(failed)?;
     let start = Instant::now();
     let mut progress = Progress::new(limits);
-    let patience = request
-        .machine
-        .watchdog
-        .saturating_mul(2)
-        .saturating_add(SILENCE);
-    let mut guard = Guard::new(limits, patience, worker.child.id());
+    let mut guard = Guard::new(limits, patience(request), worker.id());
     if let Some(limit) = request.machine.memory_limit {
         guard.memory = limit as u64;
     }
     guard.processes = u64::from(request.processes());
     let finished = loop {
-        match worker.replies.recv_timeout(TICK) {
-            Ok(reply) => {
+        match replies.recv_timeout(TICK) {
+            Ok((_, Some(reply))) => {
                 if let Reply::Unconfined(why) = &reply {
                     warn_unconfined(why);
                 }
@@ -166,7 +163,7 @@ pub(crate) fn run_until(
                 }
             }
             Err(RecvTimeoutError::Timeout) => progress.update(&guard.now(&counters)),
-            Err(RecvTimeoutError::Disconnected) => break false,
+            Ok((_, None)) | Err(RecvTimeoutError::Disconnected) => break false,
         }
         if guard.look(&counters) == Verdict::Kill {
             break false;
@@ -195,69 +192,13 @@ pub(crate) fn run_until(
 }
 
 /// Tells once that the program under test can do whatever its user can.
-fn warn_unconfined(why: &str) {
+pub(crate) fn warn_unconfined(why: &str) {
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
         warn(&format!(
             "this system cannot confine the program under test ({why}): run only programs that you trust"
         ));
     });
-}
-
-/// A running worker. Dropping it kills it.
-struct Worker {
-    child: Child,
-    replies: Receiver<Reply>,
-}
-
-impl Worker {
-    fn start(request: &Request, output: Output) -> io::Result<Worker> {
-        let (mut ours, theirs) = UnixStream::pair()?;
-        let mut command = Command::new(OURSELVES);
-        command
-            .arg0("selvedge")
-            .args(["worker", "--parent"])
-            .arg(process::id().to_string());
-        command.stdin(Stdio::from(OwnedFd::from(theirs)));
-        if output == Output::Diverted {
-            command.stdout(Stdio::from(io::stderr()));
-        }
-        let child = command.spawn()?;
-        // Its end of the socket belongs to it alone now, so that its death closes it.
-        drop(command);
-        let (sender, replies) = mpsc::channel();
-        let worker = Worker { child, replies };
-        protocol::send(&mut ours, request)?;
-        thread::spawn(move || {
-            while let Ok(Some(reply)) = protocol::receive(&mut ours) {
-                if sender.send(reply).is_err() {
-                    break;
-                }
-            }
-        });
-        Ok(worker)
-    }
-
-    /// Sees it off, after giving one that is about to end by itself a moment to do so: how it
-    /// ended matters if it died.
-    fn end(mut self) -> io::Result<ExitStatus> {
-        let deadline = Instant::now() + Duration::from_millis(200);
-        while Instant::now() < deadline {
-            if let Some(status) = self.child.try_wait()? {
-                return Ok(status);
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
-        let _ = self.child.kill();
-        self.child.wait()
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 #[derive(PartialEq, Eq)]
@@ -310,6 +251,8 @@ impl Guard {
             states: counters.states(),
             memory: self.largest,
             memory_limit: self.memory,
+            done: None,
+            estimate: None,
         }
     }
 
@@ -352,22 +295,4 @@ impl Guard {
         }
         Verdict::GoOn
     }
-}
-
-/// Half of the machine's memory, so that a program that eats it does not take others along.
-fn memory_limit() -> u64 {
-    let total = || -> Option<u64> {
-        let text = fs::read_to_string("/proc/meminfo").ok()?;
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
-        let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
-        Some(kibibytes * 1024)
-    };
-    total().map_or(u64::MAX, |total| (total / 2).max(1 << 30))
-}
-
-/// The memory that a process really has.
-fn resident(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(Path::new("/proc").join(pid.to_string()).join("statm")).ok()?;
-    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
-    Some(pages * 4096)
 }

@@ -22,6 +22,7 @@ mod memory;
 mod misuse;
 mod replay;
 mod reports;
+mod scale;
 mod schema;
 mod semantics;
 mod spinning;

@@ -34,6 +34,10 @@ pub struct Found<B> {
     pub counts: Counts,
     /// The bugs, each once.
     pub bugs: Vec<B>,
+    /// The first bug was found in the execution with this number, of all that ended in any way.
+    pub first_bug: Option<u64>,
+    /// The first bug in an execution beyond the bound.
+    pub beyond: Option<B>,
     /// Whether some loop was cut off by the bound that the user set.
     pub unrolled: bool,
     /// What ended the search there, if something did.
@@ -45,6 +49,8 @@ impl<B> Default for Found<B> {
         Found {
             counts: Counts::default(),
             bugs: Vec::new(),
+            first_bug: None,
+            beyond: None,
             unrolled: false,
             ending: None,
         }
@@ -54,6 +60,9 @@ impl<B> Default for Found<B> {
 impl<B: Known> Found<B> {
     /// Adds what was found in the next part.
     fn append(&mut self, next: Found<B>) {
+        let before = self.counts.all();
+        let first = next.first_bug.map(|number| before + number);
+        self.first_bug = self.first_bug.or(first);
         self.counts += next.counts;
         for bug in next.bugs {
             let known = |old: &B| same_bug(old.failure(), bug.failure());
@@ -61,6 +70,7 @@ impl<B: Known> Found<B> {
                 self.bugs.push(bug);
             }
         }
+        self.beyond = self.beyond.take().or(next.beyond);
         self.unrolled |= next.unrolled;
         self.ending = next.ending;
     }
@@ -162,6 +172,12 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
     /// Whether a unit is still of interest.
     pub fn wants(&self, id: UnitId) -> bool {
         self.all_open().any(|open| open.id == id)
+    }
+
+    /// A unit that is still of interest.
+    pub fn unit(&self, id: UnitId) -> Option<&U> {
+        let open = self.all_open().find(|open| open.id == id)?;
+        Some(&open.unit)
     }
 
     /// Takes a unit back that was handed out.

@@ -174,6 +174,8 @@ fn in_slices<C: Model>(
         let found = Found {
             counts: report.counts,
             bugs: report.bugs,
+            first_bug: None,
+            beyond: None,
             unrolled: report.unrolled,
             ending,
         };

@@ -1,0 +1,193 @@
+//! A search in a file, so that it can be continued.
+//!
+//! The file is replaced as a whole: whatever happens, it holds the newest or the previous state of the
+//! search. It holds units, which only a search of the same program can continue; so it says which
+//! program that is.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use tempfile::NamedTempFile;
+
+use super::Work;
+use super::estimate::Slices;
+use crate::args;
+use crate::compile::Program;
+use crate::input;
+use crate::problem::Problem;
+use crate::worker::orders::Noticed;
+
+const MAGIC: &[u8; 20] = b"selvedge checkpoint\n";
+/// The version of the format: it changes with that of units.
+const FORMAT: u32 = 1;
+/// How often the file is written.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// What is searched.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Subject {
+    pub(crate) program: Program,
+    pub(crate) search: args::Search,
+    pub(crate) machine: args::Machine,
+}
+
+/// How far a search has come.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    pub(crate) subject: Subject,
+    /// What tells the compiled program from others.
+    pub(crate) fingerprint: [u8; 16],
+    pub(crate) state: State,
+}
+
+/// The part of it that changes.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) work: Work,
+    /// The time that was spent on it.
+    pub(crate) elapsed: Duration,
+    pub(crate) noticed: Noticed,
+    pub(super) slices: Slices,
+}
+
+impl State {
+    /// A search that has not begun.
+    pub(crate) fn new() -> State {
+        State {
+            work: Work::new(None),
+            elapsed: Duration::ZERO,
+            noticed: Noticed::default(),
+            slices: Slices::default(),
+        }
+    }
+}
+
+/// The contents of the file after its header. What is shown to people is kept as JSON.
+#[derive(Serialize, Deserialize)]
+struct Body<W> {
+    selvedge: String,
+    subject: String,
+    fingerprint: [u8; 16],
+    work: W,
+    elapsed: Duration,
+    noticed: String,
+    slices: Slices,
+}
+
+impl Saved {
+    /// Reads it from `path`.
+    pub(crate) fn read(path: &Path) -> Result<Saved, Problem> {
+        let name = path.display();
+        let bytes = input::read(path).map_err(|error| {
+            Problem::request(format!("cannot read the checkpoint {name}: {error}"))
+        })?;
+        let refuse = |why: &str| {
+            Problem::request(format!("{name} {why}"))
+                .help("checkpoints are written by selvedge verify --checkpoint FILE")
+        };
+        let rest = bytes.strip_prefix(MAGIC);
+        let rest = rest.ok_or_else(|| refuse("is not a checkpoint"))?;
+        let format = rest.first_chunk::<4>().copied().map(u32::from_le_bytes);
+        if format.is_some_and(|format| format != FORMAT) {
+            return Err(refuse("was written by another version of Selvedge"));
+        }
+        let damaged = || refuse("is damaged");
+        let (sum, body) = rest[4.min(rest.len())..]
+            .split_at_checked(32)
+            .ok_or_else(damaged)?;
+        if Sha256::digest(body)[..] != *sum {
+            return Err(damaged());
+        }
+        let body: Body<Work> = postcard::from_bytes(body).map_err(|_| damaged())?;
+        if body.selvedge != env!("CARGO_PKG_VERSION") {
+            return Err(refuse(&format!(
+                "was written by another version of Selvedge ({})",
+                body.selvedge
+            )));
+        }
+        Ok(Saved {
+            subject: serde_json::from_str(&body.subject).map_err(|_| damaged())?,
+            fingerprint: body.fingerprint,
+            state: State {
+                work: body.work,
+                elapsed: body.elapsed,
+                noticed: serde_json::from_str(&body.noticed).map_err(|_| damaged())?,
+                slices: body.slices,
+            },
+        })
+    }
+}
+
+/// Writes a search to its file from time to time.
+pub(crate) struct Checkpoint {
+    path: PathBuf,
+    subject: String,
+    fingerprint: [u8; 16],
+    written: Instant,
+}
+
+impl Checkpoint {
+    /// For a search of this program, into the file `path`.
+    pub(crate) fn new(
+        path: &Path,
+        subject: &Subject,
+        fingerprint: [u8; 16],
+    ) -> Result<Checkpoint, Problem> {
+        let subject = serde_json::to_string(subject)
+            .map_err(|error| Problem::internal(format!("a search cannot be saved: {error}")))?;
+        Ok(Checkpoint {
+            path: path.to_owned(),
+            subject,
+            fingerprint,
+            written: Instant::now(),
+        })
+    }
+
+    /// Whether it is time to write it again.
+    pub(super) fn is_due(&self) -> bool {
+        self.written.elapsed() >= EVERY
+    }
+
+    /// Replaces the file.
+    pub(super) fn write(
+        &mut self,
+        work: &Work,
+        (elapsed, noticed, slices): (Duration, &Noticed, Slices),
+    ) -> Result<(), Problem> {
+        self.written = Instant::now();
+        let write = || -> io::Result<()> {
+            let body = Body {
+                selvedge: env!("CARGO_PKG_VERSION").to_owned(),
+                subject: self.subject.clone(),
+                fingerprint: self.fingerprint,
+                work,
+                elapsed,
+                noticed: serde_json::to_string(noticed)?,
+                slices,
+            };
+            let body = postcard::to_stdvec(&body).map_err(io::Error::other)?;
+            let directory = self.path.parent().filter(|path| *path != Path::new(""));
+            let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+            file.write_all(MAGIC)?;
+            file.write_all(&FORMAT.to_le_bytes())?;
+            file.write_all(&Sha256::digest(&body))?;
+            file.write_all(&body)?;
+            file.as_file().sync_data()?;
+            file.persist(&self.path)?;
+            Ok(())
+        };
+        write().map_err(|error| {
+            let name = self.path.display();
+            Problem::request(format!("cannot write the checkpoint {name}: {error}"))
+        })
+    }
+
+    /// Removes the file: the search is done.
+    pub(super) fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,97 @@
+//! What the command and its workers say to each other about work units.
+
+use std::time::Duration;
+
+use selvedge_core::report::{Counts, Ending};
+use selvedge_core::{Fact, Failure};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{Again, FoundBug, HotLoop};
+
+/// A unit as it is sent and kept; nothing for the whole search.
+pub(crate) type Packed = Option<Vec<u8>>;
+
+/// A unit to be explored.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Order {
+    pub(crate) unit: Packed,
+    /// Bugs that need not be found again.
+    pub(crate) known: Vec<Failure>,
+    /// What was found to hold of the program, as far as the worker was not told before.
+    pub(crate) learned: Vec<(Fact, Fact)>,
+    /// When to stop.
+    pub(crate) budget: Budget,
+    /// Whether the unit has ended its process before.
+    pub(crate) again: Again,
+}
+
+/// When a slice stops by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Budget {
+    /// After so much time.
+    pub(crate) time: Option<Duration>,
+    /// After so many executions.
+    pub(crate) executions: Option<u64>,
+}
+
+/// What became of a unit.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sliced {
+    /// Why the slice ended.
+    pub(crate) ending: Ending,
+    /// What it counted.
+    pub(crate) counts: Counts,
+    /// What it found.
+    pub(crate) bugs: Vec<FoundBug>,
+    /// The first of them was found in the execution with this number.
+    pub(crate) first_bug: Option<u64>,
+    /// A bug in an execution beyond the bound.
+    pub(crate) beyond: Option<FoundBug>,
+    /// Whether a loop was cut.
+    pub(crate) unrolled: bool,
+    /// What is left, in the order of the search tree.
+    pub(crate) rest: Vec<Piece>,
+    /// What was taken not to hold of the program.
+    pub(crate) relied: Vec<Fact>,
+    /// What was found to hold.
+    pub(crate) learned: Vec<(Fact, Fact)>,
+    /// Whether the search has to start over.
+    pub(crate) misjudged: bool,
+    /// What was noticed besides.
+    pub(crate) noticed: Noticed,
+    /// The processor time it took.
+    pub(crate) processor: Duration,
+}
+
+/// What the program was seen to do, in all slices of a worker so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Noticed {
+    /// The loop that went round most often, if that was often.
+    pub(crate) hot_loop: Option<HotLoop>,
+    /// Whether it used weak compare-exchanges.
+    pub(crate) weak_exchanges: bool,
+    /// Whether it compared pointers to memory that another thread frees.
+    pub(crate) freed_pointers: bool,
+    /// The most memory that the worker had, in bytes.
+    pub(crate) memory: u64,
+}
+
+impl Noticed {
+    /// Adds what another worker noticed.
+    pub(crate) fn add(&mut self, other: Noticed) {
+        let rounds = |hot: &Option<HotLoop>| hot.as_ref().map_or(0, |hot| hot.1);
+        if rounds(&other.hot_loop) > rounds(&self.hot_loop) {
+            self.hot_loop = other.hot_loop;
+        }
+        self.weak_exchanges |= other.weak_exchanges;
+        self.freed_pointers |= other.freed_pointers;
+        self.memory = self.memory.max(other.memory);
+    }
+}
+
+/// A unit that is left, with its part of the search tree.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Piece {
+    pub(crate) unit: Vec<u8>,
+    pub(crate) share: f64,
+}

@@ -1,0 +1,198 @@
+//! Exploring work units for the command.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use selvedge_core::Portable as _;
+use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer};
+use selvedge_core::trust::{self, Answer, Unit};
+use selvedge_runtime::peers::processor_time;
+
+use super::explore::{Exploration, hot_loop};
+use super::journal::Watched;
+use super::measure::memory;
+use super::orders::{Budget, Noticed, Order, Piece, Sliced};
+use super::protocol::{Again, Bound, FoundBug, Reply};
+use crate::args::Model;
+use crate::describe;
+use crate::explorer::Explorer;
+
+/// The clock is looked at once in so many executions.
+const GLANCE: u64 = 16;
+
+impl<'a> Exploration<'a> {
+    /// Explores units as long as there are orders.
+    pub(super) fn serve(
+        &self,
+        machine: &mut Watched<'a>,
+        orders: &mut dyn FnMut() -> Option<Order>,
+    ) {
+        self.tell_of_long(machine);
+        while let Some(order) = orders() {
+            let sliced = self.slice(machine, order);
+            (self.reply)(Reply::Sliced(Box::new(sliced)));
+        }
+    }
+
+    fn slice(&self, machine: &mut Watched<'a>, order: Order) -> Sliced {
+        let start = processor_time();
+        if let Again::Run(from) = order.again {
+            self.journal(machine, from);
+        }
+        machine.learn(&order.learned);
+        let mut slicer = Slicer {
+            exploration: self,
+            budget: order.budget,
+            start: Instant::now(),
+            executions: 0,
+            ended: 0,
+            first_bug: None,
+            beyond: None,
+            pieces: 1,
+            bugs: Vec::new(),
+        };
+        let answer = match order.unit.as_deref().map(postcard::from_bytes).transpose() {
+            Ok(unit) => self.explore(machine, (unit, order.known), &mut slicer),
+            Err(error) => Answer {
+                report: selvedge_core::report::Report::refused(format!(
+                    "a work unit cannot be read: {error}"
+                )),
+                rest: None,
+                misjudged: false,
+            },
+        };
+        let overlooked = machine.inner().overlooked();
+        let report = answer.report;
+        Sliced {
+            ending: report.ending,
+            counts: report.counts,
+            bugs: slicer.bugs,
+            first_bug: slicer.first_bug,
+            beyond: slicer.beyond,
+            unrolled: report.unrolled,
+            rest: pieces(answer.rest, slicer.pieces),
+            relied: machine.relied_on(),
+            learned: machine.learned(),
+            misjudged: answer.misjudged,
+            noticed: Noticed {
+                hot_loop: hot_loop(self.binary, machine.inner()),
+                weak_exchanges: overlooked.weak_exchanges,
+                freed_pointers: overlooked.freed_pointers,
+                memory: memory("VmHWM:"),
+            },
+            processor: processor_time() - start,
+        }
+    }
+
+    fn explore(
+        &self,
+        machine: &mut Watched<'a>,
+        work: (Option<Unit>, Vec<selvedge_core::Failure>),
+        slicer: &mut Slicer<'_>,
+    ) -> Answer {
+        let settings = trust::Settings {
+            keep_going: self.search.keep_going,
+            preemptions: match self.search.bound {
+                Bound::AtMost(bound) => Some(bound),
+                Bound::None | Bound::Iterative => None,
+            },
+        };
+        let Explorer::Trust(model) = self.search.explorer else {
+            unreachable!("only searches over graphs are sliced");
+        };
+        match model {
+            Model::Sc => trust::slice::<SequentialConsistency, _>(machine, settings, work, slicer),
+            Model::Tso => trust::slice::<TotalStoreOrder, _>(machine, settings, work, slicer),
+            Model::Ra => trust::slice::<ReleaseAcquire, _>(machine, settings, work, slicer),
+            Model::Rc11 => trust::slice::<Rc11, _>(machine, settings, work, slicer),
+        }
+    }
+}
+
+/// Divides what is left into at most so many units, those with the oldest choices last.
+fn pieces(rest: Option<Unit>, most: u64) -> Vec<Piece> {
+    let Some(mut rest) = rest else {
+        return Vec::new();
+    };
+    let mut units = Vec::new();
+    while (units.len() as u64) + 1 < most
+        && let Some(oldest) = rest.split()
+    {
+        units.push(oldest);
+    }
+    units.push(rest);
+    let piece = |unit: &Unit| Piece {
+        unit: postcard::to_stdvec(unit).expect("a unit can be serialised"),
+        share: unit.share(),
+    };
+    units.iter().rev().map(piece).collect()
+}
+
+/// Counts executions, describes bugs, and ends a slice.
+struct Slicer<'a> {
+    exploration: &'a Exploration<'a>,
+    budget: Budget,
+    start: Instant,
+    executions: u64,
+    /// How many executions ended in any way.
+    ended: u64,
+    first_bug: Option<u64>,
+    /// A bug beyond the bound.
+    beyond: Option<FoundBug>,
+    /// Into how many units the rest is to be divided.
+    pieces: u64,
+    bugs: Vec<FoundBug>,
+}
+
+impl Slicer<'_> {
+    fn describe(&self, bug: &RawBug, machine: &Watched<'_>) -> FoundBug {
+        let binary = self.exploration.binary;
+        let calls = describe::Calls::default();
+        FoundBug {
+            described: describe::bug(binary, machine.inner(), bug, &calls),
+            raw: bug.clone(),
+        }
+    }
+}
+
+impl Observer<Watched<'_>> for Slicer<'_> {
+    fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
+        self.first_bug.get_or_insert(self.ended + 1);
+        let found = self.describe(bug, machine);
+        self.bugs.push(found);
+    }
+
+    fn bug_beyond(&mut self, bug: &RawBug, machine: &Watched<'_>) {
+        self.beyond = Some(self.describe(bug, machine));
+    }
+
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        let counters = self.exploration.counters;
+        let executions = counters.executions();
+        executions.store(counts.executions, Ordering::Relaxed);
+        counters.blocked().store(counts.blocked, Ordering::Relaxed);
+        self.executions += 1;
+        self.ended = counts.all();
+        let stop = counters.stop().load(Ordering::Relaxed);
+        if stop != 0 {
+            self.pieces = stop;
+            return ControlFlow::Break(());
+        }
+        let over = |limit: u64| self.executions >= limit;
+        let late = |limit| self.executions.is_multiple_of(GLANCE) && self.start.elapsed() >= limit;
+        if self.budget.executions.is_some_and(over) || self.budget.time.is_some_and(late) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether the search ended by itself there.
+pub(crate) fn ends(ending: Ending) -> Option<Ending> {
+    match ending {
+        Ending::Complete | Ending::Stopped => None,
+        ending => Some(ending),
+    }
+}

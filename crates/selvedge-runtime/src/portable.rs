@@ -1,0 +1,212 @@
+//! What processes that search one program together have to agree on: which number each thread has, and
+//! what was found out about the program beyond one execution.
+
+use std::collections::HashSet;
+
+use selvedge_core::{Fact, Portable, ThreadId};
+
+use crate::arena::IMAGE_SHADOW;
+use crate::machine::NativeMachine;
+use crate::runtime::{Runtime, with};
+use crate::shadow::{Cell, halves};
+
+/// Facts about threads have this bit; the others are about halves of words of the program's globals.
+const THREAD: Fact = 1 << 63;
+
+/// What was taken for granted, and what was found to hold, in the whole search.
+#[derive(Default)]
+pub(crate) struct Facts {
+    /// Not told yet.
+    relied: Vec<Fact>,
+    learned: Vec<(Fact, Fact)>,
+    /// All that are about threads.
+    threads_relied_on: HashSet<Fact>,
+    threads_entered: HashSet<Fact>,
+}
+
+impl Facts {
+    /// Plain accesses are relied on not to touch these bytes of the word of `cell`.
+    pub(crate) fn rely_on_word(&mut self, cell: *mut Cell, mask: u8) {
+        if let Some(word) = word(cell) {
+            let halves = halves(mask);
+            let both = (0..2).filter(|half| halves >> half & 1 != 0);
+            self.relied.extend(both.map(|half| 2 * word + half));
+        }
+    }
+
+    /// A plain access touches these halves of the word of `cell` for the first time.
+    #[cold]
+    pub(crate) fn touch_word(&mut self, cell: *mut Cell, halves: u8) {
+        let Some(word) = word(cell) else { return };
+        for half in (0..2).filter(|half| halves >> half & 1 != 0) {
+            let fact = 2 * word + half;
+            match self.learned.last_mut() {
+                // Arrays are mostly touched in order.
+                Some((_, last)) if *last + 1 == fact => *last = fact,
+                _ => self.learned.push((fact, fact)),
+            }
+        }
+    }
+}
+
+/// The number of the word of globals that has this cell.
+fn word(cell: *mut Cell) -> Option<u64> {
+    let offset = (cell as usize).checked_sub(IMAGE_SHADOW)?;
+    Some((offset / size_of::<Cell>()) as u64)
+}
+
+/// The way from main to a thread: the place of each creation among those of its thread.
+type Path = Vec<u32>;
+
+/// The paths of threads that were created so, main first.
+fn paths(spawned: &[(ThreadId, u32)]) -> Vec<Path> {
+    let mut paths = vec![Path::new()];
+    for &(parent, place) in spawned {
+        let mut path = paths[parent.index()].clone();
+        path.push(place);
+        paths.push(path);
+    }
+    paths
+}
+
+/// The fact that another thread reaches into the slot of the thread with this path.
+fn entered(path: &[u32]) -> Fact {
+    let step = |hash: u64, &place: &u32| (hash ^ u64::from(place)).wrapping_mul(0x0100_0000_01b3);
+    path.iter().fold(0xcbf2_9ce4_8422_2325, step) | THREAD
+}
+
+impl Runtime {
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        let mut spawned = vec![(ThreadId::MAIN, 0); self.threads.len() - 1];
+        for (parent, thread) in self.threads.iter().enumerate() {
+            for (place, &child) in thread.children.iter().enumerate() {
+                spawned[child as usize - 1] = (ThreadId(parent as u32), place as u32);
+            }
+        }
+        spawned
+    }
+
+    fn path(&self, thread: usize) -> Path {
+        let spawned = self.spawned();
+        let mut path = Path::new();
+        let mut at = thread;
+        while at > 0 {
+            let (parent, place) = spawned[at - 1];
+            path.push(place);
+            at = parent.index();
+        }
+        path.reverse();
+        path
+    }
+
+    /// The slot of `thread` is relied on to be its own.
+    #[cold]
+    pub(crate) fn rely_on_slot(&mut self, thread: usize) {
+        let fact = entered(&self.path(thread));
+        self.facts.threads_relied_on.insert(fact);
+        self.facts.relied.push(fact);
+    }
+
+    /// Another thread reaches into the slot of `thread` for the first time.
+    #[cold]
+    pub(crate) fn enter_slot(&mut self, thread: usize) {
+        let fact = entered(&self.path(thread));
+        if self.facts.threads_entered.insert(fact) {
+            self.facts.learned.push((fact, fact));
+        }
+    }
+
+    /// A number is given to `thread` in this process.
+    pub(crate) fn recall_slot(&mut self, thread: usize) {
+        if !self.facts.threads_entered.is_empty() {
+            let fact = entered(&self.path(thread));
+            let known = self.facts.threads_entered.contains(&fact);
+            self.threads[thread].quiet.set(known, false);
+        }
+    }
+
+    /// Gives the first numbers to threads that are created so, and further ones to the others that are
+    /// known.
+    fn renumber(&mut self, spawned: &[(ThreadId, u32)]) {
+        let own = self.spawned();
+        let common = own.iter().zip(spawned).take_while(|(a, b)| a == b);
+        if common.count() == spawned.len() {
+            return;
+        }
+        let mut all = paths(spawned);
+        for path in paths(&own) {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+        for thread in &mut self.threads {
+            thread.children.clear();
+        }
+        for (number, path) in all.iter().enumerate() {
+            let Some((_, parent)) = path.split_last() else {
+                continue;
+            };
+            let parent = all.iter().position(|path| path == parent);
+            let parent = parent.expect("whoever creates a thread was created before");
+            match number < self.threads.len() {
+                true => self.threads[parent].children.push(number as u32),
+                false => self.introduce(parent, self.threads[parent].children.len()),
+            }
+        }
+        for (number, path) in all.iter().enumerate() {
+            let fact = entered(path);
+            let relied = self.facts.threads_relied_on.contains(&fact);
+            let known = self.facts.threads_entered.contains(&fact);
+            self.threads[number].quiet.set(known, relied);
+        }
+    }
+
+    fn learn(&mut self, facts: &[(Fact, Fact)]) {
+        for &(first, last) in facts {
+            if first & THREAD == 0 {
+                for fact in first..=last {
+                    self.learn_touched(fact);
+                }
+            } else {
+                self.facts.threads_entered.extend(first..=last);
+            }
+        }
+        for number in 0..self.threads.len() {
+            let fact = entered(&self.path(number));
+            if self.facts.threads_entered.contains(&fact) {
+                self.threads[number].quiet.set(true, false);
+            }
+        }
+    }
+
+    /// A plain access touches half of a word in some process.
+    fn learn_touched(&mut self, fact: Fact) {
+        let address = self.image.whole.start + (fact / 2) as usize * 8;
+        if let Some(cell) = self.shadow.cell(address) {
+            // SAFETY: cells are mapped while the program is loaded.
+            unsafe { (*cell).always |= 1 << (fact % 2) };
+        }
+    }
+}
+
+impl Portable for NativeMachine {
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        with(|runtime| runtime.spawned())
+    }
+
+    fn number_threads(&mut self, spawned: &[(ThreadId, u32)]) {
+        with(|runtime| runtime.renumber(spawned));
+    }
+
+    fn relied_on(&mut self) -> Vec<Fact> {
+        with(|runtime| std::mem::take(&mut runtime.facts.relied))
+    }
+
+    fn learned(&mut self) -> Vec<(Fact, Fact)> {
+        with(|runtime| std::mem::take(&mut runtime.facts.learned))
+    }
+
+    fn learn(&mut self, facts: &[(Fact, Fact)]) {
+        with(|runtime| runtime.learn(facts));
+    }
+}
