@@ -1,5 +1,6 @@
 //! How executions end, and what a search has to tell.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
@@ -73,7 +74,48 @@ pub enum Ending {
     /// The program does something that is not modelled.
     Refused(String),
     /// The program behaved differently when it was run again under the same schedule.
-    Nondeterministic(String),
+    Nondeterministic(Divergence),
+    /// The search itself went wrong, and not because of the program.
+    Internal(String),
+}
+
+/// How a program behaved differently when it was run again under the same schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Divergence {
+    /// A thread did something else.
+    Operation {
+        /// The thread.
+        thread: ThreadId,
+        /// What it did before.
+        expected: Box<Op>,
+        /// What it is about to do now.
+        got: Box<Pending>,
+    },
+    /// Something else could not be repeated.
+    Other(String),
+}
+
+impl From<String> for Divergence {
+    fn from(what: String) -> Divergence {
+        Divergence::Other(what)
+    }
+}
+
+impl fmt::Display for Divergence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Divergence::Operation {
+                thread,
+                expected,
+                got,
+            } => write!(
+                f,
+                "{thread} did something else when it was run again (expected {expected:?}, got \
+                 {got:?}): the program does not depend on its schedule alone"
+            ),
+            Divergence::Other(what) => f.write_str(what),
+        }
+    }
 }
 
 /// What a random search tried.

@@ -16,6 +16,7 @@ use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome};
 use crate::op::Op;
+use crate::report::Divergence;
 
 /// A machine and its steps since the last reset.
 pub(crate) struct Rewind<'m, M> {
@@ -129,7 +130,7 @@ impl<'m, M: Machine> Rewind<'m, M> {
         &mut self,
         graph: &'g Graph,
         clock: impl Fn(Slot) -> &'g [u32],
-    ) -> Result<(), String> {
+    ) -> Result<(), Divergence> {
         let kept = match self.known {
             true => self.common(graph, &clock),
             false => 0,
@@ -228,7 +229,7 @@ impl<'m, M: Machine> Rewind<'m, M> {
         &mut self,
         graph: &'g Graph,
         clock: &impl Fn(Slot) -> &'g [u32],
-    ) -> Result<(), String> {
+    ) -> Result<(), Divergence> {
         loop {
             let (mut progress, mut left) = (false, false);
             for (slot, event) in graph.events().iter().enumerate() {
@@ -254,7 +255,7 @@ impl<'m, M: Machine> Rewind<'m, M> {
                 return Ok(());
             }
             if !progress {
-                return Err("an execution could not be repeated".to_owned());
+                return Err("an execution could not be repeated".to_owned().into());
             }
         }
     }
@@ -314,7 +315,7 @@ pub(crate) fn waits(graph: &Graph, slot: Slot) -> bool {
 
 /// Checks that the machine is about to do what `event` stands for.
 #[inline]
-pub(crate) fn expect<M: Machine>(machine: &M, event: &Event) -> Result<(), String> {
+pub(crate) fn expect<M: Machine>(machine: &M, event: &Event) -> Result<(), Divergence> {
     match machine.is_about_to(event.id.thread, &event.op) {
         true => Ok(()),
         false => Err(mismatch(machine, event)),
@@ -322,12 +323,10 @@ pub(crate) fn expect<M: Machine>(machine: &M, event: &Event) -> Result<(), Strin
 }
 
 #[cold]
-fn mismatch<M: Machine>(machine: &M, event: &Event) -> String {
-    format!(
-        "{} did something else when it was run again (expected {:?}, got {:?}): the program does \
-         not depend on its schedule alone",
-        event.id.thread,
-        event.op,
-        machine.pending(event.id.thread)
-    )
+fn mismatch<M: Machine>(machine: &M, event: &Event) -> Divergence {
+    Divergence::Operation {
+        thread: event.id.thread,
+        expected: Box::new(event.op),
+        got: Box::new(machine.pending(event.id.thread)),
+    }
 }

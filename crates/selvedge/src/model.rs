@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use selvedge_core::dpor;
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::report::{Bug, Counts, Ending, Observer, Report as Found};
+use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
-use selvedge_core::{ThreadId, dpor};
 
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{Liberties, environment, is_set};
@@ -214,10 +214,10 @@ impl Builder {
             let found = self.search(machine, watch);
             let failure = watch.failure.take();
             let differs = match &found.ending {
-                Ending::Nondeterministic(what) => Some(match thread_of(what) {
-                    Some(thread) => machine.explain(thread),
-                    None => what.clone(),
-                }),
+                Ending::Nondeterministic(Divergence::Operation { thread, .. }) => {
+                    Some(machine.explain(*thread))
+                }
+                Ending::Nondeterministic(what) => Some(what.to_string()),
                 Ending::Refused(_) => None,
                 _ if failure.is_some() => None,
                 _ => machine.differs(),
@@ -237,6 +237,9 @@ impl Builder {
                  ({what})"
             )),
             (None, Ending::Refused(why)) => Verdict::Incomplete(why),
+            (None, Ending::Internal(why)) => {
+                Verdict::Incomplete(format!("this is a defect of Selvedge: {why}"))
+            }
             (None, Ending::Stopped | Ending::Sampled(_)) => Verdict::Stopped,
             (None, _) if machine.ran_out_of_time() => Verdict::Stopped,
             (None, _) => Verdict::Verified,
@@ -307,12 +310,6 @@ impl Builder {
             (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
         }
     }
-}
-
-/// The thread that a sentence of the search begins with.
-fn thread_of(sentence: &str) -> Option<ThreadId> {
-    let number = sentence.strip_prefix('T')?.split(' ').next()?;
-    number.parse().ok().map(ThreadId)
 }
 
 impl Default for Builder {

@@ -142,7 +142,7 @@ impl Found {
                 ),
                 Ending::Sampled(sampled) => Some(tried(sampled, counts.blocked)),
                 Ending::Stopped => Some(supervise::reason(cause.as_ref(), search.timeout)),
-                Ending::Refused(what) => Some(what.clone()),
+                Ending::Refused(what) | Ending::Internal(what) => Some(what.clone()),
                 Ending::Nondeterministic(what) => Some(format!(
                     "the program did not behave the same under the same schedule: {what}"
                 )),

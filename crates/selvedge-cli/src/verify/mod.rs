@@ -4,7 +4,7 @@ mod death;
 mod found;
 mod sliced;
 
-use selvedge_core::report::Bug as RawBug;
+use selvedge_core::report::{Bug as RawBug, Ending};
 
 use crate::args::{self, Format};
 use crate::compile::{self, Build, Program};
@@ -20,7 +20,7 @@ use crate::temporal;
 use crate::trace::Trace;
 use crate::worker;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{self, Again, Bound, Reply, Request, Task};
+use crate::worker::protocol::{self, Again, Bound, Reply, Request, Searched, Task};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 use death::before_main;
 pub(crate) use found::Found;
@@ -195,6 +195,9 @@ impl Search<'_> {
         }
         if let End::Stopped(Cause::Hung) = watch.end {
             return Err(hung());
+        }
+        if let Some(Ending::Internal(why)) = searched.as_ref().map(|end: &Searched| &end.ending) {
+            return Err(Problem::internal(why.clone()).help("please report it with the program"));
         }
         Ok(Found {
             bugs,

@@ -161,7 +161,8 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
         Impossible::Ended(Ending::Stopped) => {
             "stopped before a first schedule was proven".to_owned()
         }
-        Impossible::Ended(Ending::Refused(what) | Ending::Nondeterministic(what)) => what,
+        Impossible::Ended(Ending::Refused(what)) => what,
+        Impossible::Ended(Ending::Nondeterministic(what)) => what.to_string(),
         Impossible::Ended(ending) => format!("the search ended: {ending:?}"),
     })
 }

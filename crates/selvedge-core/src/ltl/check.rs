@@ -160,7 +160,7 @@ pub fn search<M: StateMachine, O: Observer<M>>(
             observer.bug(&bug, machine);
             report.bugs.push(bug);
         }
-        Err(why) => report.ending = Ending::Nondeterministic(why),
+        Err(why) => report.ending = Ending::Nondeterministic(why.into()),
     };
     for steps in &found.bugs {
         let told = bug(machine, settings, steps);

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::ids::ThreadId;
 use crate::machine::{Pending, Stop};
 use crate::op::Op;
-use crate::report::{Ending, StateCounts, same_bug};
+use crate::report::{Divergence, Ending, StateCounts, same_bug};
 use crate::saved::StateMachine;
 use crate::states::{Look, StateId, States, Step, look};
 
@@ -51,7 +51,7 @@ pub enum Halt {
     /// Something is wrong in a state, and that is enough.
     Bug,
     /// The program did something else when it was run again.
-    Differs(String),
+    Differs(Divergence),
     /// The program does something that is not modelled.
     Refused(String),
     /// Whoever watches the search said so.
@@ -243,12 +243,12 @@ impl<'m, M: StateMachine> Program<'m, M> {
             self.states.steps(&mut steps);
             if !steps.contains(&step) || self.states.take(step).state.0 != by.to {
                 let what = format!("{thread} took another way when it was run again");
-                return Err(Halt::Differs(what));
+                return Err(Halt::Differs(what.into()));
             }
         }
         match self.states.here() == home {
             true => Ok(()),
-            false => Err(Halt::Differs("a cycle did not come back".to_owned())),
+            false => Err(Halt::Differs("a cycle did not come back".to_owned().into())),
         }
     }
 

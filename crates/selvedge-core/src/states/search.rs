@@ -100,7 +100,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
                 }
                 self.space.start();
             }
-            Err(why) => return ControlFlow::Break(Ending::Nondeterministic(why)),
+            Err(why) => return ControlFlow::Break(Ending::Nondeterministic(why.into())),
         }
         if self.settings.keep_going {
             ControlFlow::Continue(())
@@ -123,7 +123,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
             let why = shown
                 .err()
                 .unwrap_or_else(|| "it went well this time".to_owned());
-            return ControlFlow::Break(Ending::Nondeterministic(why));
+            return ControlFlow::Break(Ending::Nondeterministic(why.into()));
         }
         self.space.take(step);
         self.transitions += 1;

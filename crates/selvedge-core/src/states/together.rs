@@ -386,7 +386,7 @@ impl Apart {
             let known = incoming.iter().find(|message| !message.is_empty());
             let Some(message) = known else {
                 let why = format!("node {node} of the search is lost");
-                return ControlFlow::Break(Ending::Nondeterministic(why));
+                return ControlFlow::Break(Ending::Internal(why));
             };
             let mut reader = Reader(message);
             node = reader.word();

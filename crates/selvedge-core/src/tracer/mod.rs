@@ -147,8 +147,10 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.counts = Counts::default();
             self.observer.restart();
         }
-        let reason = "whether a loop only waits was judged differently each time";
-        Ending::Nondeterministic(reason.to_owned())
+        Ending::Internal(format!(
+            "the search started over {RESTARTS} times: whether a loop only waits was judged \
+             differently each time"
+        ))
     }
 
     fn explore(&mut self) -> Flow {

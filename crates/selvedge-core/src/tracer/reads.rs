@@ -183,7 +183,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             self.pass_fences(thread)?;
             let Pending::Op(op) = self.pending[thread.index()] else {
                 let reason = format!("{thread} ended before it did what it did before");
-                return ControlFlow::Break(Ending::Nondeterministic(reason));
+                return ControlFlow::Break(Ending::Nondeterministic(reason.into()));
             };
             let source = match source {
                 None => INIT,

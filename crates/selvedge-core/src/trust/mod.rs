@@ -51,6 +51,9 @@ use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
 use writes::{Place, WriteBranch};
 
+/// After so many graphs that were given up the observer is asked whether to go on.
+const GIVEN_UP: u64 = 256;
+
 /// What a search is to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
@@ -100,7 +103,7 @@ pub fn slice<C: Model, M: Portable>(
                 search.depth = depth;
                 search.go_on()
             }
-            Err(why) => Ending::Nondeterministic(why),
+            Err(why) => Ending::Nondeterministic(why.into()),
         },
         None => search.run(),
     };
@@ -136,6 +139,10 @@ struct Search<'a, C, M, O> {
     /// No complete execution lies ahead: a thread spins on values that can no longer change, or
     /// something happened after which nothing has a meaning.
     hopeless: bool,
+    /// How many graphs were given up before they were complete.
+    given_up: u64,
+    /// The observer ended the search between two such graphs.
+    stopped: bool,
     scratch: bound::Scratch,
     /// Kept if preemptions are bounded.
     schedule: ReplayedSchedule,
@@ -170,6 +177,8 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             failures: Vec::new(),
             unrolled: false,
             hopeless: false,
+            given_up: 0,
+            stopped: false,
             scratch: bound::Scratch::default(),
             schedule: ReplayedSchedule::default(),
             spins: Spins::default(),
@@ -224,7 +233,10 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
                 return ending;
             }
         }
-        Ending::Complete
+        match self.stopped {
+            true => Ending::Stopped,
+            false => Ending::Complete,
+        }
     }
 
     /// Brings the machine to the present graph and explores that to its end.
@@ -237,7 +249,19 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
     fn complete(&mut self) -> ControlFlow<Ending> {
         match self.grow()? {
             Grown::Ended => self.finish(),
-            Grown::Dropped => ControlFlow::Continue(()),
+            Grown::Dropped => {
+                self.given_up();
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    /// A graph was given up. The observer is asked now and then whether to go on, since there may be many such graphs
+    /// between two executions.
+    fn given_up(&mut self) {
+        self.given_up += 1;
+        if self.given_up.is_multiple_of(GIVEN_UP) {
+            self.stopped |= self.observer.progress(&self.counts).is_break();
         }
     }
 
@@ -429,10 +453,10 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
     /// none left. The machine has to be replayed afterwards.
     fn backtrack(&mut self) -> bool {
         loop {
-            if self.backtrack_to_child() {
+            if !self.stopped && self.backtrack_to_child() {
                 return true;
             }
-            if self.depth == 0 {
+            if self.depth == 0 || self.stopped {
                 return false;
             }
             self.depth -= 1;
@@ -460,6 +484,10 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             }
             if self.place_half() && self.within_bound() {
                 return true;
+            }
+            self.given_up();
+            if self.stopped {
+                return false;
             }
         }
         false

@@ -42,7 +42,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         within
     }
 
-    /// The same for a graph that is about to be extended by `thread`. As long as one thread goes on, or a new one begins, no
+    /// Whether the graph may be extended by `thread`. As long as one thread goes on, or a new one begins, no
     /// thread is left.
     pub(super) fn may_extend(&mut self, thread: ThreadId) -> bool {
         let Some(bound) = self.settings.preemptions else {

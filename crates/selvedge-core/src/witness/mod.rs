@@ -17,6 +17,7 @@ use crate::linear::operation_end;
 use crate::machine::{Machine, Outcome, Pending, Stop};
 use crate::model::Model;
 use crate::op::{Op, Value};
+use crate::report::Divergence;
 use crate::rewind::{expect, outcome};
 use schedule::Part;
 
@@ -124,7 +125,7 @@ pub fn build<M: Machine, C: Model>(
     (graph, model): (&Graph, &C),
     failure: &Failure,
     preemptions: Option<u32>,
-) -> Result<Witness, String> {
+) -> Result<Witness, Divergence> {
     let part = Part::of(graph, failure);
     let schedule = match preemptions {
         None => part.best_schedule(),
@@ -149,7 +150,7 @@ fn preemptions_of(schedule: &[(Slot, Switch)]) -> u32 {
     preemptions.count() as u32
 }
 
-fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {
+fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), Divergence> {
     let again = match failure.kind {
         FailureKind::Deadlock | FailureKind::Livelock => {
             let pending = machine.pending(failure.thread);
@@ -165,7 +166,8 @@ fn confirm<M: Machine>(machine: &M, failure: &Failure) -> Result<(), String> {
         other => Err(format!(
             "{:?} ({}) was not seen again when its schedule was repeated, but {other:?}",
             failure.kind, failure.message
-        )),
+        )
+        .into()),
     }
 }
 
@@ -175,7 +177,7 @@ fn perform<M: Machine, C: Model>(
     graph: &Graph,
     model: &C,
     schedule: &[(Slot, Switch)],
-) -> Result<Witness, String> {
+) -> Result<Witness, Divergence> {
     machine.reset();
     let mut step_of = HashMap::new();
     let mut steps = Vec::with_capacity(schedule.len());

@@ -106,7 +106,7 @@ fn a_search_that_starts_over_too_often_ends_with_an_error() {
         searches: 0,
     };
     let report = tracer::search::<SaturatedRa, _>(&mut machine, true, &mut Silent);
-    let Ending::Nondeterministic(reason) = report.ending else {
+    let Ending::Internal(reason) = report.ending else {
         panic!("{:?}", report.ending);
     };
     assert!(reason.contains("judged differently"), "{reason}");
