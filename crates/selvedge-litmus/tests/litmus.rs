@@ -1,7 +1,9 @@
 //! Litmus tests as herd's users write them.
 
 use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::random::Random;
 use selvedge_litmus::{Outcome, parse, run};
+use selvedge_testkit::{damaged, damaged_inputs};
 
 const SB: &str = r#"C SB+rlx
 Com=Fr Fr
@@ -167,4 +169,21 @@ fn what_is_nested_too_deeply_is_refused() {
         assert_eq!(error.to_string(), "line 1: this is nested too deeply");
     }
     assert!(parse(&body(format!("int r = 1{};", "+1".repeat(100)))).is_ok());
+}
+
+#[test]
+fn damaged_tests_are_refused_or_read_but_never_fatal() {
+    let other = "C t {} P0 (int* x) { if (*x == 1) { *x = 2; } else { int r = -1 * (2 + 3); } }\n\
+                 P1 (volatile int* x) { int r1 = atomic_fetch_add(x, 1); } forall (x=1 /\\ ~0:r=2)";
+    let samples = [SB.as_bytes(), other.as_bytes()];
+    let words = [
+        "(", ")", "{", "}", "!", "-", "~", "if (1)", "else", "/\\", "P9", "*", "[x]",
+    ];
+    let mut random = Random::new(1);
+    for _ in 0..damaged_inputs(5_000) {
+        let bytes = damaged(&mut random, &samples, &words);
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            let _ = parse(text);
+        }
+    }
 }

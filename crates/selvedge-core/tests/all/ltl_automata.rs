@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use selvedge_core::ltl::{Atom, Automaton, Find, Graph, Lasso, Move, find, parse};
 use selvedge_core::random::Random;
-use selvedge_testkit::{holds_on_word, random_formula};
+use selvedge_testkit::{damaged, damaged_inputs, holds_on_word, random_formula};
 
 /// One word: its letters, and the one that follows the last.
 struct Word {
@@ -125,4 +125,23 @@ fn absurd_formulas_are_refused() {
     let many: Vec<String> = (0..65).map(|n| format!("F p{n}")).collect();
     let error = Automaton::new(&parse(&many.join(" || ")).unwrap(), false).unwrap_err();
     assert!(error.0.contains("65 propositions"), "{error:?}");
+}
+
+#[test]
+fn damaged_formulas_are_refused_or_read_but_never_fatal() {
+    let samples: [&[u8]; 3] = [
+        b"G (request -> F granted) && !(T1.moves U {x == 1})",
+        b"always (\"a b\" implies eventually any.progress) or X true",
+        b"[] <> {s[0] == '}'} <-> (a W b) R (c M T2.ended)",
+    ];
+    let words = [
+        "(", ")", "!", "X", "G", "F", "U", "->", "<->", "{", "}", "\"", "T1.", "&&",
+    ];
+    let mut random = Random::new(1);
+    for _ in 0..damaged_inputs(20_000) {
+        let bytes = damaged(&mut random, &samples, &words);
+        if let Ok(text) = std::str::from_utf8(&bytes) {
+            let _ = parse(text);
+        }
+    }
 }
