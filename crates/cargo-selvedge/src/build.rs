@@ -1,11 +1,12 @@
 //! Building the tests.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use serde_json::Value;
 
-use crate::args::Test;
+use crate::args::Build;
+use crate::loom::{self, Flags};
 
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,23 +18,28 @@ pub(crate) struct Executable {
     pub(crate) directory: PathBuf,
 }
 
-/// Builds all tests and tells where they are.
-pub(crate) fn build(test: &Test) -> Result<Vec<Executable>, String> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
+/// Builds all tests with Selvedge in the place of loom and tells where they are.
+pub(crate) fn build(build: &Build) -> Result<Vec<Executable>, String> {
+    let replacement = loom::replace(&build.cargo)?;
+    let mut command = loom::cargo();
     command.args([
         "test",
         "--no-run",
         "--message-format=json-render-diagnostics",
     ]);
-    if test.release {
+    command.args(&replacement.arguments);
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        // Other flags than the user's own builds have: each would undo the other's work.
+        command.env("CARGO_TARGET_DIR", &replacement.target);
+    }
+    if build.release {
         command.arg("--release");
     }
-    command.args(&test.cargo);
-    command.env(
-        "RUSTFLAGS",
-        flags(std::env::var("RUSTFLAGS").ok().as_deref(), &test.cfg),
-    );
+    match loom::flags(&build.cfg) {
+        Flags::Variable(name, value) => command.env(name, value),
+        Flags::Argument(config) => command.args(["--config", &config]),
+    };
+    command.args(&build.cargo);
     command.stderr(Stdio::inherit());
     let output = command
         .output()
@@ -42,14 +48,6 @@ pub(crate) fn build(test: &Test) -> Result<Vec<Executable>, String> {
         return Err("the tests could not be built".to_owned());
     }
     Ok(executables(&String::from_utf8_lossy(&output.stdout)))
-}
-
-/// The compiler's flags, with the cfg added to what there is.
-fn flags(before: Option<&str>, cfg: &str) -> String {
-    match before {
-        Some(before) if !before.trim().is_empty() => format!("{before} --cfg {cfg}"),
-        _ => format!("--cfg {cfg}"),
-    }
 }
 
 /// The test programs that cargo's messages name.
@@ -96,11 +94,5 @@ not a message"#;
             directory: "/a/queue".into(),
         };
         assert_eq!(executables(messages), [expected]);
-    }
-
-    #[test]
-    fn flags_of_the_user_are_kept() {
-        assert_eq!(flags(None, "loom"), "--cfg loom");
-        assert_eq!(flags(Some("-C debuginfo=1"), "x"), "-C debuginfo=1 --cfg x");
     }
 }

@@ -22,14 +22,15 @@ pub(crate) fn render(results: &[Result]) -> String {
             result.time.as_secs_f64()
         );
         text.push_str(">\n");
-        if let Some(executions) = result.executions {
+        if let Some(counts) = &result.counts {
             let partial = match result.partial {
                 true => "<property name=\"explored\" value=\"partially\"/>",
                 false => "",
             };
             let _ = writeln!(
                 text,
-                "    <properties><property name=\"executions\" value=\"{executions}\"/>{partial}</properties>"
+                "    <properties><property name=\"executions\" value=\"{}\"/><property name=\"blocked\" value=\"{}\"/>{partial}</properties>",
+                counts.executions, counts.blocked
             );
         }
         if let Some(failure) = &result.failure {
@@ -68,6 +69,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::run::Counts;
 
     #[test]
     fn a_failure_is_written_with_its_message() {
@@ -75,14 +77,18 @@ mod tests {
             suite: "queue::loom".to_owned(),
             name: "spsc".to_owned(),
             failure: Some("left < right\nmore".to_owned()),
-            executions: Some(12),
+            counts: Some(Counts {
+                executions: 12,
+                blocked: 3,
+            }),
+            token: None,
             partial: false,
             time: Duration::from_millis(1500),
         };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 <testsuite name=\"selvedge\" tests=\"1\" failures=\"1\">
   <testcase classname=\"queue::loom\" name=\"spsc\" time=\"1.500\">
-    <properties><property name=\"executions\" value=\"12\"/></properties>
+    <properties><property name=\"executions\" value=\"12\"/><property name=\"blocked\" value=\"3\"/></properties>
     <failure message=\"left &lt; right\">left &lt; right
 more</failure>
   </testcase>

@@ -1,21 +1,29 @@
-//! `cargo selvedge test`: builds a crate's tests with `--cfg loom`, runs each of them in a process
-//! of its own, and tells how many executions there were.
+//! `cargo selvedge test`: builds a crate's tests with `--cfg loom` and Selvedge in the place of
+//! loom, runs each of them in a process of its own, and tells how many executions there were.
+//! `cargo selvedge replay` runs one execution of a test again.
 
 mod args;
 mod build;
 mod junit;
+mod loom;
 mod run;
 
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::time::Instant;
 
 use clap::Parser;
 
-use args::{Command, Selvedge};
+use args::{Command, Replay, Selvedge, Test};
+use build::Executable;
 
 fn main() -> ExitCode {
     let Selvedge { command } = args::Cargo::parse().command();
-    let Command::Test(test) = command;
-    match check(&test) {
+    let result = match command {
+        Command::Test(test) => check(&test),
+        Command::Replay(replay) => repeat(&replay),
+    };
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(why) => {
@@ -26,33 +34,92 @@ fn main() -> ExitCode {
 }
 
 /// Builds, runs, reports. False if a test failed.
-fn check(test: &args::Test) -> Result<bool, String> {
-    let executables = build::build(test)?;
-    let mut results = Vec::new();
+fn check(test: &Test) -> Result<bool, String> {
+    let executables = build::build(&test.build)?;
+    let begin = Instant::now();
+    let mut wanted = Vec::new();
     for executable in &executables {
-        for name in run::list(executable, test)? {
-            results.push(run::run(executable, &name, test)?);
-        }
+        let names = run::list(executable, test)?;
+        wanted.extend(names.into_iter().map(|name| (executable, name)));
     }
-    let failed = results.iter().filter(|result| result.failed()).count();
-    let executions: u64 = results.iter().filter_map(|result| result.executions).sum();
-    let partial = results.iter().filter(|result| result.partial).count();
+    let results = run_all(&wanted, test)?;
+    let failed: Vec<_> = results.iter().filter(|result| result.failed()).collect();
+    let sum = |count: fn(&run::Counts) -> u64| {
+        let counts = results.iter().filter_map(|result| result.counts.as_ref());
+        counts.map(count).sum::<u64>()
+    };
     println!(
-        "\n{} passed, {failed} failed; {executions} executions",
-        results.len() - failed
+        "\n{} passed, {} failed; {} executions, {} blocked, {:.2} s",
+        results.len() - failed.len(),
+        failed.len(),
+        sum(|counts| counts.executions),
+        sum(|counts| counts.blocked),
+        begin.elapsed().as_secs_f64()
     );
+    let partial = results.iter().filter(|result| result.partial).count();
     if partial > 0 {
         println!("{partial} not explored completely: a limit left out the rest");
+    }
+    for result in &failed {
+        println!("failed: {} {}", result.suite, result.name);
+        if let Some(token) = &result.token {
+            println!(
+                "  to run that execution again: cargo selvedge replay {} {token:?} …",
+                result.name
+            );
+        }
     }
     if results.is_empty() {
         println!(
             "no test was found: are they behind another cfg than `{}`? (--cfg NAME)",
-            test.cfg
+            test.build.cfg
         );
     }
     if let Some(path) = &test.junit {
         let text = junit::render(&results);
         std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
-    Ok(failed == 0)
+    Ok(failed.is_empty())
+}
+
+/// Runs tests, several at a time, and returns their results in the order of the tests.
+fn run_all(wanted: &[(&Executable, String)], test: &Test) -> Result<Vec<run::Result>, String> {
+    let jobs = match test.jobs {
+        Some(jobs) => jobs.max(1),
+        None => std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let jobs = jobs.min(wanted.len());
+    let next = Mutex::new(wanted.iter().enumerate());
+    let results = Mutex::new(Vec::new());
+    let work = || {
+        loop {
+            let task = next.lock().ok().and_then(|mut next| next.next());
+            let Some((index, (executable, name))) = task else {
+                return;
+            };
+            let result = run::run(executable, name, test, jobs == 1);
+            if let Ok(mut results) = results.lock() {
+                results.push((index, result));
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(work);
+        }
+    });
+    let mut results = results.into_inner().unwrap_or_default();
+    results.sort_by_key(|(index, _)| *index);
+    results.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Builds, and runs one execution of one test. False, as that test fails.
+fn repeat(replay: &Replay) -> Result<bool, String> {
+    let executables = build::build(&replay.build)?;
+    for executable in &executables {
+        if run::has(executable, &replay.test)? {
+            return run::repeat(executable, replay);
+        }
+    }
+    Err(format!("there is no test {}", replay.test))
 }

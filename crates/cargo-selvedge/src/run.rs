@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::args::Test;
+use crate::args::{Replay, Test};
 use crate::build::Executable;
 
 /// After so long a test is said to take long.
@@ -18,11 +18,21 @@ pub(crate) struct Result {
     pub(crate) name: String,
     /// What it said, if it failed.
     pub(crate) failure: Option<String>,
-    /// How many executions its models had; `None` if it has no model.
-    pub(crate) executions: Option<u64>,
+    /// What its models had; `None` if it has no model.
+    pub(crate) counts: Option<Counts>,
+    /// The schedule of the execution that failed.
+    pub(crate) token: Option<String>,
     /// Whether a limit left some of them out.
     pub(crate) partial: bool,
     pub(crate) time: Duration,
+}
+
+/// Executions of the models of a test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) executions: u64,
+    /// Those that ended blocked and count for nothing.
+    pub(crate) blocked: u64,
 }
 
 impl Result {
@@ -36,18 +46,52 @@ pub(crate) fn list(
     executable: &Executable,
     test: &Test,
 ) -> std::result::Result<Vec<String>, String> {
-    let output = Command::new(&executable.path)
-        .args(["--list", "--format", "terse"])
-        .current_dir(&executable.directory)
-        .output()
-        .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
-    let names = names(&String::from_utf8_lossy(&output.stdout));
-    let wanted = |name: &String| {
-        test.filter
-            .as_ref()
-            .is_none_or(|filter| name.contains(filter))
+    let ignored = [
+        (test.ignored, "--ignored"),
+        (test.include_ignored, "--include-ignored"),
+    ];
+    let ignored = ignored.iter().filter(|(said, _)| *said);
+    let all = listed(executable, ignored.map(|(_, flag)| *flag))?;
+    let matches = |name: &str, filter: &String| match test.exact {
+        true => name == filter,
+        false => name.contains(filter),
     };
-    Ok(names.into_iter().filter(wanted).collect())
+    let wanted = |name: &String| {
+        let skipped = test.skip.iter().any(|filter| matches(name, filter));
+        let asked = test.filters.iter().any(|filter| matches(name, filter));
+        !skipped && (asked || test.filters.is_empty())
+    };
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+/// Whether `executable` has a test of this name.
+pub(crate) fn has(executable: &Executable, name: &str) -> std::result::Result<bool, String> {
+    let all = listed(executable, ["--include-ignored"].into_iter())?;
+    Ok(all.iter().any(|known| known == name))
+}
+
+/// What the program lists. Without a flag, tests that are ignored are left out.
+fn listed<'a>(
+    executable: &Executable,
+    flags: impl Iterator<Item = &'a str>,
+) -> std::result::Result<Vec<String>, String> {
+    let list = |flags: &[&str]| {
+        let output = Command::new(&executable.path)
+            .args(["--list", "--format", "terse"])
+            .args(flags)
+            .current_dir(&executable.directory)
+            .output()
+            .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
+        Ok::<_, String>(names(&String::from_utf8_lossy(&output.stdout)))
+    };
+    let flags: Vec<&str> = flags.collect();
+    let mut all = list(&flags)?;
+    if flags.is_empty() {
+        // A list contains ignored tests unless only they are asked for.
+        let ignored = list(&["--ignored"])?;
+        all.retain(|name| !ignored.contains(name));
+    }
+    Ok(all)
 }
 
 fn names(listing: &str) -> Vec<String> {
@@ -60,7 +104,13 @@ fn names(listing: &str) -> Vec<String> {
 /// What runs one test.
 fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     let mut command = Command::new(&executable.path);
-    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.args([
+        "--exact",
+        name,
+        "--nocapture",
+        "--test-threads=1",
+        "--include-ignored",
+    ]);
     command.current_dir(&executable.directory);
     command.envs([("SELVEDGE_LOG", "1"), ("SELVEDGE_PROGRESS", "1")]);
     command.envs(test.model.as_ref().map(|model| ("SELVEDGE_MODEL", model)));
@@ -68,18 +118,44 @@ fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     command.envs(bound.map(|bound| ("SELVEDGE_MAX_PREEMPTIONS", bound)));
     let seconds = test.max_duration.map(|seconds| seconds.to_string());
     command.envs(seconds.map(|seconds| ("SELVEDGE_MAX_DURATION", seconds)));
+    if test.allow_incomplete {
+        command.env("SELVEDGE_ALLOW_INCOMPLETE", "1");
+    }
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
 }
 
-/// Runs one test and shows how far it is.
+/// Runs one execution of a test again, and lets it say what it says.
+pub(crate) fn repeat(
+    executable: &Executable,
+    replay: &Replay,
+) -> std::result::Result<bool, String> {
+    let status = Command::new(&executable.path)
+        .args([
+            "--exact",
+            &replay.test,
+            "--nocapture",
+            "--test-threads=1",
+            "--include-ignored",
+        ])
+        .current_dir(&executable.directory)
+        .env("SELVEDGE_REPLAY", &replay.token)
+        .status()
+        .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
+    Ok(status.success())
+}
+
+/// Runs one test and shows how far it is, if it runs alone.
 pub(crate) fn run(
     executable: &Executable,
     name: &str,
     test: &Test,
+    alone: bool,
 ) -> std::result::Result<Result, String> {
-    print!("{} {name} ... ", executable.name);
-    let _ = std::io::stdout().flush();
+    if alone {
+        print!("{} {name} ... ", executable.name);
+        let _ = std::io::stdout().flush();
+    }
     let begin = Instant::now();
     let mut child = command(executable, name, test)
         .spawn()
@@ -97,49 +173,67 @@ pub(crate) fn run(
                         "\n{name} takes long: --preemptions 2, --model sc or --max-duration SECONDS leave some executions out"
                     );
                 }
-                show(&format!(
-                    "{} {name} ... {so_far} executions",
-                    executable.name
-                ));
+                if alone {
+                    show(&format!(
+                        "{} {name} ... {so_far} executions",
+                        executable.name
+                    ));
+                }
             }
         }
     }
     let status = child.wait().map_err(|e| format!("{name} was lost: {e}"))?;
     let time = begin.elapsed();
-    let executions = said.models.then_some(said.executions);
+    let counts = said.models.then_some(said.counts);
     let failure = (!status.success()).then(|| match said.text.is_empty() {
         true => format!("it ended with {status}"),
         false => said.text.clone(),
     });
-    if std::io::stdout().is_terminal() {
-        show(&format!("{} {name} ...", executable.name));
-        print!(" ");
-    }
     let verdict = match (&failure, said.partial) {
         (Some(_), _) => "FAILED",
         (None, true) => "ok so far, a limit left out the rest",
         (None, false) => "ok",
     };
-    match executions {
-        Some(executions) => {
-            println!(
-                "{verdict} ({executions} executions, {:.2} s)",
-                time.as_secs_f64()
-            );
+    let mut line = format!("{} {name} ... {verdict}", executable.name);
+    match counts {
+        Some(Counts {
+            executions,
+            blocked,
+        }) => {
+            line.push_str(&format!(" ({executions} executions, {blocked} blocked, "));
+            line.push_str(&format!("{:.2} s)", time.as_secs_f64()));
         }
-        None => println!("{verdict} (no model)"),
+        None => line.push_str(" (no model)"),
     }
     if let Some(failure) = &failure {
-        println!("\n{failure}\n");
+        line.push_str(&format!("\n\n{failure}\n"));
+    }
+    match (alone, std::io::stdout().is_terminal()) {
+        (true, true) => {
+            show(&line);
+            println!();
+        }
+        (true, false) => {
+            let begun = format!("{} {name} ... ", executable.name);
+            println!("{}", line.strip_prefix(&begun).unwrap_or(&line));
+        }
+        (false, _) => println!("{line}"),
     }
     Ok(Result {
         suite: executable.name.clone(),
         name: name.to_owned(),
+        token: failure.as_deref().and_then(token),
         failure,
-        executions,
+        counts,
         partial: said.partial,
         time,
     })
+}
+
+/// The schedule that a failed test printed.
+fn token(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once("selvedge::replay(\"")?;
+    rest.split_once('"').map(|(token, _)| token.to_owned())
 }
 
 /// Replaces the line on a terminal.
@@ -154,7 +248,7 @@ fn show(line: &str) {
 /// What a test writes to standard error.
 #[derive(Default)]
 struct Said {
-    executions: u64,
+    counts: Counts,
     models: bool,
     /// A model was not explored completely.
     partial: bool,
@@ -170,12 +264,16 @@ impl Said {
                 .and_then(|word| word.parse::<u64>().ok())
         };
         if let Some(rest) = line.strip_prefix("selvedge progress: ") {
-            return number(rest).map(|so_far| self.executions + so_far);
+            return number(rest).map(|so_far| self.counts.executions + so_far);
         }
         if let Some(found) = line.strip_prefix("selvedge: ").and_then(number) {
             self.models = true;
             self.partial |= line.ends_with(": Stopped");
-            self.executions += found;
+            self.counts.executions += found;
+            let blocked = line
+                .split_once(" executions, ")
+                .and_then(|(_, rest)| number(rest));
+            self.counts.blocked += blocked.unwrap_or(0);
         } else {
             self.text.push_str(line);
             self.text.push('\n');
@@ -195,6 +293,13 @@ mod tests {
     }
 
     #[test]
+    fn a_failed_test_tells_its_schedule() {
+        let text = "…\nto run this execution again: selvedge::replay(\"rc11 0 1<i\", || …)";
+        assert_eq!(token(text).as_deref(), Some("rc11 0 1<i"));
+        assert_eq!(token("it failed"), None);
+    }
+
+    #[test]
     fn executions_of_several_models_add_up() {
         let mut said = Said::default();
         assert_eq!(said.hear("selvedge progress: 12 executions"), Some(12));
@@ -211,9 +316,13 @@ mod tests {
         said.hear("selvedge: 0 executions, 0 blocked: Stopped");
         assert!(said.partial);
         assert_eq!(said.hear("something else"), None);
+        let counts = Counts {
+            executions: 42,
+            blocked: 3,
+        };
         assert_eq!(
-            (said.executions, said.text.as_str()),
-            (42, "something else\n")
+            (said.counts, said.text.as_str()),
+            (counts, "something else\n")
         );
     }
 }

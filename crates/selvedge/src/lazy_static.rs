@@ -9,6 +9,7 @@ use selvedge_core::objects::{DONE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder};
 
 use crate::rt::{self, Object, host, site_of};
+pub use crate::thread::AccessError;
 
 /// The static behind a [`lazy_static!`](crate::lazy_static!): made by the first thread that asks
 /// for it, while others wait, and dropped at the end of the execution.

@@ -68,6 +68,8 @@ pub struct Builder {
     pub reuse_memory: bool,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
+    /// Whether [`check`](Builder::check) passes although a limit left executions out.
+    pub allow_incomplete: bool,
 }
 
 /// What an exploration found.
@@ -105,7 +107,7 @@ impl Builder {
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with
     /// `SELVEDGE_SEED` and `SELVEDGE_RUNS`, `SELVEDGE_SPURIOUS_WAKEUPS`,
     /// `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`,
-    /// `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well:
+    /// `SELVEDGE_ALLOW_INCOMPLETE`, `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well:
     /// `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
     ///
     /// # Panics
@@ -138,6 +140,7 @@ impl Builder {
             max_timeouts: environment(&["SELVEDGE_MAX_TIMEOUTS"]).unwrap_or(1),
             reuse_memory: is_set("SELVEDGE_REUSE_MEMORY"),
             check_leaks: true,
+            allow_incomplete: is_set("SELVEDGE_ALLOW_INCOMPLETE"),
         }
     }
 
@@ -151,17 +154,25 @@ impl Builder {
     ///
     /// # Panics
     ///
-    /// If an execution fails, with a message that tells how.
+    /// If an execution fails, with a message that tells how; or if a limit left executions out,
+    /// unless that is [allowed](Builder::allow_incomplete). A random search leaves out some anyway.
+    ///
+    /// With `SELVEDGE_REPLAY` set to a schedule that a failure printed, only that execution is run
+    /// (see [`replay`](crate::replay)).
     #[track_caller]
     pub fn check<F>(&self, f: F)
     where
         F: Fn() + Sync + Send + 'static,
     {
+        if let Some(schedule) = environment::<String>(&["SELVEDGE_REPLAY"]) {
+            return crate::replay(&schedule, f);
+        }
         match self.explore(f).verdict {
             Verdict::Verified => {}
-            Verdict::Stopped => eprintln!(
-                "selvedge: this model was not explored completely: a limit ended it (max_permutations, max_duration, max_timeouts, or a \
-                 random search)"
+            Verdict::Stopped if self.allow_incomplete || self.random.is_some() => {}
+            Verdict::Stopped => panic!(
+                "this model was not explored completely: a limit left executions out (max_permutations, max_duration \
+                 or max_timeouts; allow_incomplete or SELVEDGE_ALLOW_INCOMPLETE=1 lets the test pass all the same)"
             ),
             Verdict::Failed(failure) => panic!("{failure}"),
             Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
