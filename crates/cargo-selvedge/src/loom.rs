@@ -47,14 +47,18 @@ pub(crate) fn replace(cargo: &[String]) -> Result<Replacement, String> {
             format!("{key}.path={directory:?}"),
         ];
         for setting in settings {
-            replacement.arguments.extend(["--config".to_owned(), setting]);
+            replacement
+                .arguments
+                .extend(["--config".to_owned(), setting]);
         }
     }
     if !replacement.arguments.is_empty() {
         // The search takes most of the time, and is always worth the optimization.
         for package in ["selvedge", "selvedge-core", "selvedge-fiber"] {
             let setting = format!("profile.dev.package.{package}.opt-level=3");
-            replacement.arguments.extend(["--config".to_owned(), setting]);
+            replacement
+                .arguments
+                .extend(["--config".to_owned(), setting]);
         }
     }
     Ok(replacement)

@@ -63,7 +63,7 @@ const CRATES: [Crate; 8] = [
     Crate {
         name: "tokio",
         version: "1.54.1",
-        arguments: "sync::tests --preemptions 2 -- --lib --features full",
+        arguments: "sync::tests --preemptions 2 -- --lib --features full,test-util",
         tests: 69,
     },
 ];

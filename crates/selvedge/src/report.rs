@@ -211,6 +211,23 @@ impl Names<'_> {
         text
     }
 
+    /// Where a step is. Destructors that the compiler calls have no place of their own.
+    fn place(&self, n: usize, steps: &[Step]) -> String {
+        let place = |step: &Step| self.machine.place_of(step.site);
+        let own = place(&steps[n]);
+        if !own.file.starts_with("/rustc/") {
+            return own.to_string();
+        }
+        let before = steps[..n].iter().rev();
+        let mut before = before
+            .filter(|step| step.thread == steps[n].thread)
+            .map(place);
+        match before.find(|place| !place.file.starts_with("/rustc/")) {
+            Some(place) => format!("a drop after {place}"),
+            None => "a drop".to_owned(),
+        }
+    }
+
     fn row(&self, n: usize, step: &Step, steps: &[Step]) -> [String; 6] {
         let mark = match step.switch {
             Switch::Preemption => "P",
@@ -248,7 +265,7 @@ impl Names<'_> {
             mark.to_owned(),
             (n + 1).to_string(),
             self.thread(step.thread),
-            self.machine.place_of(step.site).to_string(),
+            self.place(n, steps),
             what,
             reads_from,
         ]

@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use crate::alloc::Track;
 use crate::rt::site_of;
 use crate::sync::Notify;
+use crate::thread::{self, JoinHandle};
 
 /// A task that is waited for. A waker that is never dropped is reported as a leak.
 struct Task {
@@ -30,6 +31,16 @@ impl Wake for Task {
     fn wake_by_ref(self: &Arc<Self>) {
         self.notify.notify_at(site_of(Location::caller()));
     }
+}
+
+/// Runs a future in a thread of its own.
+#[track_caller]
+pub fn spawn<F>(f: F) -> JoinHandle<F::Output>
+where
+    F: Future + 'static,
+    F::Output: 'static,
+{
+    thread::spawn(move || block_on(f))
 }
 
 /// Blocks the current thread, driving `f` to completion. That it is polled once without having been

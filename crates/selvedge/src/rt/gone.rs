@@ -3,6 +3,7 @@
 
 use std::backtrace::Backtrace;
 use std::cell::Cell;
+use std::panic::RefUnwindSafe;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::failure::Other;
@@ -40,6 +41,9 @@ enum Of {
 
 // SAFETY: all threads of a model run on one OS thread; elsewhere a handle is of no use.
 unsafe impl Sync for Handle {}
+
+// As for the atomics of `std`: a panic leaves nothing half done.
+impl RefUnwindSafe for Handle {}
 
 /// How an object came to its end.
 #[derive(Clone, Copy, Debug)]

@@ -14,7 +14,7 @@ use selvedge_core::{
 use super::engine::{active, host, in_execution, visible};
 use super::place::New;
 use super::state::State;
-use super::stop::start_over;
+use super::stop::{inconsistent, start_over};
 
 /// What is known about one such value.
 #[derive(Debug)]
@@ -143,6 +143,83 @@ pub(crate) fn take(address: usize, site: Site) -> bool {
         host(|state| state.shared.remove(&address));
     }
     alone
+}
+
+/// The atomic that counts the owners of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counter {
+    at: Location,
+    site: Site,
+}
+
+/// The count of a value, which from now on is an atomic.
+pub(crate) fn count_of(address: usize) -> Counter {
+    let Some(at) = counter(address) else {
+        inconsistent()
+    };
+    let site = host(|state| state.shared.get(&address).map(|shared| shared.site));
+    Counter {
+        at,
+        site: site.unwrap_or(Site(0)),
+    }
+}
+
+/// The count of a value that is not there yet.
+pub(crate) fn unborn(site: Site) -> Counter {
+    let new = New {
+        what: "reference count",
+        site,
+        initial: 0,
+        pointers: false,
+    };
+    let at = host(|state| state.create(new).1);
+    Counter { at, site }
+}
+
+/// That value begins its life at `address`.
+pub(crate) fn born(counter: Counter, address: usize, site: Site) {
+    note(counter, address);
+    let (at, order) = (counter.at, MemoryOrder::Release);
+    visible(
+        Op::Store {
+            at,
+            value: 1,
+            order,
+        },
+        site,
+    );
+}
+
+/// One more owner of a value that may have been dropped. Whether it is still there.
+pub(crate) fn revive(counter: &Counter, address: usize, site: Site) -> bool {
+    let (at, order) = (counter.at, MemoryOrder::Relaxed);
+    let mut read = visible(Op::Load { at, order }, site).read;
+    while read != 0 && read != FREE {
+        let rmw = Rmw::CompareExchange {
+            expected: read,
+            desired: read + 1,
+        };
+        let outcome = visible(update(at, rmw, MemoryOrder::Acquire), site);
+        if outcome.wrote.is_some() {
+            note(*counter, address);
+            return true;
+        }
+        read = outcome.read;
+    }
+    false
+}
+
+/// Notes an owner.
+fn note(counter: Counter, address: usize) {
+    host(|state| {
+        let known = state.shared.entry(address).or_insert_with(|| Shared {
+            count: 0,
+            site: counter.site,
+            counter: Some(counter.at),
+            clock: Vec::new(),
+        });
+        known.count += 1;
+    });
 }
 
 /// The atomic that holds the count. If there is none, the search starts over with one, unless it is

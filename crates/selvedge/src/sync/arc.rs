@@ -9,6 +9,7 @@ use std::pin::Pin;
 
 use selvedge_core::MemoryOrder;
 
+use super::Weak;
 use crate::rt::shared::{self, Last};
 use crate::rt::site_of;
 
@@ -79,7 +80,48 @@ impl<T> Arc<T> {
     }
 }
 
+impl<T> Arc<T> {
+    /// Constructs a new `Arc<T>` while giving a [`Weak`] to it to `data_fn`.
+    #[track_caller]
+    pub fn new_cyclic<F>(data_fn: F) -> Arc<T>
+    where
+        F: FnOnce(&Weak<T>) -> T,
+    {
+        let site = site_of(Location::caller());
+        let counter = shared::unborn(site);
+        let value = std::sync::Arc::new_cyclic(|weak| data_fn(&Weak::of(weak.clone(), counter)));
+        let arc = Arc::of_owned(ManuallyDrop::new(value));
+        shared::born(counter, arc.address(), site);
+        arc
+    }
+}
+
+impl<T: Clone> Arc<T> {
+    /// Makes a mutable reference into the value, which is cloned if there are others.
+    #[track_caller]
+    pub fn make_mut(this: &mut Self) -> &mut T {
+        if Arc::get_mut(this).is_none() {
+            *this = Arc::new((**this).clone());
+        }
+        match std::sync::Arc::get_mut(&mut this.value) {
+            Some(value) => value,
+            None => crate::rt::inconsistent(),
+        }
+    }
+}
+
 impl<T: ?Sized> Arc<T> {
+    pub(super) fn of_owned(value: ManuallyDrop<std::sync::Arc<T>>) -> Arc<T> {
+        Arc { value }
+    }
+
+    /// Creates a new [`Weak`] pointer to this value.
+    #[track_caller]
+    pub fn downgrade(this: &Self) -> Weak<T> {
+        let counter = shared::count_of(this.address());
+        Weak::of(std::sync::Arc::downgrade(&this.value), counter)
+    }
+
     fn address(&self) -> usize {
         std::sync::Arc::as_ptr(&self.value).cast::<()>().addr()
     }

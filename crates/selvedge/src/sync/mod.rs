@@ -10,13 +10,15 @@ mod mutex;
 mod notify;
 mod once;
 mod rwlock;
+mod weak;
 
 pub use arc::Arc;
 pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
-pub use once::{LazyLock, OnceLock};
+pub use once::{LazyLock, Once, OnceLock};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[doc(no_inline)]
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
+pub use weak::Weak;

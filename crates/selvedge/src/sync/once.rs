@@ -72,6 +72,16 @@ impl<T> OnceLock<T> {
         }
     }
 
+    /// Waits until there is a value.
+    #[track_caller]
+    pub fn wait(&self) -> &T {
+        loop {
+            if let Some(value) = self.get() {
+                return value;
+            }
+        }
+    }
+
     fn initialise(&self, make: impl FnOnce() -> Option<T>, site: Site) {
         let begin = Function::Object(ObjectFunction::OnceBegin);
         let acquire = MemoryOrder::Acquire;
@@ -129,6 +139,37 @@ impl<T> Default for OnceLock<T> {
 impl<T> fmt::Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnceLock").finish_non_exhaustive()
+    }
+}
+
+/// As [`std::sync::Once`], without poison: whoever panics leaves it to the next one.
+#[derive(Debug, Default)]
+pub struct Once(OnceLock<()>);
+
+impl Once {
+    /// Creates a new value.
+    #[track_caller]
+    #[allow(clippy::new_without_default, reason = "it is there")]
+    pub fn new() -> Once {
+        Once(OnceLock::new())
+    }
+
+    /// Runs `f` if nobody has done so, and waits for somebody who is doing so.
+    #[track_caller]
+    pub fn call_once<F: FnOnce()>(&self, f: F) {
+        self.0.get_or_init(f);
+    }
+
+    /// Whether some call has completed.
+    #[track_caller]
+    pub fn is_completed(&self) -> bool {
+        self.0.get().is_some()
+    }
+
+    /// Waits until some call has completed.
+    #[track_caller]
+    pub fn wait(&self) {
+        self.0.wait();
     }
 }
 

@@ -98,6 +98,20 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// Becomes a shared lock, with no writer in between.
+    #[track_caller]
+    pub fn downgrade(mut this: Self) -> RwLockReadGuard<'a, T> {
+        let site = site_of(Location::caller());
+        let lock = this.lock;
+        drop(this.data.take());
+        std::mem::forget(this);
+        lock.object.store(FREE + 1, MemoryOrder::Release, site);
+        lock.read_guard(site)
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         drop(self.data.take());

@@ -1,5 +1,6 @@
 //! Thread-local values.
 
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -73,6 +74,79 @@ impl<T: 'static> LocalKey<T> {
         host(|state| state.local(self.key()))
             .map(|value| value.map(NonNull::cast))
             .map_err(|()| AccessError { _private: () })
+    }
+}
+
+impl<T: 'static> LocalKey<Cell<T>> {
+    /// Sets the contained value.
+    #[track_caller]
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+
+    /// Returns a copy of the contained value.
+    #[track_caller]
+    pub fn get(&'static self) -> T
+    where
+        T: Copy,
+    {
+        self.with(Cell::get)
+    }
+
+    /// Takes the contained value, leaving the default in its place.
+    #[track_caller]
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(Cell::take)
+    }
+
+    /// Replaces the contained value, returning the old one.
+    #[track_caller]
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
+    }
+}
+
+impl<T: 'static> LocalKey<RefCell<T>> {
+    /// Borrows the contained value.
+    #[track_caller]
+    pub fn with_borrow<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&T) -> R,
+    {
+        self.with(|cell| f(&cell.borrow()))
+    }
+
+    /// Borrows the contained value mutably.
+    #[track_caller]
+    pub fn with_borrow_mut<F, R>(&'static self, f: F) -> R
+    where
+        F: FnOnce(&mut T) -> R,
+    {
+        self.with(|cell| f(&mut cell.borrow_mut()))
+    }
+
+    /// Sets the contained value.
+    #[track_caller]
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| drop(cell.replace(value)));
+    }
+
+    /// Takes the contained value, leaving the default in its place.
+    #[track_caller]
+    pub fn take(&'static self) -> T
+    where
+        T: Default,
+    {
+        self.with(RefCell::take)
+    }
+
+    /// Replaces the contained value, returning the old one.
+    #[track_caller]
+    pub fn replace(&'static self, value: T) -> T {
+        self.with(|cell| cell.replace(value))
     }
 }
 

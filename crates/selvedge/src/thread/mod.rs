@@ -6,10 +6,11 @@ mod scope;
 pub use local::{AccessError, LocalKey};
 pub use scope::{Scope, ScopedJoinHandle, scope};
 #[doc(no_inline)]
-pub use std::thread::panicking;
+pub use std::thread::{Result, panicking};
 
 use std::fmt;
 use std::io;
+use std::num::NonZero;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -149,6 +150,15 @@ pub fn park_timeout(_dur: Duration) {
 /// wait are recognised without.
 pub fn yield_now() {}
 
+/// Time does not pass in a model: returns at once.
+pub fn sleep(_dur: Duration) {}
+
+/// How many threads can run at the same time: two, so that a program that asks does not depend on
+/// the machine.
+pub fn available_parallelism() -> io::Result<NonZero<usize>> {
+    NonZero::new(2).ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
 /// Spawns a new thread, returning a [`JoinHandle`] for it.
 #[track_caller]
 pub fn spawn<F, T>(f: F) -> JoinHandle<T>
@@ -226,6 +236,20 @@ impl Builder {
         T: Send + 'static,
     {
         Ok(start(f, self.name, site_of(Location::caller())))
+    }
+
+    /// Spawns a new scoped thread.
+    #[track_caller]
+    pub fn spawn_scoped<'scope, F, T>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+        f: F,
+    ) -> io::Result<ScopedJoinHandle<'scope, T>>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        Ok(scope.start(f, self.name, site_of(Location::caller())))
     }
 }
 

@@ -80,18 +80,31 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        self.start(f, None, site_of(Location::caller()))
+    }
+
+    pub(super) fn start<F, T>(
+        &'scope self,
+        f: F,
+        name: Option<String>,
+        site: Site,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         let parent = current().id;
         let packet = Packet::new();
         let result = packet.share();
         let start: Box<dyn FnOnce() + 'scope> = Box::new(move || result.put(f()));
         // SAFETY: only the lifetime changes. The scope does not return before the thread has ended.
         let start: Box<dyn FnOnce()> = unsafe { std::mem::transmute(start) };
-        let id = rt::spawn(start, None, site_of(Location::caller())).0;
+        let id = rt::spawn(start, name.clone(), site).0;
         let id = ThreadId { id };
         self.spawned().push((parent, id));
         ScopedJoinHandle {
             packet,
-            thread: Thread { id, name: None },
+            thread: Thread { id, name },
             scope: PhantomData,
         }
     }

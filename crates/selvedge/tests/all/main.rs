@@ -15,4 +15,5 @@ mod litmus;
 mod panics;
 mod primitives;
 mod random_programs;
+mod std_interface;
 mod values;
