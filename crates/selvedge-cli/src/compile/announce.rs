@@ -23,13 +23,13 @@ pub(crate) const SECTION: &str = ".selvedge.own";
 const LINES: &str = ".selvedge.at";
 
 /// What is saved around a callback, besides flags and vector registers.
-const SAVED: [&str; 10] = [
+pub(super) const SAVED: [&str; 10] = [
     "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx",
 ];
 /// What functions that call nobody may keep below the stack pointer.
-const RED_ZONE: i64 = 128;
+pub(super) const RED_ZONE: i64 = 128;
 /// How much the stack pointer is lower, besides, once they are saved.
-const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
+pub(super) const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
 
 /// What to put in by line.
 pub(super) type Places<'a> = BTreeMap<usize, Place<'a>>;
@@ -85,10 +85,17 @@ fn each_line<'a>(
     for (n, silence) in silences.iter().enumerate() {
         wanted.extend(silence.names.iter().map(|name| (name.as_str(), n)));
     }
-    let mut inside = None;
+    // What was put in for inline assembly, which no access is looked for in.
+    let begins =
+        |name: &str| name.starts_with(".Lselvedge_inline_") || name.starts_with(".Lselvedge_trap_");
+    let ends = |name: &str| {
+        name.starts_with(".Lselvedge_inlined_") || name.starts_with(".Lselvedge_trapped_")
+    };
+    let (mut inside, mut own) = (None, false);
     for (number, line) in text.lines().enumerate() {
         let code = without_comment(line).trim();
         if let Some(name) = code.strip_suffix(':') {
+            own = (own || begins(name)) && !ends(name);
             inside = wanted.get(name.trim_matches('"')).copied().or(inside);
             found(number, line, None);
         } else if code == ".cfi_endproc" {
@@ -96,7 +103,7 @@ fn each_line<'a>(
             found(number, line, None);
         } else {
             let instruction = !code.is_empty() && !code.starts_with('.');
-            found(number, line, inside.filter(|_| instruction));
+            found(number, line, inside.filter(|_| instruction && !own));
         }
     }
 }

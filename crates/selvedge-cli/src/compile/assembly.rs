@@ -18,6 +18,9 @@ const MARKS: [(&str, &str); 2] = [
     ),
 ];
 
+/// Instructions of builtins that compilers announce nothing of.
+const BARE: [&str; 5] = ["mfence", "lfence", "sfence", "rdtsc", "rdtscp"];
+
 /// Directives that bring in neither code nor data: bytes in place are decoded like instructions,
 /// and how far a symbol is seen does not matter.
 const HARMLESS: [&str; 29] = [
@@ -85,6 +88,17 @@ pub(super) fn mark(text: &str) -> Marked {
                     ".cfi_startproc" => in_function = true,
                     ".cfi_endproc" => in_function = false,
                     _ => {}
+                }
+                if in_function && BARE.contains(&without_comment(trimmed).trim()) {
+                    // A builtin's instruction, which is treated like assembly.
+                    label(&mut marked, "begin", blocks.len());
+                    line_to(&mut marked, line);
+                    label(&mut marked, "end", blocks.len());
+                    blocks.push(Inline {
+                        opaque: None,
+                        in_function,
+                    });
+                    continue;
                 }
                 if let Some((_, end)) = begins() {
                     label(&mut marked, "begin", blocks.len());

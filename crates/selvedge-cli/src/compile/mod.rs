@@ -9,6 +9,7 @@ mod expressions;
 mod fingerprint;
 pub(crate) mod flags;
 mod fresh;
+pub(crate) mod inline;
 mod support;
 mod toolchain;
 pub(crate) mod traps;

@@ -13,7 +13,7 @@ use object::File;
 
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
-use super::{Done, Object, Program, Source, announce, assembly, flags, run, traps};
+use super::{Done, Object, Program, Source, announce, assembly, flags, inline, run, traps};
 use crate::output;
 use crate::problem::Problem;
 use crate::scan::{self, Finding, Scanned, Silence, Trap};
@@ -146,6 +146,7 @@ impl Toolchain {
         if !assembled.status.success() {
             return Err(self.does_not_compile(source, assembled));
         }
+        self.rewrite_inline(source, &assembly, (&text, &path))?;
         let object = Object {
             source: source.path.clone(),
             language: source.language,
@@ -158,6 +159,43 @@ impl Toolchain {
             object,
             words: done.words,
         })
+    }
+
+    /// Rewrites inline assembly with a known meaning in an assembled file.
+    fn rewrite_inline(
+        &self,
+        source: &Source,
+        blocks: &[assembly::Inline],
+        (text, path): (&Path, &Path),
+    ) -> Result<(), Problem> {
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let failed = |error| Problem::internal(format!("{}: {error}", path.display()));
+        let bytes = fs::read(path).map_err(failed)?;
+        let Ok(file) = File::parse(&*bytes) else {
+            return Ok(());
+        };
+        let places = scan::blocks(&file, assembly::SECTION);
+        let code = places.into_iter().zip(blocks).map(|(place, inline)| {
+            let known = inline.in_function && inline.opaque.is_none();
+            place
+                .filter(|_| known)
+                .and_then(|place| scan::instructions_of(&file, place))
+        });
+        let code: Vec<_> = code.collect();
+        let written = read_assembly(text).map_err(failed)?;
+        let Some(rewritten) = inline::rewrite(&written, &code) else {
+            return Ok(());
+        };
+        fs::write(text, rewritten).map_err(failed)?;
+        let assembled = self.assemble(source.language, text, path)?;
+        if !assembled.status.success() {
+            // As it was: the scan refuses it.
+            fs::write(text, written).map_err(failed)?;
+            self.assemble(source.language, text, path)?;
+        }
+        Ok(())
     }
 
     /// Puts into a compiled file what its inspection asks for: traps before what cannot be checked,
@@ -219,7 +257,7 @@ impl Toolchain {
             if let Some(written) = written {
                 self.reassemble(object, &written)?;
                 let left = scan::again(object, round + 1 == ROUNDS)?;
-                if left.silences.is_empty() {
+                if left.silences.is_empty() && (left.findings.is_empty() || !counting) {
                     return Ok(left);
                 }
                 if !counting {

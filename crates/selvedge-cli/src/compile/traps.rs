@@ -18,6 +18,9 @@ pub(crate) const SECTION: &str = ".selvedge.traps";
 /// What the label before a block of inline assembly begins with; its number follows.
 const BLOCK: &str = ".Lselvedge_begin_";
 
+/// What the labels around a callback for inline assembly begin with.
+const INLINE: &str = ".Lselvedge_inline";
+
 /// Writes the traps for `findings` into `text`. `None` if one of them has no place there.
 pub(super) fn write(text: &str, findings: &[Finding], round: usize) -> Option<String> {
     if text.contains(".intel_syntax") {
@@ -45,8 +48,17 @@ pub(super) fn write(text: &str, findings: &[Finding], round: usize) -> Option<St
         seen.insert(label);
         if let Some(block) = label.strip_prefix(BLOCK) {
             // Nothing of the block is left, not even a label that others could jump to.
+            // Its callbacks, if it has any, are listed elsewhere.
             let end = format!(".Lselvedge_end_{block}:");
-            line_to(&mut written, lines.find(|line| line.trim() == end)?);
+            loop {
+                let line = lines.next()?;
+                if line.starts_with(INLINE) || line == end {
+                    line_to(&mut written, line);
+                }
+                if line == end {
+                    break;
+                }
+            }
         }
     }
     for finding in findings {

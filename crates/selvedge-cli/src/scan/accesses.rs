@@ -25,6 +25,7 @@ use object::{SectionIndex, SymbolIndex};
 use super::callbacks::{Callee, Extent};
 use super::flow;
 use super::frame::InFrame;
+use super::instructions::is_on_scratch;
 use super::state::State;
 use super::stores::{Store, flags_matter};
 use super::values::{Atom, Region, Value, Values};
@@ -320,6 +321,10 @@ impl<S: Surroundings> Analysis<'_, S> {
 
     /// Looks at every access of an instruction. Tells whether a class's table is read.
     fn accesses(&mut self, instruction: &Instruction, reference: &Reference) -> bool {
+        if is_on_scratch(instruction) {
+            // A callback has performed an atomic operation.
+            self.state.forget_announced();
+        }
         if touches_nothing(instruction) || matches!(reference, Reference::Entry(_)) {
             return false;
         }
@@ -428,16 +433,17 @@ impl<S: Surroundings> Analysis<'_, S> {
 
 /// Instructions with a memory operand that access nothing.
 pub(super) fn touches_nothing(instruction: &Instruction) -> bool {
-    matches!(
-        instruction.mnemonic(),
-        Mnemonic::Lea
-            | Mnemonic::Nop
-            | Mnemonic::Prefetcht0
-            | Mnemonic::Prefetcht1
-            | Mnemonic::Prefetcht2
-            | Mnemonic::Prefetchnta
-            | Mnemonic::Prefetchw
-    )
+    is_on_scratch(instruction)
+        || matches!(
+            instruction.mnemonic(),
+            Mnemonic::Lea
+                | Mnemonic::Nop
+                | Mnemonic::Prefetcht0
+                | Mnemonic::Prefetcht1
+                | Mnemonic::Prefetcht2
+                | Mnemonic::Prefetchnta
+                | Mnemonic::Prefetchw
+        )
 }
 
 /// Whether an instruction for the stack accesses its top there, which no operand says.

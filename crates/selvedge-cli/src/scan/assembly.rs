@@ -11,6 +11,7 @@ use object::{
     SectionKind,
 };
 
+use super::index::Index;
 use super::{accesses, instructions};
 
 /// What to do about it.
@@ -19,18 +20,18 @@ pub(super) const HELP: &str = "write the inline assembly as C, with the atomics 
 
 /// A block of inline assembly in a compiled file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// The section it is in.
-    pub(super) section: SectionIndex,
+    pub(crate) section: SectionIndex,
     /// Where it begins.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Where it ends.
-    pub(super) end: u64,
+    pub(crate) end: u64,
 }
 
 /// The blocks that the table `section` of `file` tells, in the order of the source; `None` for one
 /// that does not end where it began.
-pub(super) fn blocks(file: &File<'_>, section: &str) -> Vec<Option<Block>> {
+pub(crate) fn blocks(file: &File<'_>, section: &str) -> Vec<Option<Block>> {
     let Some(table) = file.section_by_name(section) else {
         return Vec::new();
     };
@@ -70,31 +71,42 @@ pub(super) fn uses(unknown: &str) -> String {
     format!("uses {unknown} in inline assembly")
 }
 
-/// Where the block does something that goes unseen, and what.
-pub(super) fn refusal(file: &File<'_>, block: Block) -> Option<(u64, String)> {
+/// The instructions of a block; `None` if it is not code.
+pub(crate) fn instructions(file: &File<'_>, block: Block) -> Option<Vec<Instruction>> {
     if block.start == block.end {
-        return None;
+        return Some(Vec::new());
     }
     let section = file.section_by_index(block.section).ok();
     let code = section
         .filter(|section| section.kind() == SectionKind::Text)
         .and_then(|section| section.data().ok())
         .and_then(|data| data.get(block.start as usize..block.end as usize));
-    match code {
-        Some(code) => unseen(code, block.start),
+    Some(decoded(code?, block.start))
+}
+
+fn decoded(code: &[u8], start: u64) -> Vec<Instruction> {
+    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
+    decoder.iter().collect()
+}
+
+/// Where the block does something that goes unseen, and what.
+pub(super) fn refusal(index: &Index<'_>, block: Block) -> Option<(u64, String)> {
+    match instructions(index.file, block) {
+        Some(mut code) => {
+            code.retain(|instruction| !index.is_own(block.section, instruction.ip()));
+            unseen(&code)
+        }
         None => Some((block.start, "has data in inline assembly".to_owned())),
     }
 }
 
-fn unseen(code: &[u8], start: u64) -> Option<(u64, String)> {
+fn unseen(code: &[Instruction]) -> Option<(u64, String)> {
     let mut factory = InstructionInfoFactory::new();
-    let mut decoder = Decoder::with_ip(64, code, start, DecoderOptions::NONE);
-    decoder
-        .iter()
+    code.iter()
         // Those are refused wherever they are, and by better names.
         .filter(|instruction| instructions::refusal(instruction).is_none())
         .find_map(|instruction| {
-            let what = opaque(&mut factory, &instruction)?;
+            let what = opaque(&mut factory, instruction)?;
             Some((instruction.ip(), what))
         })
 }
@@ -105,7 +117,8 @@ fn opaque(factory: &mut InstructionInfoFactory, instruction: &Instruction) -> Op
         return Some("has bytes in inline assembly that are no instruction".to_owned());
     }
     let info = factory.info(instruction);
-    if !accesses::touches_nothing(instruction) && !info.used_memory().is_empty() {
+    let accesses = !info.used_memory().is_empty() && !instructions::is_on_scratch(instruction);
+    if !accesses::touches_nothing(instruction) && accesses {
         return Some(format!("touches memory in inline assembly (`{name}`)"));
     }
     let moves_frame = info.used_registers().iter().any(|used| {
@@ -134,7 +147,7 @@ mod tests {
     use super::*;
 
     fn refused(code: &[u8]) -> Option<String> {
-        unseen(code, 0).map(|(_, what)| what)
+        unseen(&decoded(code, 0)).map(|(_, what)| what)
     }
 
     #[test]

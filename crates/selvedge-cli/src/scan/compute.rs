@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind, Register, UsedMemo
 use super::accesses::{
     Analysis, FRAME_POINTER, PRESERVED, Reference, STACK_POINTER, Surroundings, number,
 };
+use super::instructions::is_on_scratch;
 use super::values::{Region, Value};
 
 impl<S: Surroundings> Analysis<'_, S> {
@@ -56,6 +57,9 @@ impl<S: Surroundings> Analysis<'_, S> {
         self.escape_into_vectors(instruction);
         let result = if table {
             Some(self.values.table())
+        } else if is_on_scratch(instruction) {
+            // Another value each time.
+            None
         } else {
             self.result(instruction, reference)
         };

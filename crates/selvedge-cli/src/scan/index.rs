@@ -13,6 +13,7 @@ use super::variables::Variables;
 use super::{assembly, is_debug};
 use crate::compile::announce::SECTION as ANNOUNCED;
 use crate::compile::checks::SECTION as CHECKED;
+use crate::compile::inline::SECTION as INLINED;
 use crate::compile::traps::SECTION as TRAPS;
 
 /// How the names of sections begin that were put in here.
@@ -30,6 +31,8 @@ pub(super) enum Own {
     Check,
     /// It ends the execution.
     Trap,
+    /// It performs an access of inline assembly.
+    Inline,
 }
 
 /// What is looked up for every function.
@@ -76,6 +79,7 @@ impl<'a> Index<'a> {
             (ANNOUNCED, Own::Announcement),
             (CHECKED, Own::Check),
             (TRAPS, Own::Trap),
+            (INLINED, Own::Inline),
         ] {
             for block in assembly::blocks(file, section).into_iter().flatten() {
                 let pieces = own.entry(block.section).or_default();

@@ -4,6 +4,7 @@
 //! one: inline assembly, and the few builtins that compilers leave alone.
 
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+use selvedge_runtime::support::STORES_SCRATCH;
 
 /// Why an instruction cannot be in a program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,9 @@ const NO_ASSEMBLY: &str = "replace the inline assembly by C";
 
 /// Tells whether `instruction` has to be refused.
 pub(super) fn refusal(instruction: &Instruction) -> Option<Refusal> {
+    if is_on_scratch(instruction) {
+        return None;
+    }
     let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
     let refuse = |what: String, help| Some(Refusal { what, help });
     let touches_memory =
@@ -73,6 +77,18 @@ pub(super) fn refusal(instruction: &Instruction) -> Option<Refusal> {
         ),
         _ => None,
     }
+}
+
+/// Whether an instruction's operand is the scratch word, where inline assembly does what a callback
+/// has done to memory.
+pub(super) fn is_on_scratch(instruction: &Instruction) -> bool {
+    let memory = (0..instruction.op_count()).any(|n| instruction.op_kind(n) == OpKind::Memory);
+    let address = instruction.memory_displacement64();
+    memory
+        && instruction.memory_base() == Register::None
+        && instruction.memory_index() == Register::None
+        && instruction.segment_prefix() == Register::None
+        && (STORES_SCRATCH as u64..STORES_SCRATCH as u64 + 16).contains(&address)
 }
 
 /// Thread-local data at a fixed distance from `%fs` belongs to the host's thread, not to the

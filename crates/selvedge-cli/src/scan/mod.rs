@@ -34,6 +34,7 @@ use selvedge_runtime::symbols::{self, Symbol as External};
 
 pub(crate) use self::accesses::{Operand, Silent};
 use self::assembly::Block;
+pub(crate) use self::assembly::{blocks, instructions as instructions_of};
 pub(crate) use self::code::Silence;
 use self::findings::Findings;
 pub(crate) use self::findings::{Finding, Trap, listed, refuse};
@@ -308,7 +309,7 @@ impl<'a> Inspection<'a> {
             let found = match (block, &inline.opaque) {
                 (Some(block), _) if index.is_trapped(block.section, block.start) => None,
                 (Some(block), Some(unknown)) => Some((block.start, assembly::uses(unknown))),
-                (Some(block), None) => assembly::refusal(self.file, block),
+                (Some(block), None) => assembly::refusal(index, block),
                 (None, Some(unknown)) => Some((0, assembly::uses(unknown))),
                 (None, None) => Some((0, assembly::ELSEWHERE.to_owned())),
             };

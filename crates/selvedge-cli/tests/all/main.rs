@@ -12,6 +12,7 @@ mod examples;
 mod explain;
 mod fleet;
 mod formats;
+mod inline_assembly;
 mod irs_enforce;
 mod irs_verify;
 mod library;

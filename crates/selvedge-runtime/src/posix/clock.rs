@@ -22,6 +22,7 @@ entry_points![
     clock_nanosleep(4),
     usleep(1),
     sleep(1),
+    selvedge_cycles(0),
 ];
 
 const BILLION: u64 = 1_000_000_000;
@@ -202,4 +203,9 @@ extern "C" fn usleep(microseconds: u32) -> c_int {
 extern "C" fn sleep(seconds: u32) -> u32 {
     sleep_for(u64::from(seconds) * BILLION);
     0
+}
+
+/// What takes the place of `rdtsc`: a cycle for each nanosecond.
+extern "C" fn selvedge_cycles() -> u64 {
+    read(libc::CLOCK_MONOTONIC)
 }
