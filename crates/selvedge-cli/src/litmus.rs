@@ -1,6 +1,6 @@
 //! `selvedge litmus`: which final states a litmus test has.
 
-use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
+use selvedge_core::with_model;
 use selvedge_litmus::{Test, parse};
 
 use crate::args::{self, Model};
@@ -27,10 +27,5 @@ pub(crate) fn run(litmus: &args::Litmus) -> Result<Status, Problem> {
 }
 
 fn outcome(test: &Test, model: Model) -> selvedge_litmus::Outcome {
-    match model {
-        Model::Sc => selvedge_litmus::run::<SequentialConsistency>(test),
-        Model::Tso => selvedge_litmus::run::<TotalStoreOrder>(test),
-        Model::Ra => selvedge_litmus::run::<ReleaseAcquire>(test),
-        Model::Rc11 => selvedge_litmus::run::<Rc11>(test),
-    }
+    with_model!(model, C => selvedge_litmus::run::<C>(test))
 }

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::dpor;
-use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
+use selvedge_core::{dpor, with_model};
 
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{Liberties, environment, is_set};
@@ -303,17 +302,8 @@ impl Builder {
             return dpor::sample(machine, sample, false, watch);
         }
         match (self.equivalence, self.model) {
-            (Equivalence::Mazurkiewicz, MemoryModel::Sc) => {
-                trust::search::<SequentialConsistency, _>(machine, settings, watch)
-            }
-            (Equivalence::Mazurkiewicz, MemoryModel::Tso) => {
-                trust::search::<TotalStoreOrder, _>(machine, settings, watch)
-            }
-            (Equivalence::Mazurkiewicz, MemoryModel::Ra) => {
-                trust::search::<ReleaseAcquire, _>(machine, settings, watch)
-            }
-            (Equivalence::Mazurkiewicz, MemoryModel::Rc11) => {
-                trust::search::<Rc11, _>(machine, settings, watch)
+            (Equivalence::Mazurkiewicz, model) => {
+                with_model!(model, C => trust::search::<C, _>(machine, settings, watch))
             }
             (Equivalence::ReadsFrom, MemoryModel::Ra) => {
                 tracer::search::<SaturatedRa, _>(machine, false, watch)

@@ -3,47 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What counts as an allowed outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum MemoryModel {
-    /// Sequential consistency: the written orders are ignored.
-    Sc,
-    /// Total store order, as on x86.
-    Tso,
-    /// Release-acquire: every access is a release or an acquire.
-    Ra,
-    /// The memory model of C++20 and Rust, in its repaired form.
-    #[default]
-    Rc11,
-}
-
-impl MemoryModel {
-    /// Its name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            MemoryModel::Sc => "sc",
-            MemoryModel::Tso => "tso",
-            MemoryModel::Ra => "ra",
-            MemoryModel::Rc11 => "rc11",
-        }
-    }
-}
-
-impl FromStr for MemoryModel {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<MemoryModel, String> {
-        let all = [
-            MemoryModel::Sc,
-            MemoryModel::Tso,
-            MemoryModel::Ra,
-            MemoryModel::Rc11,
-        ];
-        all.into_iter()
-            .find(|model| model.name() == name)
-            .ok_or_else(|| format!("there is no memory model `{name}`, only sc, tso, ra and rc11"))
-    }
-}
+pub use selvedge_core::model::MemoryModel;
 
 /// Which executions count as the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

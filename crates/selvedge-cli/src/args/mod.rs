@@ -303,7 +303,7 @@ pub(crate) struct Litmus {
     pub(crate) files: Vec<PathBuf>,
 
     /// Memory model
-    #[arg(long, value_enum, default_value_t = Model::Rc11)]
+    #[arg(long, value_parser = values::memory_model(), default_value_t = Model::Rc11)]
     pub(crate) model: Model,
 }
 

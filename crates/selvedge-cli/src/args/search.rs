@@ -5,13 +5,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Equivalence, Model, ReadyMade, seconds};
+use super::values::{Equivalence, Model, ReadyMade, memory_model, seconds};
 
 /// What is searched, and how far.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Search {
     /// Memory model [default: rc11, or sc where the other options need it]
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = memory_model())]
     pub(crate) model: Option<Model>,
 
     /// Which executions count as the same

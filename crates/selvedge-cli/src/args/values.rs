@@ -4,20 +4,21 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+pub(crate) use selvedge_core::model::MemoryModel as Model;
 use serde::{Deserialize, Serialize};
 
-/// A memory model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Model {
-    /// Sequential consistency
-    Sc,
-    /// Total store order
-    Tso,
-    /// Release-acquire
-    Ra,
-    /// The repaired C/C++11 model
-    Rc11,
+/// Reads the name of a memory model.
+pub(super) fn memory_model() -> impl TypedValueParser<Value = Model> {
+    let values = Model::ALL.map(|model| {
+        PossibleValue::new(model.name()).help(match model {
+            Model::Sc => "Sequential consistency",
+            Model::Tso => "Total store order",
+            Model::Ra => "Release-acquire",
+            Model::Rc11 => "The repaired C/C++11 model",
+        })
+    });
+    PossibleValuesParser::new(values).try_map(|name| name.parse::<Model>())
 }
 
 /// Which executions count as the same.

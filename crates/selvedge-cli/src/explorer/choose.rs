@@ -44,7 +44,7 @@ impl Explorer {
         if machine.plain == Plain::Sc && model != Model::Sc {
             return Err(Problem::request(format!(
                 "--plain sc does not go with --model {}",
-                name_of(model)
+                model.name()
             ))
             .help("add --model sc, or make the variables atomic"));
         }
@@ -106,7 +106,7 @@ impl Explorer {
         Explorer::refuse_random(search)?;
         match name {
             "trust" => {
-                let all = [Model::Sc, Model::Tso, Model::Ra, Model::Rc11];
+                let all = Model::ALL;
                 fits(Equivalence::Mazurkiewicz, &all)?;
                 Ok(Explorer::Trust(model))
             }
@@ -281,10 +281,10 @@ fn fits(
         .help(format!("add --equivalence {}", name_of(equivalence))));
     }
     if !models.contains(&model) {
-        let names: Vec<String> = models.iter().map(|&model| name_of(model)).collect();
+        let names: Vec<&str> = models.iter().map(|&model| model.name()).collect();
         return Err(Problem::request(format!(
             "{name} is not available under --model {}",
-            name_of(model)
+            model.name()
         ))
         .help(format!("available now: --model {}", names.join(" or "))));
     }

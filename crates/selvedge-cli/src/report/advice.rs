@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Place;
 use super::human::counted;
-use crate::args::{Model, name_of};
+use crate::args::Model;
 
 /// What can be done about a bug by orders and fences.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ impl Advice {
                     .to_owned(),
                 model => format!(
                     "no order or fence was found that would forbid this under {}",
-                    name_of(model)
+                    model.name()
                 ),
             },
         };

@@ -12,7 +12,7 @@ use super::snippet::{self, Remark};
 use super::table;
 use super::unordered;
 use super::{Bug, Place, Report, Verdict, thread_name};
-use crate::args::{self, name_of};
+use crate::args;
 use crate::describe::title;
 use crate::output;
 
@@ -126,7 +126,7 @@ fn verified(report: &Report) -> String {
         ": {} ({} under {})\n{}",
         report.holds.as_deref().unwrap_or("no execution fails"),
         seen(report),
-        name_of(report.model),
+        report.model.name(),
         statistics(report)
     );
     text
@@ -150,7 +150,7 @@ fn incomplete(report: &Report, next: &Next) -> String {
     let mut text = format!(
         "{YELLOW}incomplete{YELLOW:#}: {reason}; no bug so far ({} under {})\n{}",
         seen(report),
-        name_of(report.model),
+        report.model.name(),
         statistics(report)
     );
     text.push_str(&estimated(report));

@@ -7,7 +7,6 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::request::Asked;
 use super::{Report, Verdict, human};
-use crate::args::name_of;
 use crate::output;
 use crate::problem::Problem;
 
@@ -23,7 +22,7 @@ fn document(report: &Report, asked: &Asked<'_>) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let program = printable(&asked.program());
-    let class = format!("selvedge.{}", name_of(report.model));
+    let class = format!("selvedge.{}", report.model.name());
     let time = format!("{:.3}", report.seconds);
     let failures = u32::from(report.verdict == Verdict::Bug).to_string();
     let errors = u32::from(report.verdict == Verdict::Incomplete).to_string();

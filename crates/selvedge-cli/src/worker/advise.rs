@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use selvedge_core::model::{Rc11, ReleaseAcquire, TotalStoreOrder};
 use selvedge_core::repair::{self, Repair};
 use selvedge_core::report::Bug as RawBug;
-use selvedge_core::{Machine, Site, ThreadId};
+use selvedge_core::{Machine, Site, ThreadId, with_model};
 
 use super::follow;
 use super::journal::Watched;
@@ -54,9 +53,9 @@ impl Advisor<'_> {
         let (located, bug) = (&mut located, &found.raw);
         let repair = match model {
             Model::Sc => Repair::Strong,
-            Model::Tso => repair::repair::<TotalStoreOrder, _>(located, bug, &own, &mut go_on),
-            Model::Ra => repair::repair::<ReleaseAcquire, _>(located, bug, &own, &mut go_on),
-            Model::Rc11 => repair::repair::<Rc11, _>(located, bug, &own, &mut go_on),
+            model => {
+                with_model!(model, C => repair::repair::<C, _>(located, bug, &own, &mut go_on))
+            }
         };
         if repair == Repair::Strong {
             return None;

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::dpor;
 use selvedge_core::ltl;
-use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, Silent, StateCounts};
 use selvedge_core::states::{self, Identity};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
+use selvedge_core::with_model;
 use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::processor_time;
@@ -162,16 +162,9 @@ pub(super) fn search<'a>(
 ) -> Report {
     let keep_going = settings.keep_going;
     match explorer {
-        Explorer::Trust(Model::Sc) => {
-            trust::search::<SequentialConsistency, _>(machine, settings, observer)
+        Explorer::Trust(model) => {
+            with_model!(*model, C => trust::search::<C, _>(machine, settings, observer))
         }
-        Explorer::Trust(Model::Tso) => {
-            trust::search::<TotalStoreOrder, _>(machine, settings, observer)
-        }
-        Explorer::Trust(Model::Ra) => {
-            trust::search::<ReleaseAcquire, _>(machine, settings, observer)
-        }
-        Explorer::Trust(Model::Rc11) => trust::search::<Rc11, _>(machine, settings, observer),
         Explorer::Tracer(Model::Ra) => {
             tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
         }

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use selvedge_core::Portable as _;
-use selvedge_core::model::{Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer};
 use selvedge_core::trust::{self, Answer, Unit};
+use selvedge_core::with_model;
 use selvedge_runtime::peers::processor_time;
 
 use super::explore::{Exploration, hot_loop};
@@ -15,7 +15,6 @@ use super::journal::Watched;
 use super::measure::memory;
 use super::orders::{Budget, Noticed, Order, Piece, Sliced};
 use super::protocol::{Again, Bound, FoundBug, Reply};
-use crate::args::Model;
 use crate::describe;
 use crate::explorer::Explorer;
 
@@ -102,12 +101,7 @@ impl<'a> Exploration<'a> {
         let Explorer::Trust(model) = self.search.explorer else {
             unreachable!("only searches over graphs are sliced");
         };
-        match model {
-            Model::Sc => trust::slice::<SequentialConsistency, _>(machine, settings, work, slicer),
-            Model::Tso => trust::slice::<TotalStoreOrder, _>(machine, settings, work, slicer),
-            Model::Ra => trust::slice::<ReleaseAcquire, _>(machine, settings, work, slicer),
-            Model::Rc11 => trust::slice::<Rc11, _>(machine, settings, work, slicer),
-        }
+        with_model!(model, C => trust::slice::<C, _>(machine, settings, work, slicer))
     }
 }
 

@@ -3,12 +3,14 @@
 //! The search asks a model two things: how far back a thread may look, and what happens before what.
 //! A model keeps whatever it needs to answer in step with the graph.
 
+mod kinds;
 mod psc;
 mod ra;
 mod rc11;
 mod sc;
 mod tso;
 
+pub use kinds::MemoryModel;
 pub use ra::ReleaseAcquire;
 pub use rc11::Rc11;
 pub use sc::SequentialConsistency;
