@@ -7,9 +7,14 @@ use crate::args::{self, Model};
 use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
+use crate::report::html::Page;
 
 /// Runs each test and prints what herd would.
 pub(crate) fn run(litmus: &args::Litmus) -> Result<Status, Problem> {
+    let mut page = Page::new(
+        "litmus tests".to_owned(),
+        format!("final states under {}", args::name_of(litmus.model)),
+    );
     for (n, file) in litmus.files.iter().enumerate() {
         let name = file.display();
         let text = input::read_text(file)
@@ -21,7 +26,12 @@ pub(crate) fn run(litmus: &args::Litmus) -> Result<Status, Problem> {
         if n > 0 {
             output::print("\n");
         }
-        output::print(&outcome(&test, litmus.model).to_string());
+        let outcome = outcome(&test, litmus.model).to_string();
+        output::print(&outcome);
+        page = page.text(name.to_string(), outcome);
+    }
+    if let Some(path) = &litmus.report {
+        page.write(path)?;
     }
     Ok(Status::Verified)
 }

@@ -5,13 +5,16 @@ mod args;
 mod compare;
 mod compile;
 mod consent;
+mod debug;
 mod describe;
 mod explain;
 mod explorer;
+mod init;
 mod input;
 mod interrupt;
 mod irs;
 mod litmus;
+mod manual;
 mod measure;
 mod output;
 mod place;
@@ -51,6 +54,10 @@ fn main() -> ExitCode {
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),
         Command::Explain(explain) => explain::run(explain.kind.as_deref()),
+        Command::Debug(debug) => debug::run(&debug),
+        Command::Init(init) => init::run(&init),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { directory } => manual::pages(&directory),
         Command::Resume(resume) => {
             interrupt::install();
             resume::run(&resume)

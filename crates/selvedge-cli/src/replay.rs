@@ -10,11 +10,12 @@ use crate::compile::{self, Build};
 use crate::consent::Untrusted;
 use crate::interrupt;
 use crate::problem::{Problem, Status, warn};
+use crate::report::html::Page;
 use crate::report::{Bug, human, json};
 use crate::trace::Trace;
 use crate::worker;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{Counters, Replayed, Reply, Request, Task, Unloadable};
+use crate::worker::protocol::{Counters, FoundBug, Replayed, Reply, Request, Task, Unloadable};
 use crate::worker::supervise::{self, End, Output};
 
 /// Runs the schedule of a trace and tells how it ends.
@@ -46,7 +47,10 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
                 FailureKind::Signal | FailureKind::ForbiddenCall
             ) =>
         {
-            Box::new(trace.bug.clone())
+            Box::new(FoundBug {
+                described: trace.bug.clone(),
+                raw: trace.decisions.clone(),
+            })
         }
         Ending::Died => {
             return Err(
@@ -57,20 +61,28 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
         Ending::Passed => return Err(differs("the schedule was followed, and nothing fails")),
         Ending::Diverged(what) => return Err(differs(&what)),
     };
-    if !same(&bug, &trace.bug) {
+    let page = match &replay.report {
+        Some(path) => Page::of_replay(replay.trace.display().to_string(), &bug).write(path),
+        None => Ok(()),
+    };
+    let bug = &bug.described;
+    if !same(bug, &trace.bug) {
         let was = format!("{} at {}", trace.bug.message, trace.bug.place);
         warn(&format!("this is not the failure that was recorded: {was}"));
     }
     match replay.format {
-        TextOrJson::Json => json::print(&bug)?,
-        TextOrJson::Human => human::print_replayed(&bug, &again(replay), replay.in_process),
+        TextOrJson::Json => json::print(bug)?,
+        TextOrJson::Human => human::print_replayed(bug, &again(replay), replay.in_process),
+    }
+    if let Err(problem) = page {
+        problem.print();
     }
     Ok(Status::Bug)
 }
 
 /// How the program ended this time.
 enum Ending {
-    Failed(Box<Bug>),
+    Failed(Box<FoundBug>),
     Diverged(String),
     Passed,
     Died,
@@ -106,7 +118,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         interrupted = interrupt::requests() > 0;
     }
     match last.into_inner() {
-        Some(Reply::Replayed(Replayed::Failed(bug))) => Ok(Ending::Failed(Box::new(bug.described))),
+        Some(Reply::Replayed(Replayed::Failed(bug))) => Ok(Ending::Failed(bug)),
         Some(Reply::Replayed(Replayed::Diverged(what))) => Ok(Ending::Diverged(what)),
         Some(Reply::Replayed(Replayed::Passed)) => Ok(Ending::Passed),
         Some(Reply::Unloadable(Unloadable::Fails(failure))) => Ok(Ending::Diverged(format!(

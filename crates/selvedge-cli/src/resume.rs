@@ -36,7 +36,9 @@ pub(crate) fn run(resume: &args::Resume) -> Result<Status, Problem> {
         format: resume.format,
         trace_out: resume.trace_out.clone(),
         checkpoint: Some(resume.checkpoint.clone()),
+        report: None,
         witness: None,
+        explain: false,
         strict: program.strict,
         list_unsupported: false,
     };

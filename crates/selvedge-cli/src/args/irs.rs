@@ -113,6 +113,10 @@ pub(crate) struct IrsStat {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
+
+    /// Write the result to FILE as a page to look at
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug)]

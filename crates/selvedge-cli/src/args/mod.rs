@@ -61,7 +61,8 @@ Examples:
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay bug.json                             the failing run, with the program's output
-  gdb --args selvedge replay --in-process bug.json     the same under a debugger";
+  selvedge debug bug.json                              the same, step by step, in gdb
+  gdb --args selvedge replay --in-process bug.json     the same under a debugger of your own";
 
 /// A model checker for concurrent C and C++.
 ///
@@ -89,6 +90,7 @@ pub(crate) enum Command {
         mut_arg("trace_out", |arg| arg.hide(true)),
         mut_arg("checkpoint", |arg| arg.hide(true)),
         mut_arg("witness", |arg| arg.hide(true)),
+        mut_arg("explain", |arg| arg.hide(true)),
         mut_arg("no_advice", |arg| arg.hide(true)),
         mut_arg("delays", |arg| arg.hide(true)),
         mut_arg("switches", |arg| arg.hide(true)),
@@ -119,6 +121,21 @@ pub(crate) enum Command {
     Litmus(Litmus),
     /// Explain a kind of bug, with an example and the usual fix
     Explain(Explain),
+    /// Walk through the failing schedule of a trace in gdb
+    Debug(Debug),
+    /// Write a first harness for a C header or a Rust crate
+    Init(Init),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write man pages to a directory
+    Man {
+        /// The directory
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
     /// Runs the program under test on behalf of the other subcommands.
     #[command(hide = true)]
     Worker(Worker),
@@ -170,6 +187,14 @@ pub(crate) struct Verify {
     /// Keep the search in FILE, every few seconds and when it is stopped, for `selvedge resume`
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub(crate) checkpoint: Option<PathBuf>,
+
+    /// Write a page to FILE that shows the schedule, the execution graph and the search
+    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
+    pub(crate) report: Option<PathBuf>,
+
+    /// Explain the verdict in a few paragraphs
+    #[arg(long, help_heading = "Output")]
+    pub(crate) explain: bool,
 
     /// Write the bug to FILE as a violation witness in SV-COMP's YAML format
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -294,6 +319,10 @@ pub(crate) struct Replay {
     /// How to print the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
+
+    /// Write the result to FILE as a page to look at
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
@@ -305,6 +334,40 @@ pub(crate) struct Litmus {
     /// Memory model
     #[arg(long, value_parser = values::memory_model(), default_value_t = Model::Rc11)]
     pub(crate) model: Model,
+
+    /// Write the result to FILE as a page to look at
+    #[arg(long, value_name = "FILE.html")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Debug {
+    /// Trace written by `selvedge verify --trace-out`
+    #[arg(value_name = "TRACE")]
+    pub(crate) trace: PathBuf,
+
+    /// Compiler to use [default: as for `verify`; a trace does not choose the compiler]
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+
+    /// Use the compiler and the compiler flags that the trace names, whatever they are
+    #[arg(long, conflicts_with = "cc")]
+    pub(crate) trust: bool,
+
+    /// Start gdbserver at this address (such as :1234) instead of gdb
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "gdb")]
+    pub(crate) server: Option<String>,
+
+    /// Arguments for gdb
+    #[arg(value_name = "GDB-ARGUMENTS", last = true)]
+    pub(crate) gdb: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Init {
+    /// A C header, or the directory of a crate
+    #[arg(value_name = "HEADER|CRATE")]
+    pub(crate) subject: PathBuf,
 }
 
 #[derive(Args, Debug)]

@@ -159,6 +159,7 @@ mod tests {
             cycle: None,
             schedule: String::new(),
             trace: Vec::new(),
+            call_stacks: Vec::new(),
         });
         run
     }

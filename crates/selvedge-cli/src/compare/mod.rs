@@ -10,6 +10,8 @@ use crate::compile;
 use crate::explorer::Explorer;
 use crate::interrupt;
 use crate::problem::{Problem, Status};
+use crate::report::html::{Page, RunFacts};
+use crate::report::request::Asked;
 use crate::report::{Report, SCHEMA, Verdict, json};
 use crate::verify::Search;
 use table::Table;
@@ -97,14 +99,44 @@ pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
         failed,
         runs,
     };
+    let page = match &compare.verify.report {
+        Some(path) => comparison.page(&compare.verify).write(path),
+        None => Ok(()),
+    };
     match &table {
         Some(table) => table.finish(&comparison),
         None => json::print(&comparison)?,
+    }
+    if let Err(problem) = page {
+        problem.print();
     }
     Ok(match comparison.agree && comparison.failed.is_empty() {
         true => comparison.verdict.into(),
         false => Status::Internal,
     })
+}
+
+impl Comparison {
+    /// The same as a page to look at.
+    fn page(&self, verify: &args::Verify) -> Page<'_> {
+        let sentence = match self.agree {
+            true => format!("{} algorithms agree", self.runs.len()),
+            false => self.contradictions.join("; "),
+        };
+        let facts = self.runs.iter().map(|run| RunFacts {
+            name: run.explorer.name(),
+            executions: match &run.report.states {
+                Some(states) => states.states,
+                None => run.report.executions,
+            },
+            blocked: run.report.blocked,
+            seconds: run.report.seconds,
+            memory: run.memory,
+            verdict: table::verdict(run),
+        });
+        let program = Asked::new(verify).program();
+        Page::new(program, sentence).compared(self.verdict, facts.collect())
+    }
 }
 
 /// One bug is enough, and so is one algorithm that explored everything. Those that leave something

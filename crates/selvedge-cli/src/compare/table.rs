@@ -155,7 +155,7 @@ struct Cells {
 }
 
 /// The verdict, and what it is worth.
-fn verdict(run: &Run) -> String {
+pub(super) fn verdict(run: &Run) -> String {
     let report = &run.report;
     match report.verdict {
         Verdict::Bug => "bug".to_owned(),

@@ -46,10 +46,17 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
             frames: names.sources(calls.unwrap_or_default()),
         }
     });
+    let mut stacks = Stacks::default();
     let trace: Vec<Step> = steps
         .iter()
         .enumerate()
-        .map(|(n, step)| describer.step(n, step, calls.0.get(n).map_or(&[], Vec::as_slice)))
+        .map(|(n, step)| {
+            let calls = calls.0.get(n).map_or(&[][..], Vec::as_slice);
+            Step {
+                stack: stacks.number(&names, calls),
+                ..describer.step(n, step, calls)
+            }
+        })
         .collect();
     let waiting: Vec<Wait> = bug
         .waiting
@@ -83,7 +90,30 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
         cycle: bug.witness.cycle.map(|first| first + 1),
         schedule: schedule(&bug.witness),
         trace,
+        call_stacks: stacks.stacks,
         blocks: names.blocks(),
+    }
+}
+
+/// The stacks of a schedule's steps, each once.
+#[derive(Default)]
+struct Stacks {
+    stacks: Vec<Vec<Place>>,
+    numbers: HashMap<Vec<u64>, u32>,
+}
+
+impl Stacks {
+    fn number(&mut self, names: &Names<'_>, calls: &[u64]) -> Option<u32> {
+        if calls.is_empty() {
+            return None;
+        }
+        if let Some(&number) = self.numbers.get(calls) {
+            return Some(number);
+        }
+        let number = self.stacks.len() as u32;
+        self.stacks.push(names.sources(calls.to_vec()));
+        self.numbers.insert(calls.to_vec(), number);
+        Some(number)
     }
 }
 
@@ -245,6 +275,7 @@ impl Describer<'_> {
             }),
             passes: step.newer.iter().map(|step| step + 1).collect(),
             order: words::order(op, on),
+            stack: None,
         }
     }
 

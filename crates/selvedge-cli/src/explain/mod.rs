@@ -1,10 +1,14 @@
 //! What each kind of bug is: `selvedge explain KIND`, and the rules of SARIF.
 
+mod verdict;
+
 use selvedge_core::FailureKind;
 
 use crate::output;
 use crate::problem::{Problem, Status};
 use crate::report::kind_name;
+
+pub(crate) use self::verdict::verdict;
 
 /// One section for each kind, under its name. The book includes it as it is.
 const BUGS: &str = include_str!("bugs.md");

@@ -13,6 +13,7 @@ use crate::args::{IrsStat, TextOrJson};
 use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
+use crate::report::html::Page;
 use crate::report::{SCHEMA, json};
 
 const BOLD: Style = Style::new().bold();
@@ -32,6 +33,12 @@ pub(crate) fn run(stat: &IrsStat) -> Result<Status, Problem> {
             .map_err(|error| Problem::request(format!("{}: {error}", path.display())))?;
     }
     let statistics = Statistics::of(view);
+    if let Some(path) = &stat.report {
+        let text = anstream::adapter::strip_str(&statistics.in_words(view)).to_string();
+        let page = Page::new(name.to_string(), "proven schedules".to_owned());
+        page.text("What the file asks for".to_owned(), text)
+            .write(path)?;
+    }
     match stat.format {
         TextOrJson::Human => output::print(&statistics.in_words(view)),
         TextOrJson::Json => json::print_line(&statistics)?,

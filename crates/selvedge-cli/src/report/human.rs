@@ -90,11 +90,7 @@ pub(crate) fn print(report: &Report, next: &Next) {
 pub(crate) fn print_replayed(bug: &Bug, again: &str, in_process: bool) {
     let mut text = evidence(bug);
     if !in_process {
-        let _ = writeln!(
-            text,
-            "\n{BOLD}next:{BOLD:#} gdb --args selvedge replay --in-process {again}\n\
-             {DIM}      (then `break FUNCTION` or `break FILE:LINE`, and `run`){DIM:#}"
-        );
+        let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} selvedge debug {again}");
     }
     output::print(&text);
 }
@@ -133,7 +129,7 @@ fn verified(report: &Report) -> String {
 }
 
 /// Which loops were cut.
-fn cut_loops(report: &Report) -> Option<String> {
+pub(super) fn cut_loops(report: &Report) -> Option<String> {
     let all = report.unroll.map(|rounds| ("loops".to_owned(), rounds));
     let functions = report.unroll_functions.iter();
     let named = functions.map(|(function, rounds)| (format!("loops of {function}"), *rounds));

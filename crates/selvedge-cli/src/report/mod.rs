@@ -4,6 +4,7 @@
 
 mod advice;
 mod github;
+pub(crate) mod html;
 pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
@@ -26,6 +27,8 @@ use selvedge_core::witness::Switch;
 use serde::{Deserialize, Serialize};
 
 use crate::args::{Format, Model};
+use crate::explain;
+use crate::output;
 use crate::place;
 use crate::pool::estimate::Estimate;
 use crate::problem::{Problem, Status};
@@ -228,6 +231,9 @@ pub(crate) struct Bug {
     pub(crate) schedule: String,
     /// The schedule step by step.
     pub(crate) trace: Vec<Step>,
+    /// The different stacks of calls that steps are taken in, innermost call first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) call_stacks: Vec<Vec<Place>>,
 }
 
 /// The second party of a bug.
@@ -330,6 +336,9 @@ pub(crate) struct Step {
     pub(crate) passes: Vec<u32>,
     /// The order written in the source, for atomics.
     pub(crate) order: Option<String>,
+    /// The calls it is taken in, as an index into [`Bug::call_stacks`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stack: Option<u32>,
 }
 
 /// A value as the source would write it: a number, or a name (of a pointer's target, of an
@@ -364,6 +373,9 @@ pub(crate) fn print(report: &Report, asked: &request::Asked<'_>) -> Result<(), P
         Format::Sarif => json::print(&sarif::log(report, asked))?,
         Format::Junit => junit::print(report, asked)?,
         Format::Github => github::print(report, asked),
+    }
+    if asked.verify.explain && asked.verify.format == Format::Human {
+        output::print(&explain::verdict(report));
     }
     Ok(())
 }

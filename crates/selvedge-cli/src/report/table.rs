@@ -90,7 +90,8 @@ pub(super) fn in_words(step: &Step) -> String {
     format!("{}: {}", thread_name(step.thread), what(step))
 }
 
-fn what(step: &Step) -> String {
+/// The operation of a step with its values.
+pub(super) fn what(step: &Step) -> String {
     let text = |datum: &Option<Datum>| datum.as_ref().map(Datum::to_string);
     words::phrase(
         &step.operation,

@@ -190,6 +190,7 @@ fn bare(
         cycle: None,
         schedule: words::line(trace.iter().map(|step| (step.thread, step.switch))),
         trace,
+        call_stacks: Vec::new(),
     };
     let witness = Witness {
         steps,

@@ -6,6 +6,8 @@ use crate::args;
 use crate::describe::title;
 use crate::explorer::Explorer;
 use crate::pool::estimate::Estimate;
+use crate::report::html::Page;
+use crate::report::request::Asked;
 use crate::report::{Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, HotLoop, Searched};
 use crate::worker::supervise::{self, Watch};
@@ -101,6 +103,17 @@ impl Found {
             notes: self.notes(machine),
             warnings: self.warnings(machine),
         }
+    }
+
+    /// The same as a page to look at.
+    pub(super) fn page<'a>(&'a self, report: &'a Report, asked: &Asked<'_>) -> Page<'a> {
+        let origins = self.searched.as_ref().map(|end| &end.origins[..]);
+        let bugs = match report.verdict {
+            Verdict::Bug => &self.bugs[..report.all_bugs().len()],
+            _ => &[],
+        };
+        Page::of_check(report, asked, bugs)
+            .searched(&self.watch.history, origins.unwrap_or_default())
     }
 
     /// Why not every execution was explored. A first bug is reason enough to stop.

@@ -102,9 +102,13 @@ pub(crate) fn check(
         Some(path) => witness::write(path, &report, &asked),
         None => Ok(()),
     };
+    let page = match &verify.report {
+        Some(path) => found.page(&report, &asked).write(path),
+        None => Ok(()),
+    };
     report::print(&report, &asked)?;
     // A file that cannot be written does not change what was found.
-    for problem in [trace, witness].into_iter().filter_map(Result::err) {
+    for problem in [trace, witness, page].into_iter().filter_map(Result::err) {
         problem.print();
     }
     Ok(report.verdict.into())
@@ -159,7 +163,11 @@ pub(crate) struct Search<'a> {
 impl Search<'_> {
     /// Runs it to its end, and every bug's schedule once more.
     pub(crate) fn run(&self) -> Result<Found, Problem> {
-        let mut found = match self.explorer.is_sliced(&self.verify.search) {
+        // Where executions come from is seen by comparing each with the one before.
+        let compared = self.verify.report.is_some()
+            && self.verify.search.jobs.is_none()
+            && self.verify.checkpoint.is_none();
+        let mut found = match self.explorer.is_sliced(&self.verify.search) && !compared {
             true => self.run_sliced()?,
             false => self.run_whole()?,
         };
@@ -240,6 +248,7 @@ impl Search<'_> {
             },
             max_executions: search.max_executions,
             again,
+            origins: self.verify.report.is_some() && again == Again::No,
         }
     }
 

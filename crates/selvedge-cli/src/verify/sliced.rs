@@ -98,6 +98,7 @@ impl Search<'_> {
                 [_] => Vec::new(),
                 several => several.iter().map(|time| time.as_secs_f64()).collect(),
             },
+            origins: Vec::new(),
         };
         let watch = Watch {
             end: End::Finished,

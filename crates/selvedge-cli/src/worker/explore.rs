@@ -2,9 +2,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use selvedge_core::dpor;
+use selvedge_core::graph::Graph;
 use selvedge_core::ltl;
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, Silent, StateCounts};
 use selvedge_core::states::{self, Identity};
@@ -18,6 +20,7 @@ use selvedge_runtime::peers::processor_time;
 use super::confine;
 use super::journal::Watched;
 use super::measure::memory;
+use super::origins::{Origins, Sites};
 use super::protocol::{Again, Bound, Counters, FoundBug, HotLoop, Reply, Search, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
@@ -47,6 +50,11 @@ impl<'a> Exploration<'a> {
             }
         }
         self.tell_of_long(machine);
+        let origins = self.search.origins.then(|| {
+            let sites = Rc::new(RefCell::new(Sites::new(self.binary)));
+            machine.sites = Some(Rc::clone(&sites));
+            RefCell::new(Origins::new(sites))
+        });
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let beyond = RefCell::new(None);
@@ -64,6 +72,7 @@ impl<'a> Exploration<'a> {
                 first_bug: &first_bug,
                 beyond: &beyond,
                 limited: false,
+                origins: origins.as_ref(),
             };
             let settings = trust::Settings {
                 keep_going: self.search.keep_going,
@@ -78,9 +87,14 @@ impl<'a> Exploration<'a> {
                 _ => break (report, limited),
             }
         };
+        let told = |origins: RefCell<Origins<'_>>| {
+            let origins = origins.into_inner();
+            origins.told(self.binary, machine.inner())
+        };
         Searched {
             first_bug: first_bug.get(),
             beyond: beyond.take(),
+            origins: origins.map(told).unwrap_or_default(),
             ..self.summarise(report, limited, bound, machine)
         }
     }
@@ -142,6 +156,7 @@ impl<'a> Exploration<'a> {
             beyond: None,
             memory: memory("VmHWM:"),
             processor_seconds: machine.processor_seconds.clone(),
+            origins: Vec::new(),
         }
     }
 }
@@ -228,7 +243,7 @@ fn beyond(counts: &Counts) -> bool {
 }
 
 /// Counts executions, describes bugs, and stops the search when told to.
-struct Watcher<'a> {
+struct Watcher<'a, 'o> {
     exploration: &'a Exploration<'a>,
     /// What was reported already, under a smaller bound.
     known: &'a RefCell<Vec<(selvedge_core::FailureKind, selvedge_core::Site)>>,
@@ -242,9 +257,17 @@ struct Watcher<'a> {
     beyond: &'a RefCell<Option<Box<Bug>>>,
     /// Whether the limit on executions was passed.
     limited: bool,
+    /// Where executions come from.
+    origins: Option<&'a RefCell<Origins<'o>>>,
 }
 
-impl Observer<Watched<'_>> for Watcher<'_> {
+impl Observer<Watched<'_>> for Watcher<'_, '_> {
+    fn complete(&mut self, graph: &Graph) {
+        if let Some(origins) = self.origins {
+            origins.borrow_mut().complete(graph);
+        }
+    }
+
     fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
         let number = self.first_bug.get().unwrap_or(self.ended.get() + 1);
         self.first_bug.set(Some(number));

@@ -1,6 +1,8 @@
 //! A machine that is watched: counts what happens, and reports steps where asked to.
 
+use std::cell::RefCell;
 use std::io;
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
@@ -11,6 +13,7 @@ use selvedge_core::{
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
 
+use super::origins::Sites;
 use super::protocol::Counters;
 
 /// Told of every step before it is taken, and of every new start with `None`.
@@ -39,6 +42,8 @@ pub(super) struct Watched<'a> {
     pub(super) fatal: Option<u64>,
     /// The processor time that each process of a search over states took, in seconds.
     pub(super) processor_seconds: Vec<f64>,
+    /// Where the site of each event is noted, if anybody wants to know.
+    pub(super) sites: Option<Rc<RefCell<Sites<'a>>>>,
 }
 
 impl<'a> Watched<'a> {
@@ -57,6 +62,7 @@ impl<'a> Watched<'a> {
             last,
             fatal: None,
             processor_seconds: Vec::new(),
+            sites: None,
         }
     }
 
@@ -98,6 +104,13 @@ impl<'a> Watched<'a> {
     /// The same, to be told something.
     pub(super) fn inner_mut(&mut self) -> &mut NativeMachine {
         &mut self.machine
+    }
+
+    #[cold]
+    fn note_site(&self, thread: ThreadId, clock: &[u32]) {
+        if let (Some(sites), Some(&count)) = (&self.sites, clock.get(thread.index())) {
+            sites.borrow_mut().note(&self.machine, thread, count);
+        }
     }
 
     fn note(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
@@ -169,6 +182,9 @@ impl Machine for Watched<'_> {
         }
         if self.runs >= self.journal_from {
             self.note(thread, outcome, clock);
+        }
+        if self.sites.is_some() {
+            self.note_site(thread, clock);
         }
         self.machine.resume(thread, outcome, clock);
     }

@@ -11,6 +11,7 @@ pub(crate) mod history;
 mod journal;
 mod measure;
 pub(crate) mod orders;
+pub(crate) mod origins;
 mod perform;
 pub(crate) mod process;
 pub(crate) mod progress;
@@ -20,5 +21,6 @@ mod retell;
 pub(crate) mod slices;
 pub(crate) mod supervise;
 
+pub(crate) use follow::HOOK;
 pub(crate) use perform::perform;
 pub(crate) use retell::retell;

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::orders::{Order, Sliced};
+use super::origins::Origin;
 use crate::args::{self, Model};
 use crate::compile::Build;
 use crate::explorer::Explorer;
@@ -111,6 +112,8 @@ pub(crate) struct Search {
     pub(crate) max_executions: Option<u64>,
     /// Whether it has ended its process before.
     pub(crate) again: Again,
+    /// Whether it tells where executions come from.
+    pub(crate) origins: bool,
 }
 
 /// Whether a search is repeated to see how it ended its process.
@@ -236,6 +239,8 @@ pub(crate) struct Searched {
     pub(crate) memory: u64,
     /// The processor time that each process of a search over states took.
     pub(crate) processor_seconds: Vec<f64>,
+    /// Where executions come from, if that was asked for.
+    pub(crate) origins: Vec<Origin>,
 }
 
 /// What a search costs, and what the program costs without it.

@@ -94,7 +94,6 @@ pub(crate) struct Watch {
     /// The most memory that it was seen to have, in bytes.
     pub(crate) memory: u64,
     /// How it got on.
-    #[expect(dead_code, reason = "for the HTML report")]
     pub(crate) history: Vec<Sample>,
 }
 

@@ -123,6 +123,45 @@ fn the_documentation_shows_what_the_commands_print() {
     assert!(commands >= 4, "only {commands} commands were found");
 }
 
+/// The pages of the book.
+fn pages() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs")).expect("there is documentation");
+    let paths = entries.map(|entry| entry.expect("a page").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect()
+}
+
+/// The targets of links in a page, without those that lead out of the repository.
+fn links(text: &str) -> Vec<String> {
+    let starts = text.match_indices("](").map(|(at, _)| at + 2);
+    let targets = starts.filter_map(|start| {
+        let target = text[start..].split_once(')')?.0;
+        let target = target.split('#').next()?.trim();
+        let local = !target.is_empty() && !target.contains("://") && !target.contains(' ');
+        local.then(|| target.to_owned())
+    });
+    targets.collect()
+}
+
+#[test]
+fn links_between_pages_lead_somewhere() {
+    let root_pages = [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+    ];
+    let root_pages = root_pages.map(|name| root().join(name));
+    for page in pages().into_iter().chain(root_pages) {
+        let text = fs::read_to_string(&page).expect("the page can be read");
+        for link in links(&text) {
+            let target = page.parent().expect("a directory").join(&link);
+            assert!(target.exists(), "{}: {link} is not there", page.display());
+        }
+    }
+}
+
 #[test]
 fn quotes_keep_words_together() {
     let words = words("selvedge verify a.c --ltl 'G (p -> F q)' --fair");

@@ -75,7 +75,7 @@ fn every_kind_is_explained() {
         .lines()
         .map(|line| line.split_whitespace().next().expect("a name"))
         .collect();
-    assert_eq!(names.len(), 20);
+    assert_eq!(names.len(), 21);
     for name in names {
         let outcome = sandbox.run(&["explain", name]);
         outcome.ends_with(0).prints("The usual fix:");

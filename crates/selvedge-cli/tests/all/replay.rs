@@ -50,7 +50,7 @@ fn a_trace_leads_to_the_same_failure_with_the_programs_output() {
         .ends_with(1)
         .prints("saw 0\n")
         .prints("bug: assertion failed: counter == 2 * STEP\n  --> program.c:18:3\n")
-        .prints("next: gdb --args selvedge replay --in-process trace.json\n");
+        .prints("next: selvedge debug trace.json\n");
     assert_eq!(outcome.stderr, "");
 }
 

@@ -12,6 +12,8 @@ use crate::op::{Function, Op};
 
 /// How many states the search for the best schedule may visit before it settles for a good one.
 const STATES: usize = 200_000;
+/// How many events it may look at meanwhile: the time that a state takes grows with the graph.
+const EVENTS: usize = 50_000_000;
 
 /// The writes that are newer than what the operation at `slot` reads or writes.
 pub(super) fn newer_writes(graph: &Graph, slot: Slot) -> &[Slot] {
@@ -32,6 +34,8 @@ pub(super) struct Part<'g> {
     ends: Vec<u32>,
     /// Whether preemptions count for more than switches, and leaving a thread that has further events in the graph counts.
     by_preemptions: bool,
+    /// Of each write, its place in the coherence order of its location, counted from one.
+    positions: Vec<u32>,
 }
 
 /// How far each thread has come, and who runs.
@@ -95,10 +99,27 @@ impl<'g> Part<'g> {
     }
 
     fn new(graph: &'g Graph, ends: Vec<u32>) -> Part<'g> {
+        let mut positions = vec![0; graph.len()];
+        for event in graph.events() {
+            let Some(location) = event.op.location() else {
+                continue;
+            };
+            let writes = graph.coherence(location);
+            // Each location once.
+            if writes
+                .first()
+                .is_some_and(|&first| positions[first as usize] == 0)
+            {
+                for (position, &write) in (1..).zip(writes) {
+                    positions[write as usize] = position;
+                }
+            }
+        }
         let mut part = Part {
             graph,
             ends,
             by_preemptions: false,
+            positions,
         };
         part.drop_unfinished();
         part
@@ -127,6 +148,14 @@ impl<'g> Part<'g> {
     /// The first event of the next operation of `thread`.
     fn next(&self, done: &[u32], thread: ThreadId) -> Option<Slot> {
         self.performed().next(done, thread)
+    }
+
+    /// The place of a write in coherence order; nothing comes before the initial contents.
+    fn position(&self, write: Slot) -> u32 {
+        match write {
+            INIT => 0,
+            write => self.positions[write as usize],
+        }
     }
 
     fn inside(&self, slot: Slot) -> bool {
@@ -168,15 +197,15 @@ impl<'g> Part<'g> {
         if !graph.event(write).kind.writes() {
             return true;
         }
-        let position = graph.position(location, write);
-        let earlier = &graph.coherence(location)[..position - 1];
+        let position = self.position(write);
+        let earlier = &graph.coherence(location)[..position as usize - 1];
         let written = earlier.iter().all(|&w| !self.inside(w) || performed(w));
         let reads = graph.reads(location).iter().all(|&read| {
             let source = graph.event(read).source;
             read == slot
                 || !self.inside(read)
                 || performed(read)
-                || graph.position(location, source) >= position
+                || self.position(source) >= position
         });
         written && reads
     }
@@ -276,6 +305,7 @@ impl<'g> Part<'g> {
         let mut queue = BinaryHeap::new();
         let mut best: HashMap<State, Cost> = HashMap::new();
         let mut reached: HashMap<State, (State, Slot, Switch)> = HashMap::new();
+        let limit = STATES.min(EVENTS / self.graph.len().max(1));
         let start = self.start();
         best.insert(start.clone(), (0, 0, 0));
         queue.push(Reverse(((0, 0, 0), start)));
@@ -286,7 +316,7 @@ impl<'g> Part<'g> {
             if state.done == self.ends {
                 return Searched::Found(unwind(&reached, state));
             }
-            if best.len() > STATES {
+            if best.len() > limit {
                 return Searched::TooLarge;
             }
             for (slot, switch) in self.successors(&state, rule) {

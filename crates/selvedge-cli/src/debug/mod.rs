@@ -1,0 +1,70 @@
+//! `selvedge debug`: gdb on the failing schedule of a trace, with commands to walk through it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::args;
+use crate::problem::{Problem, Status};
+use crate::trace::Trace;
+use crate::worker::HOOK;
+
+/// The commands, which gdb's Python runs.
+const EXTENSION: &str = include_str!("selvedge_gdb.py");
+
+/// Starts gdb, or a server for one, and waits until it ends.
+pub(crate) fn run(debug: &args::Debug) -> Result<Status, Problem> {
+    let trace = fs::canonicalize(&debug.trace).map_err(|error| {
+        let name = debug.trace.display();
+        Problem::request(format!("cannot read the trace {name}: {error}"))
+    })?;
+    Trace::read(&trace)?;
+    let replay = replay(debug, &trace)?;
+    let directory = tempfile::tempdir()
+        .map_err(|error| Problem::internal(format!("cannot create a directory: {error}")))?;
+    let extension = directory.path().join("selvedge_gdb.py");
+    fs::write(&extension, EXTENSION).map_err(|error| {
+        Problem::internal(format!("cannot write {}: {error}", extension.display()))
+    })?;
+    let mut command = match &debug.server {
+        Some(address) => {
+            let mut server = Command::new("gdbserver");
+            server.arg(address).args(&replay);
+            server
+        }
+        None => {
+            let mut gdb = Command::new("gdb");
+            gdb.arg("-q").arg("-x").arg(&extension).args(&debug.gdb);
+            gdb.arg("--args").args(&replay);
+            gdb
+        }
+    };
+    let (file, line) = HOOK;
+    command.env("SELVEDGE_TRACE", &trace);
+    command.env("SELVEDGE_HOOK", format!("{file}:{line}"));
+    let program = command.get_program().to_string_lossy().into_owned();
+    let ended = command.status().map_err(|error| {
+        Problem::request(format!("cannot run {program}: {error}")).help(format!(
+            "install {program}, or use another debugger: selvedge replay --help"
+        ))
+    })?;
+    match ended.success() {
+        true => Ok(Status::Verified),
+        false => Err(Problem::request(format!("{program} ended with {ended}"))),
+    }
+}
+
+/// The command that runs the schedule in its own process.
+fn replay(debug: &args::Debug, trace: &PathBuf) -> Result<Vec<OsString>, Problem> {
+    let ourselves = std::env::current_exe()
+        .map_err(|error| Problem::internal(format!("cannot find this program: {error}")))?;
+    let mut words = vec![ourselves.into_os_string()];
+    words.extend(["replay", "--in-process", "--no-confinement"].map(OsString::from));
+    words.push(trace.into());
+    if let Some(compiler) = &debug.cc {
+        words.extend([OsString::from("--cc"), OsString::from(compiler)]);
+    }
+    words.extend(debug.trust.then(|| OsString::from("--trust")));
+    Ok(words)
+}
