@@ -117,7 +117,8 @@ fn locate(arguments: &[String]) -> Result<PathBuf, String> {
 
 fn metadata(arguments: &[String]) -> Result<Value, String> {
     let mut command = cargo();
-    command.args(["metadata", "--format-version=1"]);
+    // With all features, since loom may be a dependency that one of them turns on.
+    command.args(["metadata", "--format-version=1", "--all-features"]);
     let text = output(command.args(manifest(arguments)))?;
     serde_json::from_str(&text).map_err(|e| format!("cargo metadata is not understood: {e}"))
 }
