@@ -46,7 +46,7 @@ use crate::model::Model;
 use crate::op::{Op, Value};
 use crate::rewind::Rewind;
 use again::Spins;
-use bound::ReplayedSchedule;
+use bound::GraphSchedule;
 use branch::{Branch, ReadBranch};
 use level::{Choice, Level};
 use writes::{Place, WriteBranch};
@@ -145,7 +145,7 @@ struct Search<'a, C, M, O> {
     stopped: bool,
     scratch: bound::Scratch,
     /// Kept if preemptions are bounded.
-    schedule: ReplayedSchedule,
+    schedule: GraphSchedule,
     spins: Spins,
     /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
     share: f64,
@@ -180,7 +180,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             given_up: 0,
             stopped: false,
             scratch: bound::Scratch::default(),
-            schedule: ReplayedSchedule::default(),
+            schedule: GraphSchedule::default(),
             spins: Spins::default(),
             share: 1.0,
         }

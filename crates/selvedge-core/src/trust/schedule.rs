@@ -9,7 +9,7 @@ use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
 
 impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
-    /// Whether the graph can lead to executions within the bound. If there is a bound, a schedule for the replay is found.
+    /// Whether the graph can lead to executions within the bound. If there is a bound, a schedule is found.
     pub(super) fn within_bound(&mut self) -> bool {
         let Some(bound) = self.settings.preemptions else {
             return true;

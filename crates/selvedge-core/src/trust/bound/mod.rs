@@ -7,15 +7,15 @@
 //! optimization in its §5 speaks of threads that have no deletable events; that loses executions.)
 //!
 //! Whether a graph is given up depends on the graph alone. Deciding whether a number of preemptions is enough is
-//! NP-complete, so three procedures of `linear/` are tried in turn: a greedy schedule, which the machine needs anyway to
-//! replay the graph (`replayed.rs`), forced switches, and an exact search.
+//! NP-complete, so three procedures of `linear/` are tried in turn: a greedy schedule, which is kept up to date while the
+//! graph grows (`graph_schedule.rs`), forced switches, and an exact search.
 //!
 //! Under weak models a graph need not have a linearization; `linear/parts.rs` defines its preemptions then.
 
+mod graph_schedule;
 mod kept;
-mod replayed;
 
-pub(super) use replayed::ReplayedSchedule;
+pub(super) use graph_schedule::GraphSchedule;
 
 use super::Level;
 use crate::graph::{Clocks, Graph};

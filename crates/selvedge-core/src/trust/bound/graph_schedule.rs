@@ -1,5 +1,4 @@
-//! The schedule by which the machine replays a graph. It is a greedy one, so its preemptions mostly show, at no further
-//! cost, that a graph is within the bound.
+//! A greedy schedule of the present graph. Its preemptions mostly show that the graph is within the bound.
 //!
 //! The schedule is kept up to date while the graph grows. An event that was just added comes before no other. So it can be
 //! put at the end, or directly after the previous event of its thread, if everything that has to come before it was
@@ -18,13 +17,13 @@ use crate::op::Op;
 
 /// A linearization of the present graph, if one is known.
 #[derive(Debug, Default)]
-pub(in crate::trust) struct ReplayedSchedule {
+pub(in crate::trust) struct GraphSchedule {
     known: bool,
     /// How many preemptions it has, at most.
     preemptions: u32,
     /// Whether the schedule that was found last is within the bound.
     was_within: bool,
-    /// Its runs, as far as the graph was replayed.
+    /// Its runs, as far as it was found at once; steps that were added since are not in them.
     runs: Vec<Run>,
     /// The thread that is running at the end.
     running: usize,
@@ -33,7 +32,7 @@ pub(in crate::trust) struct ReplayedSchedule {
     left: [Blocks<1>; LANES],
 }
 
-impl ReplayedSchedule {
+impl GraphSchedule {
     /// The schedule of the empty graph.
     pub(in crate::trust) fn begin(&mut self) {
         self.runs.clear();
