@@ -13,7 +13,7 @@ use crate::report::html::Page;
 pub(crate) fn run(litmus: &args::Litmus) -> Result<Status, Problem> {
     let mut page = Page::new(
         "litmus tests".to_owned(),
-        format!("final states under {}", args::name_of(litmus.model)),
+        format!("final states under {}", litmus.model),
     );
     for (n, file) in litmus.files.iter().enumerate() {
         let name = file.display();

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::request::Asked;
 use super::{Bug, Place, Report, Step, Verdict, human, kind_name, table, unordered};
-use crate::args::{self, name_of};
+use crate::args;
 use crate::describe::title;
 use crate::explain;
 use crate::problem::Problem;
@@ -216,7 +216,7 @@ impl<'a> Page<'a> {
 fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     let (search, machine) = (&verify.search, &verify.machine);
     let mut facts: Vec<(&str, String)> = vec![
-        ("memory model", name_of(report.model)),
+        ("memory model", report.model.to_string()),
         ("algorithm", report.algorithm.clone()),
     ];
     match &report.states {
