@@ -72,6 +72,20 @@ pub(crate) fn noted_arguments(slot: usize) -> usize {
     all.get(slot).copied().unwrap_or(0)
 }
 
+impl Export {
+    /// Whether all that it changes is written to the log of [`crate::undo`].
+    pub(crate) fn is_undoable(&self) -> bool {
+        self.name.starts_with("__tsan_") || crate::posix::UNDOABLE.contains(&&*self.name)
+    }
+}
+
+/// Whether that is so for the function at `slot` of the table.
+pub(crate) fn is_undoable(slot: usize) -> bool {
+    static UNDOABLE: OnceLock<Vec<bool>> = OnceLock::new();
+    let all = UNDOABLE.get_or_init(|| exports().iter().map(Export::is_undoable).collect());
+    all.get(slot).copied().unwrap_or(false)
+}
+
 /// Fills the table of the mapped gate.
 pub(crate) fn fill_table() -> io::Result<()> {
     let exports = exports();

@@ -165,6 +165,7 @@ impl Runtime {
             return self.visible_access(access);
         }
         let record = self.record_now(access, mask);
+        self.undo.cell(cell, &self.shadow, self.run);
         let view = View {
             run: self.run,
             clock: &self.threads[self.running].clock,
@@ -211,6 +212,7 @@ impl Runtime {
     /// The running thread writes by an access that is no event.
     #[inline(always)]
     fn writes_silently(&mut self, access: Access) {
+        self.undo.bytes(access.address, access.size);
         if self.on_own_stack(access.address) {
             for (word, mask) in words(access.address, access.size) {
                 self.current().spin.rewrites(word, mask);
@@ -226,8 +228,10 @@ impl Runtime {
     #[inline(always)]
     pub(crate) fn overwrites(&mut self, address: usize, size: usize) {
         if let Some(owner) = self.layout.stack_owner(address)
-            && let Some(thread) = self.threads.get_mut(owner)
+            && owner < self.threads.len()
         {
+            self.overwrites_stack(owner);
+            let thread = &mut self.threads[owner];
             for (word, mask) in words(address, size) {
                 if (thread.slot.stack_low..thread.slot.stack_top).contains(&word) {
                     thread.spin.overwrites(word, mask);
@@ -286,6 +290,7 @@ impl Runtime {
             if unsafe { (*cell).is_visible(self.run, mask, !access.kind.writes()) } {
                 self.visible_parts(access, (word, mask))?;
             }
+            self.undo.cell(cell, &self.shadow, self.run);
             let view = View {
                 run: self.run,
                 clock: &self.threads[self.running].clock,
@@ -424,6 +429,7 @@ impl Runtime {
                 return Err(FreeProblem::InUse(other));
             }
         }
+        self.undo.frees(owner, address);
         self.threads[owner].heap.free(address, by);
         if self.phase == Phase::Fiber {
             self.frees_compared(address, block.size as usize);

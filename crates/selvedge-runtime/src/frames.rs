@@ -96,6 +96,12 @@ impl Frames {
         self.depth = bytes.len() / size_of::<Frame>();
     }
 
+    /// Makes the calls those that [`bytes`](Frames::bytes) returned when there were so many.
+    pub(crate) fn restore(&mut self, bytes: &[u8], depth: usize) {
+        self.set_bytes(bytes);
+        self.depth = depth;
+    }
+
     /// Where the calls return to, innermost first.
     pub(crate) fn return_addresses(&self) -> impl Iterator<Item = usize> + '_ {
         // SAFETY: as above.

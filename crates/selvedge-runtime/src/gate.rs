@@ -50,6 +50,8 @@ pub(crate) struct Gate {
     pub(crate) arguments: [usize; ARGUMENTS],
     /// The place in the table of the last entry.
     pub(crate) entering: usize,
+    /// Not zero once a function was entered that cannot be undone.
+    pub(crate) barrier: usize,
     /// Where the entries lead.
     pub(crate) targets: Targets,
 }

@@ -171,6 +171,41 @@ impl Region {
         self.boot = boot;
     }
 
+    /// Where the part that is in use ends, and the number of its blocks.
+    pub(crate) fn extent(&self) -> (usize, usize) {
+        (self.cursor, self.blocks.len())
+    }
+
+    /// The part that is in use.
+    pub(crate) fn in_use(&self) -> (usize, usize) {
+        (self.start, self.cursor)
+    }
+
+    /// Forgets what was allocated since the region had that [`extent`](Region::extent).
+    pub(crate) fn take_back(&mut self, (cursor, blocks): (usize, usize)) {
+        if self.cursor != cursor {
+            let used = self.cursor - cursor;
+            // SAFETY: as in `reset`.
+            unsafe {
+                pointer::<u8>(cursor).write_bytes(0, used);
+                pointer::<u8>(state_of(cursor)).write_bytes(0, used / 8);
+            }
+            self.cursor = cursor;
+            self.blocks.truncate(blocks);
+        }
+    }
+
+    /// Makes the block that begins at `address`, which was freed last, live again.
+    pub(crate) fn unfree(&mut self, address: usize) {
+        let after = self
+            .blocks
+            .partition_point(|block| block.start as usize <= address);
+        let block = &mut self.blocks[after - 1];
+        block.freed = None;
+        let size = block.size as usize;
+        mark(address, size, 8, (size % 8) as u8);
+    }
+
     /// Bytes of the region in use.
     pub(crate) fn used(&self) -> usize {
         self.cursor - self.start

@@ -99,7 +99,7 @@ pub(crate) struct Slot {
 }
 
 /// What the runtime itself may use of a stack below the lowest stack pointer it saw.
-const MARGIN: usize = 1024;
+pub(crate) const MARGIN: usize = 1024;
 /// How much below that is looked at, in case something went deeper.
 const STRIP: usize = 256;
 

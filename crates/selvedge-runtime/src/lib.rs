@@ -47,6 +47,7 @@ pub mod support;
 pub mod symbols;
 mod thread;
 mod tsan;
+mod undo;
 mod visible;
 mod visits;
 mod watch;

@@ -22,9 +22,11 @@ impl Runtime {
             self.touches_range(address, width);
         }
         if let Some(owner) = self.layout.stack_owner(address)
-            && let Some(thread) = self.threads.get_mut(owner)
+            && let Some(thread) = self.threads.get(owner)
             && (thread.slot.stack_low..thread.slot.stack_top).contains(&address)
         {
+            self.enters_slot(owner);
+            let thread = &mut self.threads[owner];
             thread.visible_stack = thread.visible_stack.min(address);
         }
     }
@@ -36,6 +38,9 @@ impl Runtime {
             return Ok(());
         }
         let own = self.threads[self.running].slot.stack_low..end;
+        for cell in self.locations.cells_in(own.clone()) {
+            self.undo.cell(cell, &self.shadow, self.run);
+        }
         let gone = self.locations.end_lives(own.clone(), self.run);
         let thread = &mut self.threads[self.running];
         thread.visible_stack = gone.unwrap_or(usize::MAX);
@@ -81,6 +86,7 @@ impl Runtime {
         if self.view().knows_end(owner) || self.threads[owner].has_ended() {
             return Err(Problem::Ended(owner));
         }
+        self.enters_slot(owner);
         let thread = &mut self.threads[owner];
         if (thread.slot.stack_low..thread.slot.stack_top).contains(&address) {
             if address < thread.stopped_at {

@@ -63,6 +63,9 @@ pub(crate) struct Locations {
     present: u32,
     /// What was touched in it.
     touched: Vec<Location>,
+    /// What steps that can be taken back have changed, if one is under way.
+    log: Vec<(Location, Entry)>,
+    logging: bool,
 }
 
 impl Locations {
@@ -96,6 +99,63 @@ impl Locations {
         self.add_with_cell(shadow, (address, width, kind), cell)
     }
 
+    /// Whether changes are to be logged from now on.
+    pub(crate) fn set_logging(&mut self, logging: bool) {
+        self.logging = logging;
+    }
+
+    /// The present state, for [`take_back`](Locations::take_back).
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.log.len(), self.touched.len())
+    }
+
+    /// A location is about to change.
+    #[inline(always)]
+    fn changes(&mut self, location: Location) {
+        if self.logging {
+            self.log.push((location, self.entries[location.index()]));
+        }
+    }
+
+    /// Makes locations what they were at a mark. What is known for the whole search stays.
+    pub(crate) fn take_back(&mut self, (log, touched): (usize, usize)) {
+        for (location, before) in self.log.drain(log..).rev() {
+            let entry = &mut self.entries[location.index()];
+            (entry.run, entry.initial, entry.last) = (before.run, before.initial, before.last);
+            (entry.ended, entry.overlapped) = (before.ended, before.overlapped);
+        }
+        self.touched.truncate(touched);
+    }
+
+    /// The cells of what was touched in `range` in this execution.
+    pub(crate) fn cells_in(&self, range: std::ops::Range<usize>) -> Vec<*mut Cell> {
+        if !self.logging {
+            return Vec::new();
+        }
+        let touched = self.all_touched();
+        let inside = touched.filter(|entry| range.contains(&entry.address));
+        inside
+            .flat_map(Entry::cells)
+            .map(|(cell, _)| cell)
+            .collect()
+    }
+
+    /// The locations of this execution in words.
+    pub(crate) fn words(&self) -> String {
+        let state = |at: &Location| {
+            let entry = self.entry(*at);
+            (
+                at.0,
+                entry.run,
+                entry.initial,
+                entry.last,
+                entry.ended,
+                entry.overlapped,
+            )
+        };
+        format!("{:?}", self.touched.iter().map(state).collect::<Vec<_>>())
+    }
+
     /// The location of `width` bytes of memory at `address`, if it has a number and a cell.
     pub(crate) fn find(&self, shadow: &Shadow, address: usize, width: u8) -> Option<Location> {
         let cell = cell_of(shadow, address, Kind::Memory)?;
@@ -117,6 +177,7 @@ impl Locations {
 
     /// Ends the life of a location in execution `run`: its bytes are another one from now on.
     fn end_life(&mut self, location: Location, run: u32) {
+        self.changes(location);
         let entry = &mut self.entries[location.index()];
         entry.ended = run;
         for (cell, mask) in entry.cells() {
@@ -328,11 +389,13 @@ impl Locations {
 
     /// The first visible operation of execution `run` on a location.
     fn begin_location(&mut self, location: Location, run: u32) {
+        self.changes(location);
         let entry = &mut self.entries[location.index()];
         let overlaps = entry.begin(run);
         self.touched.push(location);
         if overlaps {
             for other in self.overlapping(location) {
+                self.changes(other);
                 self.entries[other.index()].overlapped = run;
                 self.entries[location.index()].overlapped = run;
             }
@@ -367,11 +430,13 @@ impl Locations {
     pub(crate) fn begin(&mut self, run: u32) {
         self.present = run;
         self.touched.clear();
+        self.log.clear();
     }
 
     /// What the runtime has put into the memory of a location.
     #[inline(always)]
     pub(crate) fn holds(&mut self, location: Location, value: Value) {
+        self.changes(location);
         self.entries[location.index()].last = value;
     }
 

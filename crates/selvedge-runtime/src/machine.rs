@@ -393,6 +393,7 @@ impl Machine for NativeMachine {
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let index = thread.index();
         let created = with(|runtime| {
+            runtime.begin_step(index);
             let thread = &mut runtime.threads[index];
             let known = clock.len().min(thread.clock.len());
             thread.clock[..known].copy_from_slice(&clock[..known]);
@@ -413,6 +414,11 @@ impl Machine for NativeMachine {
         if let Some(child) = created {
             run(child);
         }
+        with(|runtime| runtime.end_step(index));
+    }
+
+    fn undo(&mut self, steps: usize) -> bool {
+        with(|runtime| runtime.take_back(steps))
     }
 
     fn site(&self, thread: ThreadId) -> Site {
@@ -439,6 +445,8 @@ impl Machine for NativeMachine {
 
     fn retry(&mut self, thread: ThreadId) {
         with(|runtime| {
+            runtime.begin_step(thread.index());
+            runtime.end_retry();
             let known = &mut runtime.threads[thread.index()];
             let spins = matches!(known.pending, Pending::Stopped(Stop::Spinning { .. }));
             let op = known.repeated.take().filter(|_| spins);

@@ -40,6 +40,16 @@ impl Quiet {
         (self.entered, self.relied_on) = (entered, relied_on);
     }
 
+    /// When others' memory and its own slot were touched last.
+    pub(crate) fn moments(&self) -> (u32, u32) {
+        (self.others, self.own)
+    }
+
+    /// Sets that.
+    pub(crate) fn set_moments(&mut self, moments: (u32, u32)) {
+        (self.others, self.own) = moments;
+    }
+
     /// Whether nothing was touched after the event with index `since`.
     fn since(&mut self, since: u32) -> bool {
         if self.others > since {

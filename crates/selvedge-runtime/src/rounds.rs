@@ -94,6 +94,18 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
+    /// Becomes as `other`, without giving memory back.
+    pub(crate) fn assign(&mut self, other: &Rounds) {
+        let Rounds {
+            active,
+            earlier,
+            arrivals,
+        } = other;
+        self.active.clone_from(active);
+        self.earlier.clone_from(earlier);
+        self.arrivals.clone_from(arrivals);
+    }
+
     /// The thread begins.
     pub(crate) fn begin(&mut self) {
         self.active.clear();

@@ -25,6 +25,7 @@ use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
 use crate::states::States;
 use crate::thread::Thread;
+use crate::undo::Undo;
 use crate::watch::Watch;
 
 /// Which side the processor is on.
@@ -111,6 +112,8 @@ pub(crate) struct Runtime {
     pub(crate) overlooked: Overlooked,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
+    /// The steps that can be taken back.
+    pub(crate) undo: Undo,
     /// What was saved, if states are.
     pub(crate) states: States,
     pub(crate) settings: Settings,
@@ -201,6 +204,7 @@ impl Runtime {
             compared: Compared::default(),
             overlooked: Overlooked::default(),
             parking: !settings.stateful,
+            undo: Undo::new(),
             states: States::default(),
             settings,
         }
@@ -238,6 +242,7 @@ impl Runtime {
 
     /// Back to the state after the constructors, without any thread.
     pub(crate) fn restore(&mut self) {
+        self.undo.begin();
         self.snapshot.restore();
         for index in self.started.drain(..) {
             let thread = &mut self.threads[index as usize];
@@ -280,6 +285,7 @@ impl Runtime {
         if self.exists(child) && self.ends[child].events == u32::MAX {
             let at = self.threads[self.running].clock[self.running].wrapping_sub(1);
             let events = self.threads[child].clock[child];
+            self.undo.ends(child, self.ends[child]);
             self.ends[child] = Ended {
                 events,
                 by: self.running as u32,

@@ -26,7 +26,7 @@ pub(crate) struct Point {
 }
 
 /// A state in which the thread read something.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Read {
     /// The effect-free stretch it belongs to; those of older stretches count as free.
     stretch: u64,
@@ -83,7 +83,7 @@ impl Spin {
     /// None yet.
     pub(crate) fn new() -> Spin {
         Spin {
-            table: vec![Read::default(); 64],
+            table: vec![Read::default(); 16],
             used: 0,
             stretch: 1,
             idle: 0,
@@ -91,6 +91,62 @@ impl Spin {
             overwritten: Vec::new(),
             overwritten_in: 0,
         }
+    }
+
+    /// Becomes as `other`, without giving memory back.
+    pub(crate) fn assign(&mut self, other: &Spin) {
+        let Spin {
+            table,
+            used,
+            stretch,
+            idle,
+            anchor,
+            overwritten,
+            overwritten_in,
+        } = other;
+        self.table.clone_from(table);
+        self.used = *used;
+        self.stretch = *stretch;
+        self.idle = *idle;
+        self.anchor = *anchor;
+        self.overwritten.clone_from(overwritten);
+        self.overwritten_in = *overwritten_in;
+    }
+
+    /// Whether it is copied quickly.
+    pub(crate) fn is_small(&self) -> bool {
+        self.table.len() <= 256
+    }
+
+    /// What was overwritten, and in which stretch.
+    pub(crate) fn overwritten_bytes(&self) -> (&[u8], u64) {
+        let size = size_of_val(&self.overwritten[..]);
+        // SAFETY: plain words without padding.
+        let bytes = unsafe { std::slice::from_raw_parts(self.overwritten.as_ptr().cast(), size) };
+        (bytes, self.overwritten_in)
+    }
+
+    /// Sets what [`overwritten_bytes`](Spin::overwritten_bytes) returned.
+    pub(crate) fn set_overwritten(&mut self, bytes: &[u8], stretch: u64) {
+        let known = bytes.chunks_exact(size_of::<Overwritten>());
+        self.overwritten.clear();
+        self.overwritten.extend(known.map(|known| {
+            // SAFETY: it was made of one.
+            unsafe { known.as_ptr().cast::<Overwritten>().read_unaligned() }
+        }));
+        self.overwritten_in = stretch;
+    }
+
+    /// Stands for all of it.
+    pub(crate) fn digest(&self) -> u64 {
+        let live = self
+            .table
+            .iter()
+            .filter(|read| read.stretch == self.stretch);
+        let sum = live.fold(0_u64, |sum, read| {
+            sum.wrapping_add(read.state.0 ^ u64::from(read.event))
+        });
+        sum ^ self.stretch ^ self.idle << 32 ^ (self.used as u64) << 48
     }
 
     /// The thread did something that others, or its own future, can notice; or it begins.

@@ -107,6 +107,10 @@ pub fn stub_assembly() -> String {
         if export.entry != Entry::Light {
             let _ = writeln!(text, "\tmovl ${slot}, {entering:#x}");
         }
+        if !export.is_undoable() {
+            let barrier = at(offset_of!(Gate, barrier));
+            let _ = writeln!(text, "\tmovl $1, {barrier:#x}");
+        }
         let _ = write!(
             text,
             "\tjmp *{target:#x}\n2:\tmovl ${slot}, {entering:#x}\n\tcall selvedge_settle\n\

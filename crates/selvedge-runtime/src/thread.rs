@@ -47,6 +47,8 @@ pub(crate) struct Thread {
     pub(crate) lowest: usize,
     /// Whether other threads may know an address in its slot.
     pub(crate) published: bool,
+    /// Whether it is stopped in a call that cannot be undone.
+    pub(crate) in_barrier: bool,
     /// Its heap.
     pub(crate) heap: Region,
     /// The blocks that it freed and may be given again, with their sizes, the latest last.
@@ -95,6 +97,7 @@ impl Thread {
             slot,
             lowest: slot.stack_top,
             published: false,
+            in_barrier: false,
             heap: Region::new(index, layout.heap_region),
             reusable: Vec::new(),
             frames: Frames::new(index),
@@ -121,6 +124,7 @@ impl Thread {
         self.result = ptr::null_mut();
         self.lowest = self.slot.stack_top;
         self.published = false;
+        self.in_barrier = false;
         self.reusable.clear();
         self.frames.clear();
         self.visible_stack = usize::MAX;

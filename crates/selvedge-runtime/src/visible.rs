@@ -62,6 +62,7 @@ impl Runtime {
         let running = self.running;
         let thread = &mut self.threads[running];
         let count = thread.visits.count(point.site, point.stack_pointer);
+        let place = (point.site, point.stack_pointer);
         if count > self.hottest.1 {
             self.hottest = (point.site, count);
         }
@@ -73,6 +74,7 @@ impl Runtime {
                 return Err(Obstacle::Spinning(since));
             }
         }
+        self.undo.visits(running, place);
         if self.settings.unroll.is_set() && self.is_round_too_many(point.stack_pointer) {
             return Err(Obstacle::Unrolled);
         }
@@ -146,6 +148,7 @@ impl Runtime {
             self.written_addresses.push(value as usize);
         }
         if memory {
+            self.undo.bytes(address, width.into());
             self.overwrites(address, width.into());
             self.locations.holds(location, value);
         }
@@ -176,6 +179,9 @@ impl Runtime {
         self.check_address(address, width.into())?;
         if new && (self.is_on_stack(address) || self.current().open_range.is_some()) {
             self.begins_life(location);
+        }
+        for (cell, _) in self.locations.entry(location).cells() {
+            self.undo.cell(cell, &self.shadow, self.run);
         }
         let entry = self.locations.perform(location, self.run, kind.writes());
         let cells = entry.cells();

@@ -47,6 +47,11 @@ impl Watch {
         }
     }
 
+    /// Whether something is watched.
+    pub(crate) fn is_set(&self) -> bool {
+        !self.passed.is_empty()
+    }
+
     /// The calls that `thread` was in when it passed `site` last.
     pub(crate) fn calls(&self, thread: ThreadId, site: usize) -> Option<&[usize]> {
         let matches = |passed: &&Passed| (passed.thread, passed.site) == (thread.index(), site);

@@ -21,6 +21,7 @@ use crate::access::{Access, Problem};
 use crate::fiber;
 use crate::gate::gate;
 use crate::loader::Range;
+use crate::posix::state::Claim;
 use crate::problem::report;
 use crate::runtime::{Phase, with};
 use crate::states::Call;
@@ -104,9 +105,28 @@ pub(crate) fn changes(thread: ThreadId) {
     with(|runtime| runtime.changes_thread(thread.index()));
 }
 
+/// The runtime is about to write, unannounced, to `size` bytes at `address`.
+pub(crate) fn writes(address: usize, size: usize) {
+    with(|runtime| {
+        runtime.undo.bytes(address, size);
+        runtime.wrote(address);
+    });
+}
+
 /// The runtime writes, unannounced, to what lies at `address`.
 pub(crate) fn wrote(address: usize) {
     with(|runtime| runtime.wrote(address));
+}
+
+/// The runtime writes `size` bytes at `address` that were announced, perhaps before the thread was
+/// stopped.
+pub(crate) fn writes_range(address: usize, size: usize) {
+    with(|runtime| runtime.undo.bytes(address, size));
+}
+
+/// The running thread is about to claim `thread`, which was claimed as `before` tells.
+pub(crate) fn claims(thread: ThreadId, before: (Option<Claim>, Option<Claim>), contended: bool) {
+    with(|runtime| runtime.undo.claims(thread.0, before, contended));
 }
 
 /// Whether the memory model has fences.

@@ -68,6 +68,49 @@ pub(crate) use exit::{after_main, after_start};
 pub(crate) use state::{begin, booted, reset};
 pub(crate) use thread::leftover;
 
+/// The functions of which all that they change is written to the log of [`crate::undo`].
+pub(crate) const UNDOABLE: [&str; 39] = [
+    "memcpy",
+    "memmove",
+    "memset",
+    "__errno_location",
+    "__tls_get_addr",
+    "malloc",
+    "calloc",
+    "free",
+    "aligned_alloc",
+    "posix_memalign",
+    "pthread_create",
+    "pthread_join",
+    "pthread_self",
+    "pthread_equal",
+    "sched_yield",
+    "pthread_mutex_init",
+    "pthread_mutex_destroy",
+    "pthread_mutex_lock",
+    "pthread_mutex_trylock",
+    "pthread_mutex_unlock",
+    "pthread_cond_init",
+    "pthread_cond_destroy",
+    "pthread_cond_wait",
+    "pthread_cond_signal",
+    "pthread_cond_broadcast",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_rwlock_unlock",
+    "pthread_barrier_init",
+    "pthread_barrier_wait",
+    "sem_init",
+    "sem_wait",
+    "sem_post",
+    "__VERIFIER_assume",
+    "__VERIFIER_nondet_bool",
+    "selvedge_choose",
+    "selvedge_assume",
+    "selvedge_assert",
+    "selvedge_range",
+];
+
 /// The functions that the stubs inside the program's shared object jump to.
 pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
     [

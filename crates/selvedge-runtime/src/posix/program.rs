@@ -32,7 +32,7 @@ pub(crate) fn peek<T: Copy>(address: usize) -> T {
 /// Writes a value without announcing it.
 pub(crate) fn poke<T: Copy>(address: usize, value: T) {
     check_not_null(address, current::site());
-    current::wrote(address);
+    current::writes(address, size_of::<T>());
     // SAFETY: not null; a wild address faults, see the head of this file.
     unsafe { with_exposed_provenance_mut::<T>(address).write_unaligned(value) }
 }
@@ -40,7 +40,7 @@ pub(crate) fn poke<T: Copy>(address: usize, value: T) {
 /// Zeroes `size` bytes without announcing it.
 pub(crate) fn wipe(address: usize, size: usize) {
     check_not_null(address, current::site());
-    current::wrote(address);
+    current::writes(address, size);
     // SAFETY: not null; a wild address faults, see the head of this file.
     unsafe { with_exposed_provenance_mut::<u8>(address).write_bytes(0, size) }
 }

@@ -85,7 +85,7 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    const NEW: Local = Local {
+    pub(crate) const NEW: Local = Local {
         errno: 0,
         held: Vec::new(),
         specific: Vec::new(),
@@ -364,6 +364,33 @@ pub(crate) fn save_thread(thread: usize) -> Option<Box<Local>> {
         let local = process.thread(ThreadId(thread as u32));
         (!local.is_new()).then(|| Box::new(local.clone()))
     })
+}
+
+/// Copies it.
+pub(crate) fn copy_thread(thread: usize, into: &mut Local) {
+    process(|process| {
+        let local = process.thread(ThreadId(thread as u32));
+        into.restore(local);
+        into.unwinding.clone_from(&local.unwinding);
+    });
+}
+
+/// The same in words.
+pub(crate) fn words(thread: usize) -> String {
+    process(|process| format!("{:?}", process.thread(ThreadId(thread as u32))))
+}
+
+/// Sets who has joined or detached a thread, and whether that was contended anywhere.
+pub(crate) fn set_claims(
+    thread: u32,
+    (claim, second): (Option<Claim>, Option<Claim>),
+    contended: bool,
+) {
+    process(|process| {
+        let local = process.thread(ThreadId(thread));
+        (local.claim, local.second_claim) = (claim, second);
+        process.contended = contended;
+    });
 }
 
 /// Restores it; a thread that does not exist is as before it began.

@@ -115,6 +115,11 @@ fn claim(thread: ThreadId, detached: bool, site: Site) {
         site,
         detached,
     };
+    let (before, contended) = process(|process| {
+        let target = process.thread(thread);
+        ((target.claim, target.second_claim), process.contended)
+    });
+    current::claims(thread, before, contended);
     process(|process| {
         let target = process.thread(thread);
         if target.claim.is_none() {

@@ -228,6 +228,58 @@ impl Shadow {
         self.spills.used = 0;
     }
 
+    /// The number of the spill of a cell, if it has one in execution `run`, and what is in it.
+    pub(crate) fn spilled(&self, cell: *mut Cell, run: u32) -> Option<(u32, &[u8])> {
+        // SAFETY: as in `access`.
+        let cell = unsafe { &*cell };
+        if cell.run != run || cell.spill == 0 {
+            return None;
+        }
+        let list = &self.spills.lists[cell.spill as usize - 1];
+        let size = size_of_val(&list.records[..]);
+        // SAFETY: records are plain data without padding.
+        let bytes = unsafe { std::slice::from_raw_parts(list.records.as_ptr().cast(), size) };
+        Some((cell.spill, bytes))
+    }
+
+    /// Sets what [`spilled`](Shadow::spilled) returned.
+    pub(crate) fn restore_spill(&mut self, number: u32, bytes: &[u8]) {
+        let list = &mut self.spills.lists[number as usize - 1];
+        let records = bytes.chunks_exact(size_of::<Record>());
+        list.records.clear();
+        list.records.extend(records.map(|record| {
+            // SAFETY: it was made of one.
+            unsafe { record.as_ptr().cast::<Record>().read_unaligned() }
+        }));
+        list.plain = list.records.iter().any(|record| !record.kind.is_atomic());
+    }
+
+    /// How many spills are in use.
+    pub(crate) fn spills(&self) -> usize {
+        self.spills.used
+    }
+
+    /// Only the first so many spills are in use.
+    pub(crate) fn set_spills(&mut self, used: usize) {
+        self.spills.used = used;
+    }
+
+    /// What is known of a cell in execution `run`, for comparisons.
+    pub(crate) fn digest(&self, cell: *mut Cell, run: u32, into: &mut impl std::hash::Hasher) {
+        let spilled = self.spilled(cell, run).map_or(&[][..], |(_, bytes)| bytes);
+        // SAFETY: as in `access`.
+        let cell = unsafe { &*cell };
+        if cell.run == run {
+            into.write_u8(cell.visible);
+            into.write_u8(cell.written);
+            let records = &cell.records[..usize::from(cell.count)];
+            into.write(format!("{records:?}").as_bytes());
+            into.write(spilled);
+        } else {
+            into.write_u8(0);
+        }
+    }
+
     /// An earlier access that `new` would race with.
     pub(crate) fn check(&self, cell: *mut Cell, new: Record, view: View<'_>) -> Option<Record> {
         // SAFETY: as in `access`.
@@ -276,6 +328,19 @@ impl Shadow {
 }
 
 impl Cell {
+    /// Makes `cell` what it was when it consisted of these bytes, except for what is known for the
+    /// whole search.
+    pub(crate) fn restore(cell: *mut Cell, bytes: &[u8]) {
+        // SAFETY: the bytes of a cell, which is mapped as long as the program is loaded.
+        unsafe {
+            let before = bytes.as_ptr().cast::<Cell>();
+            let kept = ((*cell).always, (*cell).location);
+            cell.cast::<u8>()
+                .copy_from(before.cast(), size_of::<Cell>());
+            ((*cell).always, (*cell).location) = kept;
+        }
+    }
+
     /// Adds an access to a word that only the same thread has accessed.
     #[inline(always)]
     fn add_own(&mut self, new: Record) {

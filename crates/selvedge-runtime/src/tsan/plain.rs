@@ -96,8 +96,11 @@ fn event_read(address: usize, width: u8, order: MemoryOrder, site: Site) {
 #[inline(always)]
 fn put(at: Location, address: usize, width: u8, chosen: Value) {
     if memory::read(address, width) != chosen {
+        with(|runtime| {
+            runtime.undo.bytes(address, width.into());
+            runtime.locations.holds(at, chosen);
+        });
         memory::write(address, width, chosen);
-        with(|runtime| runtime.locations.holds(at, chosen));
     }
 }
 
@@ -116,6 +119,7 @@ fn defer(access: Access, order: MemoryOrder) {
         old: memory::read(access.address, access.size as u8),
         object: None,
     };
+    with(|runtime| runtime.undo.bytes(access.address, access.size));
     settle::announce(store, all(access.size));
 }
 
@@ -193,6 +197,7 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
             put(part, entry.address, entry.width, chosen);
         }
         if writes {
+            with(|runtime| runtime.undo.bytes(entry.address, entry.width.into()));
             let store = Deferred {
                 access: Access {
                     address: entry.address,
@@ -256,6 +261,8 @@ pub(crate) fn store(address: usize, width: u8, value: Value, site: Site) {
         Step::Event => perform_store(address, width, value, MemoryOrder::Plain, site),
         Step::Parts => {
             range(address, usize::from(width), true, site, By::Runtime);
+            // It may have been stopped in between.
+            with(|runtime| runtime.undo.bytes(address, width.into()));
             memory::write(address, width, value);
         }
         Step::Stop(problem) => report(problem, access),

@@ -18,6 +18,7 @@ extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_
     let site = current::site();
     plain::range(from.addr(), size, false, site, By::Runtime);
     plain::range(to.addr(), size, true, site, By::Runtime);
+    current::writes_range(to.addr(), size);
     // SAFETY: the program asked for this copy; a bad address faults and is reported. Overlapping
     // ranges, which `memcpy` does not allow, are copied as `memmove` does.
     unsafe { libc::memmove(to, from, size) }
@@ -26,6 +27,7 @@ extern "C" fn copy(to: *mut c_void, from: *const c_void, size: usize) -> *mut c_
 extern "C" fn fill(to: *mut c_void, byte: c_int, size: usize) -> *mut c_void {
     let site = current::site();
     plain::range(to.addr(), size, true, site, By::Runtime);
+    current::writes_range(to.addr(), size);
     // SAFETY: the program asked for this; a bad address faults and is reported.
     unsafe { libc::memset(to, byte, size) }
 }

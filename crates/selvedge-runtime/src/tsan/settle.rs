@@ -47,7 +47,7 @@ pub(crate) fn now() {
     }
     // They may overlap: all values are taken before anything is put back.
     let values: Vec<Value> = owed.iter().map(Deferred::value).collect();
-    with(|runtime| owed.iter().rev().for_each(|store| runtime.undo(store)));
+    with(|runtime| owed.iter().rev().for_each(|store| runtime.put_back(store)));
     for (store, value) in owed.iter().zip(values) {
         perform(store, value);
     }
@@ -89,6 +89,13 @@ pub(crate) struct InFlight {
     depth: usize,
     /// What it has written, once it was made.
     value: Option<Value>,
+}
+
+impl InFlight {
+    /// What it is going to write to: address and size.
+    pub(crate) fn range(&self) -> (usize, usize) {
+        (self.store.access.address, self.store.access.size)
+    }
 }
 
 /// The running thread is about to make `store`, of which it writes only the bytes in `bytes`.
@@ -174,7 +181,7 @@ impl Runtime {
         let store = only.store;
         in_flight.clear();
         let value = store.value();
-        self.undo(&store);
+        self.put_back(&store);
         Some((store, value))
     }
 
@@ -222,7 +229,8 @@ impl Runtime {
             in_flight[n].value = Some(in_flight[n].store.value());
         }
         for &n in chosen.iter().rev() {
-            self.undo(&self.threads[self.running].in_flight[n].store);
+            let store = self.threads[self.running].in_flight[n].store;
+            self.put_back(&store);
         }
     }
 
@@ -249,10 +257,11 @@ impl Runtime {
     }
 
     /// Puts what was there before a store back into memory.
-    fn undo(&self, store: &Deferred) {
+    fn put_back(&mut self, store: &Deferred) {
         // What an object's memory holds matters only before its first use.
         if store.object.is_none() {
             let (address, width) = (store.access.address, store.access.size as u8);
+            self.undo.bytes(address, width.into());
             memory::write(address, width, self.before(store));
         }
     }
