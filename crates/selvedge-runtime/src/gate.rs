@@ -38,8 +38,8 @@ pub(crate) struct Gate {
     pub(crate) attention: usize,
     /// Not zero while the running thread has announced stores that it has not made yet.
     pub(crate) stores: usize,
-    /// Room for the checks behind stores.
-    pub(crate) scratch: [usize; 2],
+    /// Room for the checks behind stores and for clearing frames.
+    pub(crate) scratch: [usize; 3],
     /// Return address of the last entry.
     pub(crate) site: usize,
     /// Stack pointer at the last entry; the return address lies there.

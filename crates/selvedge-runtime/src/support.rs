@@ -57,6 +57,9 @@ pub const STORED_EXTENDED: &str = "selvedge_stored_extended";
 /// The routine that a trap calls, with the address of what to say. It does not return, so it may be
 /// called anywhere, with any stack pointer.
 pub const UNSUPPORTED: &str = "selvedge_unsupported";
+/// The routine that clears a frame which was just allocated: called with the number of bytes, a
+/// multiple of eight, on the stack, which it takes off. It keeps all registers, but not the flags.
+pub const CLEAR_FRAME: &str = "selvedge_clear_frame";
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
 /// Headers that come before the compiler's own in C++: their names and texts.
@@ -79,6 +82,7 @@ pub fn stub_assembly() -> String {
     let mut text = String::from("\t.text\n");
     settle_routine(&mut text, at(offset_of!(Gate, targets.settle)));
     stored_routines(&mut text, at(offset_of!(Gate, targets.stored)));
+    clear_routine(&mut text, at(offset_of!(Gate, scratch)));
     for (slot, export) in abi::exports().iter().enumerate() {
         let name = &export.name;
         let _ = write!(
@@ -158,6 +162,24 @@ fn settle_routine(text: &mut String, settle: usize) {
         let _ = writeln!(text, "\tpopq %{register}");
     }
     text.push_str("\tret\n\t.size selvedge_settle, . - selvedge_settle\n");
+}
+
+/// The routine [`CLEAR_FRAME`]. Registers are saved in the gate, because the stack would remember
+/// them.
+fn clear_routine(text: &mut String, scratch: usize) {
+    let (rcx, rdi, rax) = (scratch, scratch + 8, scratch + 16);
+    let _ = write!(
+        text,
+        "\t.globl {CLEAR_FRAME}\n\t.hidden {CLEAR_FRAME}\n\t.type {CLEAR_FRAME}, @function\n\
+         {CLEAR_FRAME}:\n\tmovq %rcx, {rcx:#x}\n\tmovq 8(%rsp), %rcx\n\
+         \tcmpq $512, %rcx\n\tja 2f\n\
+         1:\tsubq $8, %rcx\n\tjl 3f\n\tmovq $0, 16(%rsp,%rcx)\n\tjmp 1b\n\
+         2:\tmovq %rdi, {rdi:#x}\n\tmovq %rax, {rax:#x}\n\
+         \tleaq 16(%rsp), %rdi\n\tshrq $3, %rcx\n\txorl %eax, %eax\n\trep stosq\n\
+         \tmovq {rdi:#x}, %rdi\n\tmovq {rax:#x}, %rax\n\
+         3:\tmovq {rcx:#x}, %rcx\n\tret $8\n\
+         \t.size {CLEAR_FRAME}, . - {CLEAR_FRAME}\n"
+    );
 }
 
 /// The routines [`STORED`] and [`STORED_EXTENDED`].

@@ -13,6 +13,7 @@ use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, Relocatio
 
 use super::assembly::{line_to, without_comment};
 use super::checks::{Check, Checks};
+use super::frames;
 use super::fresh::{self, Fresh};
 use crate::scan::{Operand, Silence, Silent};
 
@@ -85,11 +86,16 @@ fn each_line<'a>(
     for (n, silence) in silences.iter().enumerate() {
         wanted.extend(silence.names.iter().map(|name| (name.as_str(), n)));
     }
-    // What was put in for inline assembly, which no access is looked for in.
-    let begins =
-        |name: &str| name.starts_with(".Lselvedge_inline_") || name.starts_with(".Lselvedge_trap_");
+    // What was put in, which no access is looked for in.
+    let begins = |name: &str| {
+        [".Lselvedge_inline_", ".Lselvedge_trap_", frames::BEGIN]
+            .iter()
+            .any(|label| name.starts_with(label))
+    };
     let ends = |name: &str| {
-        name.starts_with(".Lselvedge_inlined_") || name.starts_with(".Lselvedge_trapped_")
+        [".Lselvedge_inlined_", ".Lselvedge_trapped_", frames::END]
+            .iter()
+            .any(|label| name.starts_with(label))
     };
     let (mut inside, mut own) = (None, false);
     for (number, line) in text.lines().enumerate() {

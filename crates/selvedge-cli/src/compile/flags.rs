@@ -69,6 +69,8 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         "-fno-lto",
         // A large frame must not jump over the guard page into the next thread's stack.
         "-fstack-clash-protection",
+        // Every byte of a frame is allocated, and so cleared.
+        "-mno-red-zone",
         // Which variables are dead is told from the frame pointer.
         "-fno-omit-frame-pointer",
         // Nor could that be told behind a jump through a table, and a loop around it would seem

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 
 use super::assembly::without_comment;
+use super::frames;
 
 /// Callbacks that return nothing. They are called by name, so that no compiler can know what they
 /// leave alone.
@@ -124,8 +125,8 @@ fn named_around(lines: &[&str], number: usize) -> Option<HashSet<String>> {
     let (mut named, mut called, mut own) = (HashSet::new(), false, false);
     for line in function {
         let code = without_comment(line).trim();
-        own |= code.starts_with(".Lselvedge_own_");
-        own &= !code.starts_with(".Lselvedge_owned_");
+        own |= code.starts_with(frames::BEGIN);
+        own &= !code.starts_with(frames::END);
         if own {
             continue;
         }

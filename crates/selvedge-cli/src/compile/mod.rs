@@ -8,6 +8,7 @@ mod compiler;
 mod expressions;
 mod fingerprint;
 pub(crate) mod flags;
+mod frames;
 mod fresh;
 pub(crate) mod inline;
 mod support;

@@ -13,7 +13,7 @@ use object::File;
 
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
-use super::{Done, Object, Program, Source, announce, assembly, flags, inline, run, traps};
+use super::{Done, Object, Program, Source, announce, assembly, flags, frames, inline, run, traps};
 use crate::output;
 use crate::problem::Problem;
 use crate::scan::{self, Finding, Scanned, Silence, Trap};
@@ -137,7 +137,7 @@ impl Toolchain {
         }
         let marked = read_assembly(&text).map(|text| assembly::mark(&text));
         let written = marked.and_then(|marked| {
-            fs::write(&text, marked.text)?;
+            fs::write(&text, frames::clear(&marked.text))?;
             Ok(marked.blocks)
         });
         let assembly =

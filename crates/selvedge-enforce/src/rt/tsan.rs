@@ -79,6 +79,10 @@ global_asm!(
     ".hidden selvedge_stored, selvedge_stored_extended",
     "selvedge_stored:",
     "selvedge_stored_extended: ud2",
+    // For frames, which only the verifier clears.
+    ".weak selvedge_clear_frame",
+    ".hidden selvedge_clear_frame",
+    "selvedge_clear_frame: ret 8",
     // What the calls at places that nobody knows are directed to.
     ".globl selvedge_check_access, selvedge_check_operation",
     ".hidden selvedge_check_access, selvedge_check_operation",
