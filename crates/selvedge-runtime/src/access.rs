@@ -8,7 +8,6 @@ use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
 use crate::shadow::{Kind, Record, View, words};
 use crate::states;
-use crate::tsan::plain::By;
 
 /// The state of a word of heap: so many of its bytes may be accessed, or this.
 pub(crate) const FREED: u8 = 0xff;
@@ -252,16 +251,12 @@ impl Runtime {
 
     /// Judges and notes a plain access to a range of bytes, which is no event, except on the visible
     /// locations inside of it: those are left in `parts`.
-    pub(crate) fn range(&mut self, access: Access, by: By) -> Result<(), Problem> {
+    pub(crate) fn range(&mut self, access: Access) -> Result<(), Problem> {
         self.parts.clear();
         if self.phase != Phase::Fiber || access.size == 0 {
             return Ok(());
         }
-        match self.check_address(access.address, access.size) {
-            // The runtime's library functions copy from its own memory.
-            Err(Problem::Wild) if by == By::Library && !access.kind.writes() => return Ok(()),
-            checked => checked?,
-        }
+        self.check_address(access.address, access.size)?;
         self.passing(access.site);
         self.touches(access.address)?;
         let own = self.threads[self.running].slot.contains(access.address);
@@ -366,7 +361,7 @@ impl Runtime {
                 Err(problem) => Step::Stop(problem),
             };
         }
-        match self.range(access, By::Runtime) {
+        match self.range(access) {
             Ok(()) => Step::Go,
             Err(problem) => Step::Stop(problem),
         }

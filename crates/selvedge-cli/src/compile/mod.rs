@@ -2,6 +2,7 @@
 
 pub(crate) mod announce;
 pub(crate) mod assembly;
+mod attributes;
 mod cache;
 pub(crate) mod checks;
 mod compiler;
@@ -23,6 +24,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use serde::{Deserialize, Serialize};
 
+use self::attributes::Attributes;
 use self::compiler::Language;
 use self::support::Support;
 use self::toolchain::Toolchain;
@@ -229,6 +231,8 @@ pub(crate) struct Object {
     pub(crate) assembly: Vec<assembly::Inline>,
     /// Whether atomic loads stay in the code beside their callbacks.
     pub(crate) leaves_loads: bool,
+    /// Which functions are instrumented, if the compiler can tell.
+    pub(crate) attributes: Option<Attributes>,
 }
 
 #[derive(Debug)]

@@ -11,6 +11,7 @@ use std::thread;
 
 use object::File;
 
+use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
 use super::{Done, Object, Program, Source, announce, assembly, flags, frames, inline, run, traps};
@@ -131,7 +132,9 @@ impl Toolchain {
         stem: &Path,
     ) -> Result<Compiled, Problem> {
         let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
-        let done = run(self.command(source, flags, support, &text))?;
+        let mut command = self.command(source, flags, support);
+        command.arg("-S").arg("-o").arg(&text);
+        let done = run(command)?;
         if !done.status.success() {
             return Err(self.does_not_compile(source, done));
         }
@@ -147,13 +150,19 @@ impl Toolchain {
             return Err(self.does_not_compile(source, assembled));
         }
         self.rewrite_inline(source, &assembly, (&text, &path))?;
+        let clang = self.compiler(source.language).family == Family::Clang;
+        let attributes = || {
+            let command = self.command(source, flags, support);
+            Attributes::new(command, stem.with_extension("ll"))
+        };
         let object = Object {
             source: source.path.clone(),
             language: source.language,
             path,
             text,
             assembly,
-            leaves_loads: self.compiler(source.language).family == Family::Clang,
+            leaves_loads: clang,
+            attributes: clang.then(attributes),
         };
         Ok(Compiled {
             object,
@@ -325,7 +334,8 @@ impl Toolchain {
         run(command)
     }
 
-    fn command(&self, source: &Source, flags: &[&str], support: &Support, to: &Path) -> Command {
+    /// Compiles one source; what is to be written, and where, is left to be added.
+    fn command(&self, source: &Source, flags: &[&str], support: &Support) -> Command {
         let compiler = self.compiler(source.language);
         let mut command = compiler.command();
         if let Some(directory) = &self.directory {
@@ -348,7 +358,7 @@ impl Toolchain {
             true => Path::new(".").join(path),
             false => path.clone(),
         };
-        command.arg("-S").arg("-o").arg(to).arg(path);
+        command.arg(path);
         command
     }
 

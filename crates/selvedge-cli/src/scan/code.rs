@@ -165,11 +165,17 @@ impl Inspection<'_> {
             return;
         };
         let first = first.ip;
-        // Without any callback, what looks plain may be meant as atomic, unless it is too large.
+        // Without any callback, what looks plain may be meant as atomic, unless it is too large or
+        // the compiler would have announced atomic accesses.
         let large = |silent: &Silent| silent.operand.bytes > 8 || silent.operand.repeated;
+        let sanitized = |name: &String| {
+            let attributes = self.source.attributes.as_ref();
+            attributes.is_some_and(|attributes| attributes.is_instrumented(name))
+        };
         let announceable = verdict.instrumented
             || verdict.fills_result
             || silence.accesses.iter().all(large)
+            || names.iter().any(sanitized)
             || self.in_system_header(section, first);
         if !announceable {
             let place = self.place(section, first);

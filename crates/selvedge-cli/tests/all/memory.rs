@@ -117,6 +117,23 @@ fn a_store_is_kept_whatever_comes_between_its_announcement_and_itself() {
 }
 
 #[test]
+fn padding_does_not_depend_on_what_the_runtime_left_on_the_stack() {
+    holds(
+        "#include <stdio.h>
+         struct padded { char small; long large; };
+         static struct padded shared;
+         static char text[64];
+         NI void fill(void) { struct padded local; local.small = 1; local.large = 2; shared = local; }",
+        "snprintf(text, sizeof text, \"%f\", 1.25);
+         fill();
+         unsigned char bytes[sizeof shared], all = 0;
+         memcpy(bytes, &shared, sizeof shared);
+         for (int n = 1; n < 8; n++) all |= bytes[n];",
+        "all == 0",
+    );
+}
+
+#[test]
 fn bit_fields_keep_their_neighbours() {
     holds(
         "struct S { volatile unsigned f0 : 15; signed f1 : 8; signed f2 : 10; volatile unsigned f3 : 14; };
@@ -201,5 +218,14 @@ fn the_stack_of_a_thread_that_has_ended_is_gone() {
              atomic_int *x = atomic_load(&shared); int r = x ? atomic_load(x) : 0;
              pthread_join(a, 0); return r; }",
         "which has ended",
+    );
+}
+
+#[test]
+fn library_functions_do_not_read_the_checkers_own_memory() {
+    fails(
+        "#include <string.h>
+         int main(void) { return memcmp((void *)0x10000000, \"a\", 1) > 0; }",
+        "which may not be accessed",
     );
 }

@@ -1,12 +1,28 @@
-//! The checks behind stores, which the compiler did not write.
+//! Code that the compiler did not write: checks behind stores, and calls that clear frames.
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, Register};
 
+use super::Callees;
 use crate::gate::{self, Gate};
 
-/// The instructions of a function without the checks that were put in: those change nothing, and
-/// leave the function only to come back to where they were.
-pub(super) fn without_checks(mut instructions: Vec<Instruction>) -> Vec<Instruction> {
+/// The instructions of a function without the code that was put in. Checks change nothing, and
+/// leave the function only to come back to where they were; a frame that was just allocated holds
+/// nothing yet.
+pub(super) fn without_checks(
+    mut instructions: Vec<Instruction>,
+    callees: &Callees,
+) -> Vec<Instruction> {
+    let clears = |instruction: &Instruction| {
+        let target = Some(instruction.near_branch_target() as usize);
+        instruction.flow_control() == FlowControl::Call && target == callees.clear_frame
+    };
+    // Each comes with the instruction before, which pushes the size.
+    let next: Vec<bool> = instructions.iter().skip(1).map(clears).collect();
+    let mut place = 0;
+    instructions.retain(|instruction| {
+        place += 1;
+        !clears(instruction) && !next.get(place - 1).is_some_and(|&pushes| pushes)
+    });
     let mut last: Option<Instruction> = None;
     instructions.retain(|instruction| {
         let branches = matches!(

@@ -72,7 +72,7 @@ pub(super) fn live_at_calls(
 
 fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, LiveFrame)>> {
     let decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-    let instructions = without_checks(decoder.into_iter().collect());
+    let instructions = without_checks(decoder.into_iter().collect(), callees);
     if instructions.iter().any(Instruction::is_invalid) {
         return None;
     }

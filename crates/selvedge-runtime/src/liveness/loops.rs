@@ -26,7 +26,7 @@ pub(crate) struct Mark {
 /// The marks of the function whose machine code is `code`, loaded at `address`.
 pub(super) fn marks(code: &[u8], address: u64, callees: &Callees) -> Vec<Mark> {
     let decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
-    let instructions = without_checks(decoder.into_iter().collect());
+    let instructions = without_checks(decoder.into_iter().collect(), callees);
     let flow = Flow::of(&instructions, callees);
     let calls_mark = |index: &usize| {
         let target = instructions[*index].near_branch_target() as usize;

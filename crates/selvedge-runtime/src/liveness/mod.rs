@@ -21,6 +21,7 @@ use std::collections::{HashMap, HashSet};
 use crate::arena::pointer;
 use crate::gate::Registers;
 use crate::loader::{Function, Image};
+use crate::support::CLEAR_FRAME;
 pub(crate) use loops::Mark;
 
 /// What is live in one frame while a call returns to a certain place.
@@ -67,6 +68,8 @@ struct Callees {
     twice: HashSet<usize>,
     /// The one that marks the beginning of a basic block.
     mark: Option<usize>,
+    /// The one that clears a frame.
+    clear_frame: Option<usize>,
 }
 
 /// Functions that never return.
@@ -109,6 +112,9 @@ impl Liveness {
             let address = function.start + image.base;
             if function.name == MARK {
                 callees.mark = Some(address);
+            }
+            if function.name == CLEAR_FRAME {
+                callees.clear_frame = Some(address);
             }
             if function.name.starts_with("__tsan_") || function.name == MARK {
                 callees.callbacks.insert(address, function.name.clone());

@@ -44,6 +44,17 @@ pub(crate) fn copy(to: usize, from: usize, size: usize, site: Site) {
     }
 }
 
+/// Writes bytes of the runtime's own to the program's memory, as the program's own access.
+pub(crate) fn write(to: usize, bytes: &[u8], site: Site) {
+    if bytes.is_empty() {
+        return;
+    }
+    current::touch(to, bytes.len(), true, site);
+    check_not_null(to, site);
+    // SAFETY: not null; a wild address faults, and the fault is the program's.
+    unsafe { with_exposed_provenance_mut::<u8>(to).copy_from(bytes.as_ptr(), bytes.len()) };
+}
+
 /// Sets `size` bytes as the program's own access.
 pub(crate) fn set(to: usize, byte: c_int, size: usize, site: Site) {
     if size == 0 {

@@ -230,7 +230,7 @@ fn make_text(row: &Row, call: &mut Call, (register, limit): (usize, usize), site
         return;
     }
     let made = room.min(length + 1);
-    super::bytes::copy(to, text.as_ptr().expose_provenance(), made, site);
+    super::bytes::write(to, &text[..made], site);
 }
 
 /// Tells searches over states the arguments that do not come in general registers.

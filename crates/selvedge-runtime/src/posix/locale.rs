@@ -101,7 +101,7 @@ extern "C" fn __xpg_strerror_r(number: c_int, buffer: usize, size: usize) -> c_i
     let length = message.count_bytes();
     let fits = length.min(size.saturating_sub(1));
     if size > 0 {
-        bytes::copy(buffer, message.as_ptr().expose_provenance(), fits, site);
+        bytes::write(buffer, &message.to_bytes()[..fits], site);
         program::write::<u8>(buffer + fits, 0, site);
     }
     if fits < length { ERANGE } else { 0 }

@@ -158,7 +158,7 @@ pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By
         return states::range(access, by);
     }
     let parts = with(|runtime| {
-        runtime.range(access, by)?;
+        runtime.range(access)?;
         runtime.current().open_range = (write && by == By::Program).then_some(access);
         Ok(if runtime.parts.is_empty() {
             Vec::new()
