@@ -36,7 +36,8 @@ pub(crate) struct Registers {
 pub(crate) struct Gate {
     /// Not zero if the next entry has to call `settle` first.
     pub(crate) attention: usize,
-    /// Not zero while the running thread has announced stores that it has not made yet.
+    /// Not zero while the running thread has announced stores that it has not made yet, and always
+    /// where states are kept.
     pub(crate) stores: usize,
     /// Room for the checks behind stores and for clearing frames.
     pub(crate) scratch: [usize; 3],

@@ -338,6 +338,11 @@ fn run(thread: usize) {
         runtime.phase = Phase::Fiber;
         runtime.running = thread;
         runtime.watchdog.steps += 1;
+        if runtime.settings.stateful {
+            // Every store tells when it is made.
+            // SAFETY: the gate is mapped while a program is loaded.
+            unsafe { (*gate::gate()).stores = 1 };
+        }
         let thread = &runtime.threads[thread];
         if float::in_use() {
             thread.float.enter();

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::common::{Sandbox, compilers};
+
 /// Checks one of the benchmark's programs.
 fn check(program: &str, options: &str, flags: &str) -> Value {
     let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/tables/programs/csdr");
@@ -351,4 +353,82 @@ static void *one(void *unused) {
 }
 static void *two(void *unused) { return unused; }";
     assert_eq!(bug_of(threads, "--algorithm bfs"), "verified");
+}
+
+/// gcc announces both sides of a structure's copy before it makes it, so the thread is stopped in
+/// between: the audit finds changes that no state would show.
+#[test]
+fn copies_of_structures_are_noticed_when_they_are_made() {
+    let sandbox = Sandbox::with(
+        "copies.c",
+        "#include <pthread.h>
+         #include <stdlib.h>
+         struct big { long part[5]; };
+         static struct big *heap[2], global;
+         static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+         static void *run(void *p) {
+             long n = (long)p;
+             heap[n] = malloc(sizeof(struct big));
+             for (int i = 0; i < 5; i++) heap[n]->part[i] = n + i;
+             pthread_mutex_lock(&lock);
+             if (heap[1 - n]) { *heap[1 - n] = *heap[n]; global = *heap[1 - n]; *heap[n] = global; }
+             pthread_mutex_unlock(&lock);
+             return 0;
+         }
+         int main(void) {
+             pthread_t a, b;
+             pthread_create(&a, 0, run, (void *)0);
+             pthread_create(&b, 0, run, (void *)1);
+             pthread_join(a, 0);
+             pthread_join(b, 0);
+         }",
+    );
+    let program = "verify copies.c --model sc --plain sc --algorithm csdr --cc";
+    for compiler in compilers() {
+        for level in ["-O0", "-O2"] {
+            let mut arguments: Vec<&str> = program.split(' ').collect();
+            arguments.extend([compiler, "--", level]);
+            let mut command = sandbox.command(&arguments);
+            let child = command.env("SELVEDGE_AUDIT", "1").spawn();
+            sandbox
+                .finish(child.expect("the command starts"))
+                .ends_with(0);
+        }
+    }
+}
+
+/// Whatever a step changes, it says so.
+#[test]
+fn every_change_of_a_state_is_noticed() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    let sandbox = Sandbox::new();
+    for (n, example) in [
+        "bakery",
+        "clh_lock",
+        "ms_queue",
+        "rwlock_atomic",
+        "spsc_ring",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = examples.join(format!("{example}.c"));
+        let compiler = compilers()[n % compilers().len()];
+        let path = path.to_str().expect("a path in UTF-8");
+        let arguments = [
+            "verify",
+            path,
+            "--model",
+            "sc",
+            "--algorithm",
+            "csdr",
+            "--cc",
+        ];
+        let arguments = [&arguments[..], &[compiler]].concat();
+        let mut command = sandbox.command(&arguments);
+        let child = command.env("SELVEDGE_AUDIT", "1").spawn();
+        sandbox
+            .finish(child.expect("the command starts"))
+            .ends_with(0);
+    }
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::pointer;
 use crate::gate::{self, Registers};
 use crate::runtime::{Phase, Runtime, with};
-pub(crate) use operations::{announce, range};
+pub(crate) use operations::{announce, range, stored};
 
 /// The part that threads share.
 const SHARED: usize = 0;

@@ -62,6 +62,16 @@ pub(crate) fn announce(access: Access) {
     }
 }
 
+/// The running thread has made a store that it announced, perhaps before it was stopped last: gcc
+/// announces both sides of a structure's copy first.
+pub(crate) fn stored(address: usize, size: usize) {
+    with(|runtime| {
+        runtime.current().call.given = (address, size);
+        runtime.look_at_given();
+        runtime.writes(address, size);
+    });
+}
+
 /// Stops before an access to a range of bytes, if others can reach it.
 pub(crate) fn range(access: Access, by: By) {
     if access.size == 0 {

@@ -17,6 +17,7 @@ use crate::memory;
 use crate::problem::report;
 use crate::runtime::{Deferred, Phase, Runtime, with};
 use crate::signals;
+use crate::states;
 
 /// A stub found something left over from the thread's last entry.
 pub(crate) extern "C" fn at_entry() {
@@ -127,8 +128,12 @@ pub(crate) fn announce(store: Deferred, bytes: u32) {
     unsafe { (*gate()).stores = 1 };
 }
 
-/// The running thread has written `size` bytes at `address`, and has stores in flight.
+/// The running thread has written `size` bytes at `address`, and has stores in flight or states are
+/// kept.
 pub(crate) extern "C" fn stored(address: usize, size: usize) {
+    if states::in_use() {
+        return states::stored(address, size);
+    }
     if let Some((store, value)) = with(|runtime| runtime.only_store(address, size)) {
         // SAFETY: the gate is mapped while a program is loaded.
         unsafe { (*gate()).stores = 0 };
@@ -378,8 +383,9 @@ pub(crate) fn leave() {
         let lost = runtime.lost(depth);
         let thread = runtime.current();
         thread.in_flight.retain(|store| store.depth < depth);
+        let waiting = !thread.in_flight.is_empty() || runtime.settings.stateful;
         // SAFETY: the gate is mapped while a program is loaded.
-        unsafe { (*gate()).stores = usize::from(!thread.in_flight.is_empty()) };
+        unsafe { (*gate()).stores = usize::from(waiting) };
         lost
     });
     if let Some(access) = lost {
