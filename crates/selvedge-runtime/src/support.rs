@@ -52,6 +52,8 @@ pub const STORES_SCRATCH: usize = gate::ADDRESS + offset_of!(Gate, scratch);
 /// and the number of bytes. It keeps all registers and flags except those two and what is wider
 /// than sixteen bytes.
 pub const STORED: &str = "selvedge_stored";
+/// The same, which keeps only the first two vector registers.
+pub const STORED_SHORT: &str = "selvedge_stored_short";
 /// The same, which keeps all registers of every kind.
 pub const STORED_EXTENDED: &str = "selvedge_stored_extended";
 /// The routine that a trap calls, with the address of what to say. It does not return, so it may be
@@ -182,10 +184,11 @@ fn clear_routine(text: &mut String, scratch: usize) {
     );
 }
 
-/// The routines [`STORED`] and [`STORED_EXTENDED`].
+/// The routines [`STORED`], [`STORED_SHORT`] and [`STORED_EXTENDED`].
 fn stored_routines(text: &mut String, stored: usize) {
     let registers = ["rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "rbx"];
-    for (name, extended) in [(STORED, false), (STORED_EXTENDED, true)] {
+    for (name, vectors) in [(STORED_SHORT, 2), (STORED, 16), (STORED_EXTENDED, 0)] {
+        let extended = name == STORED_EXTENDED;
         let _ = write!(
             text,
             "\t.globl {name}\n\t.hidden {name}\n\t.type {name}, @function\n{name}:\n\tpushfq\n"
@@ -203,8 +206,8 @@ fn stored_routines(text: &mut String, stored: usize) {
             }
             text.push_str("\tmovl $0xe7, %eax\n\txorl %edx, %edx\n\txsave64 (%rsp)\n\tfninit\n");
         } else {
-            text.push_str("\tsubq $256, %rsp\n\tandq $-16, %rsp\n");
-            for i in 0..16 {
+            let _ = write!(text, "\tsubq ${}, %rsp\n\tandq $-16, %rsp\n", 16 * vectors);
+            for i in 0..vectors {
                 let _ = writeln!(text, "\tmovaps %xmm{i}, {}(%rsp)", 16 * i);
             }
         }
@@ -212,7 +215,7 @@ fn stored_routines(text: &mut String, stored: usize) {
         if extended {
             text.push_str("\tmovl $0xe7, %eax\n\txorl %edx, %edx\n\txrstor64 (%rsp)\n");
         } else {
-            for i in 0..16 {
+            for i in 0..vectors {
                 let _ = writeln!(text, "\tmovaps {}(%rsp), %xmm{i}", 16 * i);
             }
         }

@@ -192,7 +192,12 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
     let mut count = 0;
     let lines: Vec<&str> = text.lines().collect();
     let mut checks = Checks::new(round);
+    // Whether the present function uses few vector registers, once that was looked at.
+    let mut few = None;
     for (number, line) in lines.iter().enumerate() {
+        if line.trim().starts_with(".cfi_startproc") {
+            few = None;
+        }
         let place = places.get(&number);
         let store = place.and_then(|place| place.store.as_ref());
         let accesses = place.map_or(&[][..], |place| &place.accesses);
@@ -216,7 +221,8 @@ pub(super) fn write(text: &str, places: &Places<'_>, round: usize) -> Option<Str
         }
         line_to(&mut written, line);
         if let Some(check) = store {
-            checks.after(&mut written, check, line)?;
+            let few = few.get_or_insert_with(|| fresh::uses_few_vectors(&lines, number));
+            checks.after(&mut written, check, line, *few)?;
         }
     }
     table(&mut written, SECTION, count, |n| {

@@ -8,7 +8,9 @@
 //! Mostly nobody waits: then the check is a comparison and a jump that is not taken. The rest of it
 //! lies at the end of the section.
 
-use selvedge_runtime::support::{STORED, STORED_EXTENDED, STORES_ADDRESS, STORES_SCRATCH};
+use selvedge_runtime::support::{
+    STORED, STORED_EXTENDED, STORED_SHORT, STORES_ADDRESS, STORES_SCRATCH,
+};
 
 use super::announce::{self, table};
 use super::assembly::line_to;
@@ -67,7 +69,14 @@ impl Checks {
 
     /// Writes the check of the instruction in `line`, which stands before it. `None` if its operand
     /// cannot be written down.
-    pub(super) fn after(&mut self, to: &mut String, check: &Check<'_>, line: &str) -> Option<()> {
+    /// `few` says that the function uses no vector registers but those that calls return values in.
+    pub(super) fn after(
+        &mut self,
+        to: &mut String,
+        check: &Check<'_>,
+        line: &str,
+        few: bool,
+    ) -> Option<()> {
         /// What may lie below the stack pointer, and two registers.
         const LOWERED: i64 = 128 + 16;
         const SAVED: usize = STORES_SCRATCH + 8;
@@ -104,9 +113,10 @@ impl Checks {
                 operand.bytes
             ));
         }
-        let routine = match check.extended {
-            true => STORED_EXTENDED,
-            false => STORED,
+        let routine = match (check.extended, few) {
+            (true, _) => STORED_EXTENDED,
+            (false, true) => STORED_SHORT,
+            (false, false) => STORED,
         };
         code.push(format!("\tcall {routine}@PLT\n\tpopq %rsi\n\tpopq %rdi"));
         code.push(format!("\tleaq 128(%rsp), %rsp\n\tjmp {back}"));

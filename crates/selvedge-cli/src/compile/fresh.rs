@@ -111,6 +111,12 @@ pub(super) fn vectors(lines: &[&str], number: usize) -> Vec<u32> {
     (0..16).filter(|&n| n < RETURNED || !unused(n)).collect()
 }
 
+/// Whether the function around line `number` has nothing in vector registers, except for what another
+/// function may have returned.
+pub(super) fn uses_few_vectors(lines: &[&str], number: usize) -> bool {
+    vectors(lines, number).len() == RETURNED as usize
+}
+
 /// How many vector registers, from the first on, a call may leave a result in.
 const RETURNED: u32 = 2;
 

@@ -75,9 +75,10 @@ global_asm!(
     "jne {settle}",
     "ret",
     // For the checks behind stores, which are taken out of executables.
-    ".weak selvedge_stored, selvedge_stored_extended",
-    ".hidden selvedge_stored, selvedge_stored_extended",
+    ".weak selvedge_stored, selvedge_stored_short, selvedge_stored_extended",
+    ".hidden selvedge_stored, selvedge_stored_short, selvedge_stored_extended",
     "selvedge_stored:",
+    "selvedge_stored_short:",
     "selvedge_stored_extended: ud2",
     // For frames, which only the verifier clears.
     ".weak selvedge_clear_frame",
