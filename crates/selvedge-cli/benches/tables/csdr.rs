@@ -333,6 +333,11 @@ fn costs(model: &Model, runs: u32) -> Result<Vec<String>, String> {
     for _ in 0..runs {
         for jobs in [2, 1] {
             let run = check(model, "csdr", jobs).run()?;
+            if run.report["verdict"] == "incomplete" {
+                // The time of a search that was stopped is that of the limit.
+                let reason = run.report["reason"].as_str().unwrap_or("incomplete");
+                return Err(format!("{jobs} processes: {reason}"));
+            }
             let place = jobs as usize - 1;
             wall[place] = wall[place].min(run.time.as_secs_f64());
             let times = run.report["processor_seconds"].as_array();

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+mod commands;
 mod common;
 mod compare;
 mod confinement;
