@@ -22,6 +22,7 @@ pub(crate) fn run(resume: &args::Resume) -> Result<Status, Problem> {
     let before = saved.state.work.counts().all();
     let verify = Verify {
         sources: Sources {
+            stub: Vec::new(),
             files: program.files.clone(),
             flags: program.flags.clone(),
             cc: program.compiler.clone(),

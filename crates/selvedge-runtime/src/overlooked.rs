@@ -11,6 +11,8 @@ pub struct Overlooked {
     pub weak_exchanges: bool,
     /// It compares pointers to memory that another thread frees, and that could be allocated again.
     pub freed_pointers: bool,
+    /// The largest status that it ended with.
+    pub status: i32,
 }
 
 /// Pointers to heap blocks, each with the thread that compared it.

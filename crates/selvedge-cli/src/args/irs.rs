@@ -183,6 +183,7 @@ impl IrsRun {
     /// What is compiled, and how.
     pub(crate) fn sources(&self) -> Sources {
         Sources {
+            stub: Vec::new(),
             files: self.files.clone(),
             flags: self.flags.clone(),
             cc: self.cc.clone(),

@@ -227,6 +227,10 @@ pub(crate) struct Sources {
     /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
     #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
     pub(crate) cc: Option<String>,
+
+    /// A source file with functions that take the place of those that are not modelled
+    #[arg(long, value_name = "FILE", help_heading = "Program under test")]
+    pub(crate) stub: Vec<PathBuf>,
 }
 
 impl Sources {
@@ -234,7 +238,7 @@ impl Sources {
     pub(crate) fn program(&self) -> Program {
         Program {
             directory: None,
-            files: self.files.clone(),
+            files: self.files.iter().chain(&self.stub).cloned().collect(),
             flags: self.flags.clone(),
             compiler: self.cc.clone(),
             expressions: Vec::new(),
@@ -252,7 +256,10 @@ impl Sources {
             .into_iter()
             .chain(self.flags.iter().map(String::as_str));
         let files = self.files.iter().map(|file| file.as_os_str());
+        let stubs = self.stub.iter();
+        let stubs = stubs.flat_map(|stub| [OsStr::new("--stub"), stub.as_os_str()]);
         files
+            .chain(stubs)
             .chain(compiler.chain(flags).map(OsStr::new))
             .map(OsStr::to_owned)
             .collect()

@@ -180,7 +180,14 @@ impl Found {
             "the program compares pointers to memory that another thread frees; --reuse-memory \
              lets allocations return freed memory again",
         );
-        weak.into_iter().chain(freed).map(str::to_owned).collect()
+        let status = (end.status != 0).then(|| {
+            format!(
+                "the program ends with status {} in at least one execution, which is no bug by itself",
+                end.status
+            )
+        });
+        let told = weak.into_iter().chain(freed).map(str::to_owned);
+        status.into_iter().chain(told).collect()
     }
 
     fn warnings(&self, machine: &args::Machine) -> Vec<String> {

@@ -93,6 +93,7 @@ impl Search<'_> {
             hot_loop: outcome.noticed.hot_loop,
             weak_exchanges: outcome.noticed.weak_exchanges,
             freed_pointers: outcome.noticed.freed_pointers,
+            status: outcome.noticed.status,
             memory: outcome.noticed.memory,
             processor_seconds: match &outcome.processor[..] {
                 [_] => Vec::new(),

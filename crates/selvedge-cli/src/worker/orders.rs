@@ -72,6 +72,8 @@ pub(crate) struct Noticed {
     pub(crate) weak_exchanges: bool,
     /// Whether it compared pointers to memory that another thread frees.
     pub(crate) freed_pointers: bool,
+    /// The largest status that it ended with.
+    pub(crate) status: i32,
     /// The most memory that the worker had, in bytes.
     pub(crate) memory: u64,
 }
@@ -85,6 +87,7 @@ impl Noticed {
         }
         self.weak_exchanges |= other.weak_exchanges;
         self.freed_pointers |= other.freed_pointers;
+        self.status = self.status.max(other.status);
         self.memory = self.memory.max(other.memory);
     }
 }

@@ -231,6 +231,8 @@ pub(crate) struct Searched {
     pub(crate) weak_exchanges: bool,
     /// Whether it compared pointers to memory that another thread frees.
     pub(crate) freed_pointers: bool,
+    /// The largest status that it ended with.
+    pub(crate) status: i32,
     /// The first bug was found in the execution with this number, of all that ended in any way.
     pub(crate) first_bug: Option<u64>,
     /// A bug in an execution beyond the bound.

@@ -79,6 +79,7 @@ impl<'a> Exploration<'a> {
                 hot_loop: hot_loop(self.binary, machine.inner()),
                 weak_exchanges: overlooked.weak_exchanges,
                 freed_pointers: overlooked.freed_pointers,
+                status: overlooked.status,
                 memory: memory("VmHWM:"),
             },
             processor: processor_time() - start,

@@ -24,6 +24,7 @@ mod ltl;
 mod memory;
 mod misuse;
 mod pages;
+mod real_code;
 mod replay;
 mod reports;
 mod scale;

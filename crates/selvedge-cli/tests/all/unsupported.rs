@@ -156,6 +156,9 @@ fn a_definition_in_another_file_wins() {
     sandbox
         .run(&["verify", "main.c", "stub.c", "--strict"])
         .ends_with(0);
+    sandbox
+        .run(&["verify", "main.c", "--stub", "stub.c", "--strict"])
+        .ends_with(0);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::state::{Destructor, local};
 use super::{key, program};
 use crate::abi::EntryPoint;
 use crate::current;
+use crate::runtime::with;
 
 entry_points![
     __cxa_thread_atexit(3),
@@ -63,8 +64,9 @@ pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
 }
 
 /// What main does when it has returned: that ends the process, whatever the other threads do.
-pub(crate) extern "C-unwind" fn after_main(_status: *mut c_void) -> ! {
+pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
     current::settle_now();
+    note_status(status.addr() as c_int);
     current::forget_call();
     run_thread_destructors();
     if handlers::any(Exit::Normal) {
@@ -133,11 +135,20 @@ extern "C-unwind" fn quick_exit(_status: c_int) -> ! {
     end_process(Exit::Quick, current::site())
 }
 
-extern "C-unwind" fn exit(_status: c_int) -> ! {
+extern "C-unwind" fn exit(status: c_int) -> ! {
     let site = current::site();
+    note_status(status);
     refuse_in_constructor("exit", site);
     run_thread_destructors();
     end_process(Exit::Normal, site)
+}
+
+/// A program that only prints how it is used ends with a status other than zero.
+fn note_status(status: c_int) {
+    with(|runtime| {
+        let largest = &mut runtime.overlooked.status;
+        *largest = (status & 0xff).max(*largest);
+    });
 }
 
 /// The other threads are still running.
