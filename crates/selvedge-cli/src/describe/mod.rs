@@ -7,7 +7,7 @@ mod variables;
 
 use std::collections::{BTreeSet, HashMap};
 
-use selvedge_core::report::{Bug as RawBug, Waiting};
+use selvedge_core::report::{Bug as RawBug, Ending, Waiting};
 use selvedge_core::witness::{self, Origin};
 use selvedge_core::words::{self, Kind, State};
 use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
@@ -155,9 +155,17 @@ pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site) -> Pla
     Names::new(binary, machine).place(site, &[])
 }
 
+/// How a search ended, with the place of what is not supported.
+pub(crate) fn ending(binary: &Binary, machine: &NativeMachine, ending: Ending) -> Ending {
+    match ending {
+        Ending::Refused(what) => Ending::Refused(refusal(binary, machine, what)),
+        ending => ending,
+    }
+}
+
 /// Says where and through which calls a thread came to `what`, which is not supported, if `machine`
 /// is in that state.
-pub(crate) fn refusal(binary: &Binary, machine: &NativeMachine, what: String) -> String {
+fn refusal(binary: &Binary, machine: &NativeMachine, what: String) -> String {
     let mut threads = (0..machine.threads() as u32).map(ThreadId);
     let stopped =
         threads.find(|&thread| machine.pending(thread) == Pending::Stopped(Stop::Refused));

@@ -64,9 +64,9 @@ impl Slices {
         let variance = spread.max(0.0) * number / (number - 1.0);
         let error = 2.0 * variance.sqrt() / self.share * (1.0 - done).max(0.0).sqrt();
         Some(Estimate {
-            executions: ratio as u64,
-            low: (ratio - error).max(self.executions) as u64,
-            high: (ratio + error) as u64,
+            executions: ratio.round() as u64,
+            low: (ratio - error).max(self.executions).round() as u64,
+            high: (ratio + error).round() as u64,
             seconds_left: elapsed.as_secs_f64() * (1.0 - done).max(0.0) / done.max(1e-9),
         })
     }

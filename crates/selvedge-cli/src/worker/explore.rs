@@ -138,12 +138,7 @@ impl<'a> Exploration<'a> {
         }
         let overlooked = machine.inner().overlooked();
         Searched {
-            ending: match report.ending {
-                Ending::Refused(what) => {
-                    Ending::Refused(describe::refusal(self.binary, machine.inner(), what))
-                }
-                ending => ending,
-            },
+            ending: describe::ending(self.binary, machine.inner(), report.ending),
             counts,
             states: report.states,
             bound: bound.filter(|_| beyond(&counts)),

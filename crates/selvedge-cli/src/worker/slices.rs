@@ -65,7 +65,7 @@ impl<'a> Exploration<'a> {
         let overlooked = machine.inner().overlooked();
         let report = answer.report;
         Sliced {
-            ending: report.ending,
+            ending: describe::ending(self.binary, machine.inner(), report.ending),
             counts: report.counts,
             bugs: slicer.bugs,
             first_bug: slicer.first_bug,
