@@ -61,10 +61,10 @@ pub(crate) struct Test {
     /// Names of tests are to be equal to the filters
     #[arg(long)]
     pub(crate) exact: bool,
-    /// Run only tests that are marked #[ignore]
+    /// Run only tests that are marked `#[ignore]`
     #[arg(long)]
     pub(crate) ignored: bool,
-    /// Run tests that are marked #[ignore] as well
+    /// Run tests that are marked `#[ignore]` as well
     #[arg(long, conflicts_with = "ignored")]
     pub(crate) include_ignored: bool,
     /// Run so many tests at the same time, each in a process of its own
