@@ -19,6 +19,9 @@ use super::memory::FREED;
 use super::stack::Stack;
 use super::state::State;
 
+/// The code of a fault whose address the kernel does not know; older versions of `libc` do not name it.
+const SI_KERNEL: i32 = 0x80;
+
 /// How large the stack is on which a crash is told.
 const SPARE: usize = 64 << 10;
 
@@ -119,7 +122,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let aborts = [libc::SIGABRT, libc::SIGILL].contains(&signal);
     if top != 0 && (!inside || signal == libc::SIGABRT) && on_fiber() {
         // An address that cannot exist is not told.
-        let known = info_ref.si_code != libc::SI_KERNEL;
+        let known = info_ref.si_code != SI_KERNEL;
         let near = |register: &i64| (*register as u64).abs_diff(FREED_WORD) < 1 << 16;
         // SAFETY: signals that are no aborts have an address.
         let touched = || unsafe { info_ref.si_addr() }.addr();
