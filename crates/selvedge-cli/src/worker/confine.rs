@@ -8,6 +8,7 @@
 //! where the kernel has it, forbids changes of the file system once more.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use landlock::{ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _};
 use nix::libc;
@@ -99,13 +100,18 @@ const CHANGES: u64 =
     (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE) as u64
         & !(libc::O_DIRECTORY as u64);
 
+/// Whether this process is confined.
+static ENTERED: AtomicBool = AtomicBool::new(false);
+
 /// Confines this process for good. `processes` is whether it still has to make copies of itself.
 ///
 /// Tells why it cannot be confined, if it cannot.
 pub(super) fn enter(processes: bool) -> Result<(), String> {
     // Before the list of calls, which has no room for this one.
     forbid_changes();
-    apply(&program(processes).map_err(|error| error.to_string())?)
+    apply(&program(processes).map_err(|error| error.to_string())?)?;
+    ENTERED.store(true, Ordering::Relaxed);
+    Ok(())
 }
 
 fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
@@ -148,8 +154,11 @@ fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
     Ok(filter.try_into()?)
 }
 
-/// Forbids further processes, once those that share a search are there.
-pub(super) fn alone() -> Result<(), String> {
+/// Forbids further processes in a confined process, once those that share a search are there.
+pub(super) fn alone() {
+    if !ENTERED.load(Ordering::Relaxed) {
+        return;
+    }
     let calls = [
         libc::SYS_clone,
         libc::SYS_clone3,
@@ -163,8 +172,10 @@ pub(super) fn alone() -> Result<(), String> {
         SeccompAction::Trap,
         TargetArch::x86_64,
     );
-    let filter = filter.and_then(BpfProgram::try_from);
-    apply(&filter.map_err(|error| error.to_string())?)
+    if let Ok(filter) = filter.and_then(BpfProgram::try_from) {
+        // The list of calls is in force in any case.
+        let _ = apply(&filter);
+    }
 }
 
 fn apply(filter: &BpfProgram) -> Result<(), String> {

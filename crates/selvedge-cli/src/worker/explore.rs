@@ -200,12 +200,12 @@ pub(super) fn search<'a>(
                 keep_going,
             };
             let before = processor_time();
-            let (report, others) = match machine.copies(over.jobs as usize) {
+            let copies = machine.copies(over.jobs as usize);
+            if matches!(copies, Ok(Some(_))) {
+                confine::alone();
+            }
+            let (report, others) = match copies {
                 Ok(None) => (states::search(machine, settings, observer), Vec::new()),
-                Ok(Some(_)) if let Err(why) = confine::alone() => (
-                    Report::refused(format!("cannot confine the program: {why}")),
-                    Vec::new(),
-                ),
                 Ok(Some(mut team)) if team.rank() == 0 => {
                     let report = states::search_with(machine, settings, &mut team, observer);
                     (report, team.wait())
