@@ -51,12 +51,11 @@ const CRATES: [Crate; 6] = [
     Crate {
         name: "tokio",
         version: "1.54.1",
-        // Those that end within seconds. `loom_list::smoke` is left out: its repetitions differ, and why
-        // is not known yet.
-        arguments: "loom_oneshot loom_notify loom_mpsc loom_watch loom_set_once loom_rwlock \
+        // Those that end within seconds.
+        arguments: "loom_list loom_oneshot loom_notify loom_mpsc loom_watch loom_set_once loom_rwlock \
                     --skip concurrent_read_write --skip wait_for_test --skip loom_mpsc::try_recv \
                     --preemptions 2 -- --lib --features full,test-util",
-        tests: 37,
+        tests: 38,
     },
 ];
 

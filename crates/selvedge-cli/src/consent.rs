@@ -1,7 +1,8 @@
-//! Files that say how to build a program, and may come from somebody else.
+//! Files that say how to build a program, and may come from someone else.
 
 use std::path::Path;
 
+use crate::args::FileCompiler;
 use crate::compile::{self, Program};
 use crate::problem::Problem;
 use crate::report::human;
@@ -17,17 +18,20 @@ pub(crate) struct Untrusted<'a> {
 }
 
 impl Untrusted<'_> {
-    /// Such a file chooses no program to run: the compiler is the one that `verify` would take, or the
-    /// one that the user names now.
+    /// Such a file chooses no program to run, unless the user trusts it: the compiler is the one that
+    /// `verify` would take, or the one that the user names now.
     pub(crate) fn consent(
         &self,
-        compiler: Option<String>,
+        compiler: &FileCompiler,
         program: &mut Program,
     ) -> Result<(), Problem> {
+        if compiler.trust {
+            return Ok(());
+        }
         let Untrusted { what, command, .. } = self;
         let path = human::quoted(self.path);
-        let named = compiler.is_some();
-        let theirs = std::mem::replace(&mut program.compiler, compiler);
+        let named = compiler.cc.is_some();
+        let theirs = std::mem::replace(&mut program.compiler, compiler.cc.clone());
         if let Some(theirs) = theirs.filter(|_| !named) {
             let theirs = human::quoted(theirs);
             return Err(
@@ -38,7 +42,9 @@ impl Untrusted<'_> {
                     .help(format!("selvedge {command} {path} --cc {theirs}")),
             );
         }
-        match compile::flags::untrusted(&program.flags) {
+        let recorded = program.recorded.iter().map(|recorded| &recorded.flags);
+        let mut flags = recorded.chain([&program.flags]);
+        match flags.find_map(|flags| compile::flags::untrusted(flags)) {
             None => Ok(()),
             Some(flag) => Err(
                 Problem::request(format!("the {what} has the compiler flag {flag}"))

@@ -1,4 +1,4 @@
-//! `selvedge litmus`: which final states a litmus test has.
+//! `selvedge litmus`: prints the final states of litmus tests.
 
 use selvedge_core::with_model;
 use selvedge_litmus::{Test, parse};

@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 mod args;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod compare;
 mod compile;
 mod consent;
@@ -20,6 +22,7 @@ mod output;
 mod place;
 mod pool;
 mod problem;
+mod project;
 mod replay;
 mod report;
 mod resume;
@@ -35,17 +38,27 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::args::{Cli, Command};
+use crate::compile::Language;
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Worker(worker) => return worker::child::run(&worker),
-        Command::Verify(verify) => {
+        Command::Verify(mut verify) => {
             interrupt::install();
-            verify::run(&verify)
+            verify
+                .settle_arguments()
+                .and_then(|()| verify::run(&verify))
         }
-        Command::Compare(compare) => {
+        Command::Compare(mut compare) => {
             interrupt::install();
-            compare::run(&compare)
+            let settled = compare.verify.settle_arguments();
+            settled.and_then(|()| compare::run(&compare))
+        }
+        Command::Cc(compiler) => {
+            return end(project::run_compiler(Language::C, &compiler.arguments));
+        }
+        Command::Cxx(compiler) => {
+            return end(project::run_compiler(Language::Cxx, &compiler.arguments));
         }
         Command::Irs(irs) => {
             interrupt::install();
@@ -61,6 +74,18 @@ fn main() -> ExitCode {
         Command::Resume(resume) => {
             interrupt::install();
             resume::run(&resume)
+        }
+        #[cfg(feature = "cluster")]
+        Command::Serve(serve) => {
+            interrupt::install();
+            cluster::serve(&serve)
+        }
+        #[cfg(feature = "cluster")]
+        Command::Runs(runs) => cluster::runs(&runs),
+        #[cfg(feature = "cluster")]
+        Command::Attach(attach) => {
+            interrupt::install();
+            cluster::attach(&attach)
         }
         Command::Replay(replay) => {
             interrupt::install();

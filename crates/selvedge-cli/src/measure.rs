@@ -1,5 +1,5 @@
-//! `selvedge measure`: what a search of a program costs, as one object of JSON. The benchmark is
-//! made of this.
+//! `selvedge measure`: what a search of a program costs, as one object of JSON. The benchmarks
+//! use it.
 
 use crate::args;
 use crate::compile;
@@ -13,11 +13,11 @@ use crate::worker::supervise::{self, Output};
 /// Measures a program and prints what came of it.
 pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
     let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
-    let build = compile::build(&verify.program())?;
+    let build = compile::build(&verify.program()?)?;
     let request = Request {
         stateful: explorer.keeps_states(),
         asked: explorer.asked(),
-        ..Request::new(&build, &verify.machine, Task::Measure(explorer))
+        ..Request::new(&build.image(), &verify.machine, Task::Measure(explorer))
     };
     let mut measured = None;
     supervise::run(&request, Limits::default(), Output::Diverted, |reply| {

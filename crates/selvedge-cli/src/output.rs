@@ -38,7 +38,7 @@ pub(crate) fn complain(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// Writes somebody else's words to standard error as they are.
+/// Writes the output of another program to standard error unchanged.
 pub(crate) fn pass_on(words: &str) {
     let _ = std::io::stderr().write_all(words.as_bytes());
 }

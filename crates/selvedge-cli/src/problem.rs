@@ -33,7 +33,7 @@ impl From<Status> for ExitCode {
 pub(crate) struct Problem {
     /// How the command ends because of it.
     pub(crate) status: Status,
-    /// Somebody else's words, such as a compiler's, shown unchanged before anything else.
+    /// The output of another program, such as a compiler, shown unchanged before anything else.
     words: String,
     message: String,
     notes: Vec<String>,
@@ -84,7 +84,7 @@ impl Problem {
         self
     }
 
-    /// Adds somebody else's words, shown unchanged and first.
+    /// Adds the output of another program, shown unchanged and first.
     pub(crate) fn words(mut self, words: impl Into<String>) -> Problem {
         self.words = words.into();
         self

@@ -22,14 +22,12 @@ use crate::worker::supervise::{self, End, Output};
 pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     let mut trace = Trace::read(&replay.trace)?;
     trace.machine.no_confinement = replay.no_confinement;
-    if !replay.trust {
-        let file = Untrusted {
-            what: "trace",
-            command: "replay",
-            path: &replay.trace,
-        };
-        file.consent(replay.cc.clone(), &mut trace.program)?;
-    }
+    let file = Untrusted {
+        what: "trace",
+        command: "replay",
+        path: &replay.trace,
+    };
+    file.consent(&replay.compiler, &mut trace.program)?;
     let changed = trace.changed();
     for file in &changed {
         warn(&format!(
@@ -94,7 +92,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
         show_output: true,
         stateful: trace.stateful,
         asked: trace.asked.clone(),
-        ..Request::new(build, &trace.machine, task)
+        ..Request::new(&build.image(), &trace.machine, task)
     };
     let last = RefCell::new(None);
     let listen = |reply| match reply {
@@ -137,10 +135,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
 /// The arguments that replay the same trace.
 fn again(replay: &args::Replay) -> String {
     let mut words = vec![human::quoted(&replay.trace)];
-    if let Some(compiler) = &replay.cc {
-        words.extend(["--cc".to_owned(), human::quoted(compiler)]);
-    }
-    words.extend(replay.trust.then(|| "--trust".to_owned()));
+    words.extend(replay.compiler.options().map(human::quoted));
     words.join(" ")
 }
 

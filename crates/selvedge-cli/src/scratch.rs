@@ -1,5 +1,4 @@
-//! Temporary directories that are gone afterwards, also if the command is killed: what was left
-//! behind then is removed by the next one.
+//! Temporary directories. The next command removes those that a killed command left behind.
 
 use std::fs::{self, File};
 use std::io;

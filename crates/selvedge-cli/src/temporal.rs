@@ -81,7 +81,7 @@ impl Question {
 }
 
 /// The property that a request asks for, if it asks for one.
-pub(crate) fn asked_for(search: &args::Search) -> Result<Option<Property>, Problem> {
+pub(crate) fn asked_for(search: &args::SearchOptions) -> Result<Option<Property>, Problem> {
     match (&search.ltl, search.property) {
         (Some(text), _) => parse(text).map(|formula| Some(Property::Formula(formula))),
         (None, Some(ReadyMade::NonProgress)) => Ok(Some(Property::Progress)),
@@ -162,6 +162,6 @@ pub(crate) fn verified(settings: &ltl::Settings) -> String {
         Property::Progress => {
             format!("something gets done again and again in every {fair}execution")
         }
-        Property::NoStarvation { .. } => format!("nobody starves in any {fair}execution"),
+        Property::NoStarvation { .. } => format!("no thread starves in any {fair}execution"),
     }
 }

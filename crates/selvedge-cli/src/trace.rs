@@ -29,7 +29,7 @@ pub(crate) struct Trace {
     /// What its files contained.
     contents: Vec<Contents>,
     /// How the program behaves.
-    pub(crate) machine: args::Machine,
+    pub(crate) machine: args::ProgramOptions,
     /// The memory model.
     pub(crate) model: Model,
     /// Whether the program was run as one whose states are kept: its steps are others then.
@@ -54,7 +54,7 @@ impl Trace {
     /// The trace of a bug.
     pub(crate) fn new(
         program: &Program,
-        verify: &args::Verify,
+        machine: &args::ProgramOptions,
         explorer: &Explorer,
         bug: &FoundBug,
     ) -> Result<Trace, Problem> {
@@ -78,7 +78,7 @@ impl Trace {
             selvedge: env!("CARGO_PKG_VERSION").to_owned(),
             program,
             contents,
-            machine: verify.machine.clone(),
+            machine: machine.clone(),
             model: explorer.model(),
             stateful: explorer.keeps_states(),
             asked: explorer.asked(),

@@ -5,7 +5,7 @@
 use std::fs;
 
 use selvedge_core::op::Rmw;
-use selvedge_core::report::Silent;
+use selvedge_core::report::NoObserver;
 use selvedge_core::states::{Algorithm, Identity, Settings, search};
 use selvedge_core::{
     Failure, Function, Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site,
@@ -36,10 +36,7 @@ impl Machine for Counters {
     fn pending(&self, thread: ThreadId) -> Pending {
         Pending::Op(Op::Update {
             at: Location(thread.0),
-            function: Function::Memory {
-                width: Width(1),
-                rmw: Rmw::Add(1),
-            },
+            function: Function::memory(Width(1), Rmw::Add(1)),
             order: MemoryOrder::SeqCst,
             failure: MemoryOrder::SeqCst,
         })
@@ -138,7 +135,7 @@ fn main() {
                 keep_going: false,
             };
             let start = processor_time();
-            let report = search(&mut machine, settings, &mut Silent);
+            let report = search(&mut machine, settings, &mut NoObserver);
             let elapsed = processor_time() - start;
             let counts = report.states.expect("it is a search over states");
             println!(

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use selvedge_core::MemoryOrder::Relaxed;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::report::{Counts, Silent};
+use selvedge_core::report::{Counts, NoObserver};
 use selvedge_core::trust::{self, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::random::Random;
@@ -110,7 +110,7 @@ fn search_under<C: Model>(program: &Program, preemptions: Option<u32>) -> Counts
         preemptions,
     };
     let mut machine = ScriptMachine::new(program.clone());
-    trust::search::<C, _>(&mut machine, settings, &mut Silent).counts
+    trust::search::<C, _>(&mut machine, settings, &mut NoObserver).counts
 }
 
 /// Processor time of this thread so far: others may keep the machine busy.

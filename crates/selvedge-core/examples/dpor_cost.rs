@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use selvedge_core::dpor::{self, Engine};
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::report::{Counts, Silent};
+use selvedge_core::report::{Counts, NoObserver};
 use selvedge_core::trust::{self, Settings};
-use selvedge_core::{Machine, Outcome, ThreadId};
+use selvedge_core::{Machine, Outcome, SpinLoops, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
 
@@ -26,6 +26,10 @@ impl Machine for Counted {
     }
 
     selvedge_core::forward_machine!(machine: reset, around, pending, initial);
+}
+
+impl SpinLoops for Counted {
+    selvedge_core::forward_machine!(machine: quiet, misjudged);
 }
 
 /// Three threads, each with two increments of one variable and a look at it.
@@ -88,7 +92,8 @@ fn main() {
             preemptions: None,
         };
         let start = now();
-        let report = trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut Silent);
+        let report =
+            trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut NoObserver);
         let unit = print("graph", &report.counts, machine.steps, now() - start, 0.0);
         for engine in Engine::ALL.into_iter().filter(|engine| !engine.bounded()) {
             if engine == Engine::ClassicDpor && name == "readers" {
@@ -96,7 +101,7 @@ fn main() {
             }
             machine.steps = 0;
             let start = now();
-            let (report, _) = dpor::search(&mut machine, engine, settings, &mut Silent);
+            let (report, _) = dpor::search(&mut machine, engine, settings, &mut NoObserver);
             let time = now() - start;
             print(engine.name(), &report.counts, machine.steps, time, unit);
         }

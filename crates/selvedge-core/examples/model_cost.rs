@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use selvedge_core::MemoryOrder;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::trust::{self, Settings, Silent};
+use selvedge_core::trust::{self, NoObserver, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
 
@@ -77,7 +77,7 @@ fn measure<C: Model>(name: &str, program: &Program) {
     for _ in 0..5 {
         let mut machine = ScriptMachine::new(program.clone());
         let start = cpu_time();
-        let report = trust::search::<C, _>(&mut machine, Settings::default(), &mut Silent);
+        let report = trust::search::<C, _>(&mut machine, Settings::default(), &mut NoObserver);
         best = best.min(cpu_time() - start);
         executions = report.counts.executions;
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use selvedge_core::interleave::Run;
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Settings, Silent};
+use selvedge_core::trust::{self, NoObserver, Settings};
 use selvedge_core::{Machine, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
@@ -27,7 +27,7 @@ fn micro() -> Program {
 fn main() {
     let mut machine = ScriptMachine::new(micro());
     let start = Instant::now();
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut Silent);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut NoObserver);
     let search = start.elapsed();
     let start = Instant::now();
     let mut run = Run::new(&mut machine);

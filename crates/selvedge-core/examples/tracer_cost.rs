@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use selvedge_core::model::{Model, ReleaseAcquire, SequentialConsistency};
-use selvedge_core::report::{Report, Silent};
+use selvedge_core::report::{NoObserver, Report};
 use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 use selvedge_testkit::Instruction as I;
@@ -102,11 +102,11 @@ fn measure(run: impl Fn() -> Report) -> (Report, Duration) {
 fn compare<C: Consistency, G: Model>(model: &str, name: &str, program: &Program) {
     let (tracer, tracer_time) = measure(|| {
         let mut machine = ScriptMachine::new(program.clone());
-        tracer::search::<C, _>(&mut machine, true, &mut Silent)
+        tracer::search::<C, _>(&mut machine, true, &mut NoObserver)
     });
     let (graphs, graphs_time) = measure(|| {
         let mut machine = ScriptMachine::new(program.clone());
-        trust::search::<G, _>(&mut machine, ALL_BUGS, &mut Silent)
+        trust::search::<G, _>(&mut machine, ALL_BUGS, &mut NoObserver)
     });
     let each = |report: &Report, time: Duration| {
         time.as_secs_f64() * 1e6 / report.counts.executions as f64

@@ -32,7 +32,7 @@ pub enum FailureKind {
     WildAccess,
     /// A thread outgrew its stack.
     StackOverflow,
-    /// A C++ exception that nobody caught.
+    /// An uncaught C++ exception.
     UncaughtException,
     /// A loop without any visible operation ran past the watchdog.
     EndlessLoop,
@@ -46,7 +46,7 @@ pub enum FailureKind {
     ForbiddenCall,
     /// An execution that never ends does not satisfy a formula of temporal logic.
     LtlViolation,
-    /// From some point on, nobody passes a progress mark any more.
+    /// From some point on, no thread passes a progress mark any more.
     NonProgress,
     /// From some point on, a thread that has not ended does not get on any more.
     Starvation,

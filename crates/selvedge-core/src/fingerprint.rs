@@ -1,4 +1,4 @@
-//! Fingerprints wide enough that two different things never have the same in practice.
+//! Fingerprints that are wide enough to be unique in practice.
 
 /// Two independent 64-bit multiply-and-fold accumulators.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,6 @@
 //! Running a machine once, one interleaving, sequentially consistent.
 //!
-//! No search: somebody else says who goes next. Brute force, replays of recorded schedules and
+//! No search: the caller picks the next thread. Brute force, replays of recorded schedules and
 //! measurements of what a program costs without any search are built from this.
 
 use crate::ids::{Location, ThreadId};

@@ -24,6 +24,8 @@ pub mod repair;
 pub mod report;
 mod rewind;
 pub mod saved;
+pub mod settings;
+mod spins;
 pub mod states;
 pub mod tracer;
 pub mod trust;
@@ -32,6 +34,6 @@ pub mod words;
 
 pub use failure::{Failure, FailureKind};
 pub use ids::{EventId, Location, Site, ThreadId};
-pub use machine::{Fact, Machine, Outcome, Pending, Portable, Stop};
+pub use machine::{Fact, Machine, Outcome, Pending, Portable, SpinLoops, Stop};
 pub use op::{Effect, Function, MemoryOrder, Op, Value, Width};
 pub use saved::{PendingAccess, StateMachine};

@@ -18,8 +18,8 @@ pub enum Pending {
 }
 
 impl Pending {
-    /// Whether whoever joins the thread need not wait for it: it ended, or was never there. Nobody
-    /// gets past a join of a thread that ends the process.
+    /// Whether a join of the thread does not wait: the thread ended, or never existed. A join of a thread
+    /// that ends the process never returns.
     pub fn has_ended(self) -> bool {
         match self {
             Pending::Absent => true,
@@ -112,7 +112,7 @@ pub trait Machine {
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]);
 
     /// Takes back the last `steps` calls of [`resume`](Machine::resume) and
-    /// [`retry`](Machine::retry) since the last reset that were not taken back yet, as if they had
+    /// [`retry`](SpinLoops::retry) since the last reset that were not taken back yet, as if they had
     /// never happened. What the machine knows for the whole search stays. False if it cannot; it has
     /// to be reset then.
     fn undo(&mut self, steps: usize) -> bool {
@@ -122,42 +122,6 @@ pub trait Machine {
 
     /// Where in the program the pending operation of `thread` stands.
     fn site(&self, thread: ThreadId) -> Site;
-
-    /// Whether `thread`, which is [`Stop::Spinning`], touched nothing in its iteration that others can
-    /// reach except by visible operations. If it did, the iteration may take part in a race with
-    /// something that has not happened yet, and nobody may give it up before.
-    fn quiet(&mut self, thread: ThreadId) -> bool {
-        let _ = thread;
-        false
-    }
-
-    /// Whether `location` is accessed by atomic operations only and lives as long as the program,
-    /// so that no operation on it can ever take part in a race.
-    fn never_races(&mut self, location: Location) -> bool {
-        let _ = location;
-        false
-    }
-
-    /// Whether [`retry`](Machine::retry) can take back operations on `location`: nothing is left of
-    /// them.
-    fn can_retry(&mut self, location: Location) -> bool {
-        let _ = location;
-        false
-    }
-
-    /// Takes `thread`, which is [`Stop::Spinning`] since its last event, back to before that event.
-    /// A pure iteration ends in the state that it began in, so the thread just is about to perform
-    /// the same operation again.
-    fn retry(&mut self, thread: ThreadId) {
-        unreachable!("{thread} cannot be taken back");
-    }
-
-    /// Whether [`quiet`](Machine::quiet), [`never_races`](Machine::never_races) or
-    /// [`can_retry`](Machine::can_retry) gave an answer, since this was last asked, that turned out
-    /// to be wrong. The search then starts over.
-    fn misjudged(&mut self) -> bool {
-        false
-    }
 
     /// Whether an execution in which `thread` never gets to perform its pending operation is of no
     /// interest, as if an assumption did not hold. Otherwise that is a deadlock.
@@ -174,8 +138,8 @@ pub trait Machine {
     /// The bug found, if a thread is [`Stop::Failed`].
     fn failure(&self) -> Option<Failure>;
 
-    /// What is wrong with the program although every thread has ended well, such as memory that
-    /// nobody can free any more. Asked at the end of each complete execution.
+    /// What is wrong with the program although every thread has ended well, such as leaked
+    /// memory. Asked at the end of each complete execution.
     fn leftover(&self) -> Option<Failure> {
         None
     }
@@ -184,14 +148,54 @@ pub trait Machine {
     fn refusal(&self) -> Option<String>;
 }
 
+/// What explorers ask of a machine in order to drop iterations of spin loops and to continue them in place.
+/// A machine that has no answers of its own need not define anything: every iteration is kept then.
+pub trait SpinLoops: Machine {
+    /// Whether `thread`, which is [`Stop::Spinning`], touched nothing in its iteration that others can
+    /// reach except by visible operations. If it did, the iteration may take part in a race with
+    /// something that has not happened yet, and explorers must not drop it before.
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        let _ = thread;
+        false
+    }
+
+    /// Whether `location` is accessed by atomic operations only and lives as long as the program,
+    /// so that no operation on it can ever take part in a race.
+    fn never_races(&mut self, location: Location) -> bool {
+        let _ = location;
+        false
+    }
+
+    /// Whether [`retry`](SpinLoops::retry) can take back operations on `location`: nothing is left of
+    /// them.
+    fn can_retry(&mut self, location: Location) -> bool {
+        let _ = location;
+        false
+    }
+
+    /// Takes `thread`, which is [`Stop::Spinning`] since its last event, back to before that event.
+    /// A pure iteration ends in the state that it began in, so the thread just is about to perform
+    /// the same operation again.
+    fn retry(&mut self, thread: ThreadId) {
+        unreachable!("{thread} cannot be taken back");
+    }
+
+    /// Whether [`quiet`](SpinLoops::quiet), [`never_races`](SpinLoops::never_races) or
+    /// [`can_retry`](SpinLoops::can_retry) gave an answer, since this was last asked, that turned out
+    /// to be wrong. The search then starts over.
+    fn misjudged(&mut self) -> bool {
+        false
+    }
+}
+
 /// Something about the program that a machine learns only when it happens, such as that a variable is
 /// accessed plainly. The number means the same in every process that runs the program.
 pub type Fact = u64;
 
 /// A machine in one of several processes that search together.
-pub trait Portable: Machine {
-    /// Who creates each thread but main, and how many threads it creates before: in the order of
-    /// their numbers.
+pub trait Portable: SpinLoops {
+    /// The creator of each thread but main, and how many threads that creates before: in the order of
+    /// the threads' numbers.
     fn spawned(&self) -> Vec<(ThreadId, u32)> {
         Vec::new()
     }
@@ -201,8 +205,8 @@ pub trait Portable: Machine {
         let _ = spawned;
     }
 
-    /// The facts that were taken not to hold, for an answer of [`quiet`](Machine::quiet),
-    /// [`never_races`](Machine::never_races) or [`can_retry`](Machine::can_retry), since this was last
+    /// The facts that were taken not to hold, for an answer of [`quiet`](SpinLoops::quiet),
+    /// [`never_races`](SpinLoops::never_races) or [`can_retry`](SpinLoops::can_retry), since this was last
     /// asked. The search starts over if one of them turns out to hold, in any of the processes.
     fn relied_on(&mut self) -> Vec<Fact> {
         Vec::new()
@@ -219,7 +223,7 @@ pub trait Portable: Machine {
     }
 }
 
-/// Defines methods of [`Machine`] for a machine around another one, which is its field `$inner`:
+/// Defines methods of [`Machine`] and [`SpinLoops`] for a machine around another one, which is its field `$inner`:
 /// those named do what the inner one does. `around` stands for those that a wrapper hardly ever has
 /// an answer of its own to.
 #[macro_export]
@@ -229,7 +233,7 @@ macro_rules! forward_machine {
     };
     (@around $inner:ident) => {
         $crate::forward_machine!(
-            $inner: threads, site, quiet, misjudged, watch, failure, leftover, refusal
+            $inner: threads, site, watch, failure, leftover, refusal
         );
     };
     (@reset $inner:ident) => {

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ThreadId;
 use crate::op::{Effect, MemoryOrder, Value};
 
-/// The value of a mutex, read-write lock or once that nobody has touched.
+/// The value of a mutex, read-write lock or once that was never used.
 pub const FREE: Value = 0;
 /// The value of a read-write lock held by a writer.
 pub const WRITER: Value = 1 << 64;
@@ -36,12 +36,12 @@ pub const CONDITION_SLOTS: u32 = 64;
 pub enum ObjectFunction {
     /// Takes a free mutex, waits for a held one. Unlocking is a store of [`FREE`].
     MutexLock {
-        /// Who takes it.
+        /// The thread that takes it.
         owner: ThreadId,
     },
     /// Takes a free mutex, leaves a held one.
     MutexTryLock {
-        /// Who takes it.
+        /// The thread that takes it.
         owner: ThreadId,
     },
     /// Waits until no writer holds the lock, then counts one reader more.
@@ -50,7 +50,7 @@ pub enum ObjectFunction {
     ReadTryLock,
     /// One reader less.
     ReadUnlock,
-    /// Waits until nobody holds the lock. A writer unlocks with a store of [`FREE`].
+    /// Waits until no thread holds the lock. A writer unlocks with a store of [`FREE`].
     WriteLock,
     /// The same without waiting.
     WriteTryLock,
@@ -199,8 +199,8 @@ impl ObjectFunction {
         (value & !waiting(slot)) | woken(slot)
     }
 
-    /// The order of a step that leaves the object as it is. Who passes a barrier or finds a routine
-    /// done sees what led there; who finds a lock taken sees nothing.
+    /// The order of a step that leaves the object as it is. A thread that passes a barrier or finds
+    /// a routine done acquires what led there; a thread that finds a lock taken acquires nothing.
     pub fn unchanged_order(self) -> MemoryOrder {
         match self {
             ObjectFunction::BarrierAwait { .. } | ObjectFunction::OnceBegin => MemoryOrder::Acquire,

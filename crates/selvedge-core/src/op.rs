@@ -127,7 +127,9 @@ impl Op {
 pub enum Function {
     /// A read-modify-write of memory.
     Memory {
-        /// The width of the access; results wrap to it.
+        /// Where in the location the access begins, in bytes.
+        offset: u8,
+        /// The width of the access; results wrap to it, and the rest of the location stays as it is.
         width: Width,
         /// The computation.
         rmw: Rmw,
@@ -168,6 +170,9 @@ pub enum Rmw {
         /// The value it writes then.
         desired: Value,
     },
+    /// Writes the operand; the thread does not see what was there. This is a store to a part of a
+    /// location.
+    Replace(Value),
 }
 
 /// What performing an update on a given value comes to.
@@ -184,10 +189,28 @@ pub enum Effect {
 }
 
 impl Function {
+    /// A read-modify-write of a whole location.
+    pub fn memory(width: Width, rmw: Rmw) -> Function {
+        Function::Memory {
+            offset: 0,
+            width,
+            rmw,
+        }
+    }
+
     /// What reading `value` makes of it.
     pub fn apply(&self, value: Value) -> Effect {
         match *self {
-            Function::Memory { width, rmw } => rmw.apply(width, value),
+            Function::Memory { offset, width, rmw } => {
+                let shift = 8 * u32::from(offset);
+                match rmw.apply(width, width.truncate(value >> shift)) {
+                    Effect::Write(part) => {
+                        let rest = value & !(width.truncate(Value::MAX) << shift);
+                        Effect::Write(rest | part << shift)
+                    }
+                    other => other,
+                }
+            }
             Function::Object(function) => function.apply(value),
         }
     }
@@ -213,7 +236,7 @@ impl Rmw {
     fn apply(self, width: Width, old: Value) -> Effect {
         let signed = |v| width.sign_extend(v);
         let new = match self {
-            Rmw::Exchange(v) => v,
+            Rmw::Exchange(v) | Rmw::Replace(v) => v,
             Rmw::Add(v) => old.wrapping_add(v),
             Rmw::Sub(v) => old.wrapping_sub(v),
             Rmw::And(v) => old & v,

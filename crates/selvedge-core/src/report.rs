@@ -1,4 +1,4 @@
-//! How executions end, and what a search has to tell.
+//! The ends of executions, and the results of searches.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -243,9 +243,9 @@ pub trait Observer<M> {
 }
 
 /// An observer that watches nothing.
-pub struct Silent;
+pub struct NoObserver;
 
-impl<M> Observer<M> for Silent {}
+impl<M> Observer<M> for NoObserver {}
 
 /// Two reports of one bug.
 pub(crate) fn same_bug(one: &Failure, other: &Failure) -> bool {
@@ -274,7 +274,7 @@ pub(crate) enum End {
 pub(crate) struct Obstacle {
     /// Whether it waits only because it has not seen what is newest.
     pub(crate) stale: bool,
-    /// Who could take it away.
+    /// The thread that could take it away.
     pub(crate) owner: Option<ThreadId>,
 }
 

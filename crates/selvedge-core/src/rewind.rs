@@ -14,7 +14,7 @@ use std::ops::Deref;
 
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Outcome};
+use crate::machine::{Machine, Outcome, SpinLoops};
 use crate::op::Op;
 use crate::report::Divergence;
 
@@ -24,7 +24,7 @@ pub(crate) struct Rewind<'m, M> {
     steps: Vec<Step>,
     /// The clocks of all steps, one after the other.
     clocks: Vec<u32>,
-    /// Whether the machine stands after `steps`. Somebody else may have moved it.
+    /// Whether the machine stands after `steps`. Other code may have moved it.
     known: bool,
     /// How many events of each thread are performed; scratch.
     done: Vec<u32>,
@@ -63,7 +63,7 @@ impl<'m, M: Machine> Rewind<'m, M> {
         }
     }
 
-    /// The machine, to be moved by somebody else.
+    /// The machine, for code that moves it.
     pub(crate) fn lend(&mut self) -> &mut M {
         self.known = false;
         self.machine
@@ -87,41 +87,6 @@ impl<'m, M: Machine> Rewind<'m, M> {
         });
         self.clocks.extend_from_slice(clock);
         self.machine.resume(thread, outcome, clock);
-    }
-
-    pub(crate) fn retry(&mut self, thread: ThreadId) {
-        let counts = |step: &Step| step.thread == thread && step.retries.is_none() && !step.retried;
-        let step = self.steps.iter().rposition(counts);
-        let step = step.expect("a thread that spins has taken a step");
-        if step + 1 == self.steps.len() && self.machine.undo(1) {
-            self.truncate(step);
-            return;
-        }
-        self.steps[step].retried = true;
-        self.steps.push(Step {
-            thread,
-            outcome: Outcome::default(),
-            clock: self.clocks.len() as u32,
-            retries: Some(step as u32),
-            retried: false,
-        });
-        self.machine.retry(thread);
-    }
-
-    pub(crate) fn quiet(&mut self, thread: ThreadId) -> bool {
-        self.machine.quiet(thread)
-    }
-
-    pub(crate) fn never_races(&mut self, location: Location) -> bool {
-        self.machine.never_races(location)
-    }
-
-    pub(crate) fn can_retry(&mut self, location: Location) -> bool {
-        self.machine.can_retry(location)
-    }
-
-    pub(crate) fn misjudged(&mut self) -> bool {
-        self.machine.misjudged()
     }
 
     /// Brings the machine to `graph`: it performs all events but those that wait. `clock` tells the
@@ -258,6 +223,43 @@ impl<'m, M: Machine> Rewind<'m, M> {
                 return Err("an execution could not be repeated".to_owned().into());
             }
         }
+    }
+}
+
+impl<M: SpinLoops> Rewind<'_, M> {
+    pub(crate) fn retry(&mut self, thread: ThreadId) {
+        let counts = |step: &Step| step.thread == thread && step.retries.is_none() && !step.retried;
+        let step = self.steps.iter().rposition(counts);
+        let step = step.expect("a thread that spins has taken a step");
+        if step + 1 == self.steps.len() && self.machine.undo(1) {
+            self.truncate(step);
+            return;
+        }
+        self.steps[step].retried = true;
+        self.steps.push(Step {
+            thread,
+            outcome: Outcome::default(),
+            clock: self.clocks.len() as u32,
+            retries: Some(step as u32),
+            retried: false,
+        });
+        self.machine.retry(thread);
+    }
+
+    pub(crate) fn quiet(&mut self, thread: ThreadId) -> bool {
+        self.machine.quiet(thread)
+    }
+
+    pub(crate) fn never_races(&mut self, location: Location) -> bool {
+        self.machine.never_races(location)
+    }
+
+    pub(crate) fn can_retry(&mut self, location: Location) -> bool {
+        self.machine.can_retry(location)
+    }
+
+    pub(crate) fn misjudged(&mut self) -> bool {
+        self.machine.misjudged()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Machines whose states can be kept and come back to.
+//! Machines whose states can be saved and restored.
 
 use crate::ids::{Location, ThreadId};
 use crate::machine::Machine;
@@ -62,7 +62,7 @@ pub trait StateMachine: Machine {
         into.extend_from_slice(packed);
     }
 
-    /// Who creates the thread with this number, and how many threads it creates before. Asked for
+    /// The creator of the thread with this number, and how many threads that creates before. Asked for
     /// the newest number.
     fn origin(&self, thread: ThreadId) -> (ThreadId, u32) {
         let _ = thread;

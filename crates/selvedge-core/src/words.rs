@@ -9,7 +9,7 @@ use crate::witness::Switch;
 
 /// What kind of object a location is, told by the operations on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     /// Plain or atomic memory.
     Memory,
     /// A mutex or a spin lock.
@@ -36,7 +36,7 @@ pub enum State {
 }
 
 /// The kinds of all locations that `ops` touch.
-pub fn kinds<'a>(ops: impl IntoIterator<Item = &'a Op>) -> HashMap<Location, Kind> {
+pub fn kinds<'a>(ops: impl IntoIterator<Item = &'a Op>) -> HashMap<Location, ObjectKind> {
     let mut kinds = HashMap::new();
     for op in ops {
         if let Op::Update {
@@ -51,35 +51,36 @@ pub fn kinds<'a>(ops: impl IntoIterator<Item = &'a Op>) -> HashMap<Location, Kin
     kinds
 }
 
-fn kind(function: ObjectFunction) -> Option<Kind> {
+/// The kind of object that `function` is a step on; `None` for the end of any object.
+pub(crate) fn kind(function: ObjectFunction) -> Option<ObjectKind> {
     use ObjectFunction as F;
     let kind = match function {
-        F::MutexLock { .. } | F::MutexTryLock { .. } => Kind::Mutex,
+        F::MutexLock { .. } | F::MutexTryLock { .. } => ObjectKind::Mutex,
         F::ReadLock | F::ReadTryLock | F::ReadUnlock | F::WriteLock | F::WriteTryLock => {
-            Kind::ReadWriteLock
+            ObjectKind::ReadWriteLock
         }
-        F::SemaphoreWait | F::SemaphoreTryWait | F::SemaphorePost => Kind::Semaphore,
-        F::BarrierArrive { .. } | F::BarrierAwait { .. } => Kind::Barrier,
-        F::OnceBegin => Kind::Once,
+        F::SemaphoreWait | F::SemaphoreTryWait | F::SemaphorePost => ObjectKind::Semaphore,
+        F::BarrierArrive { .. } | F::BarrierAwait { .. } => ObjectKind::Barrier,
+        F::OnceBegin => ObjectKind::Once,
         F::ConditionEnqueue
         | F::ConditionAwait { .. }
         | F::ConditionLeave { .. }
         | F::ConditionSignal
-        | F::ConditionBroadcast => Kind::Condition,
+        | F::ConditionBroadcast => ObjectKind::Condition,
         F::Destroy => return None,
     };
     Some(kind)
 }
 
 /// The name of an operation on a location of the given kind.
-pub fn operation(op: &Op, on: Kind) -> &'static str {
+pub fn operation(op: &Op, on: ObjectKind) -> &'static str {
     use ObjectFunction as F;
     match op {
         Op::Load { .. } => "load",
         Op::Store { value, .. } => match on {
-            Kind::Memory => "store",
-            Kind::Mutex | Kind::ReadWriteLock if *value == objects::FREE => "unlock",
-            Kind::Once if *value == objects::DONE => "once-end",
+            ObjectKind::Memory => "store",
+            ObjectKind::Mutex | ObjectKind::ReadWriteLock if *value == objects::FREE => "unlock",
+            ObjectKind::Once if *value == objects::DONE => "once-end",
             _ => "initialise",
         },
         Op::Update {
@@ -87,6 +88,7 @@ pub fn operation(op: &Op, on: Kind) -> &'static str {
             ..
         } => match rmw {
             Rmw::Exchange(_) => "exchange",
+            Rmw::Replace(_) => "store",
             Rmw::Add(_) => "fetch-add",
             Rmw::Sub(_) => "fetch-sub",
             Rmw::And(_) => "fetch-and",
@@ -130,7 +132,7 @@ pub fn operation(op: &Op, on: Kind) -> &'static str {
 }
 
 /// What a thread waits for that cannot perform `op`.
-pub fn waits_for(op: &Op, on: Kind, object: Option<&str>) -> String {
+pub fn waits_for(op: &Op, on: ObjectKind, object: Option<&str>) -> String {
     use ObjectFunction as F;
     let object = object.unwrap_or("something");
     match op {
@@ -154,30 +156,30 @@ pub fn waits_for(op: &Op, on: Kind, object: Option<&str>) -> String {
 }
 
 /// The state of a synchronisation object for people; `None` where it says nothing.
-pub fn state(on: Kind, value: Value) -> Option<State> {
+pub fn state(on: ObjectKind, value: Value) -> Option<State> {
     let text = |text: String| Some(State::Text(text));
     match on {
-        Kind::Memory => None,
-        Kind::Mutex => match value {
+        ObjectKind::Memory => None,
+        ObjectKind::Mutex => match value {
             objects::FREE => text("free".to_owned()),
             owner => text(format!(
                 "held by {}",
                 ThreadId((owner as u32).wrapping_sub(1))
             )),
         },
-        Kind::ReadWriteLock => match value {
+        ObjectKind::ReadWriteLock => match value {
             objects::FREE => text("free".to_owned()),
             objects::WRITER.. => text("held for writing".to_owned()),
             readers => text(format!("{readers} readers")),
         },
-        Kind::Semaphore => Some(State::Count(value as u64)),
-        Kind::Condition => text(format!(
+        ObjectKind::Semaphore => Some(State::Count(value as u64)),
+        ObjectKind::Condition => text(format!(
             "{} waiting, {} woken",
             (value as u64).count_ones(),
             ((value >> objects::CONDITION_SLOTS) as u64).count_ones()
         )),
-        Kind::Barrier => text(format!("{} arrived", value as u64)),
-        Kind::Once => text(
+        ObjectKind::Barrier => text(format!("{} arrived", value as u64)),
+        ObjectKind::Once => text(
             match value {
                 objects::FREE => "not begun",
                 objects::DONE => "done",
@@ -189,13 +191,13 @@ pub fn state(on: Kind, value: Value) -> Option<State> {
 }
 
 /// The order as the source writes it; plain accesses have none.
-pub fn order(op: &Op, on: Kind) -> Option<String> {
+pub fn order(op: &Op, on: ObjectKind) -> Option<String> {
     let order = match op {
         Op::Load { order, .. } | Op::Store { order, .. } | Op::Fence { order } => order,
         Op::Update { order, .. } => order,
         _ => return None,
     };
-    if on != Kind::Memory {
+    if on != ObjectKind::Memory {
         return None;
     }
     let name = match order {
@@ -229,7 +231,7 @@ pub fn phrase(
             ..,
         ) => None,
         ("signal" | "broadcast", _, Some(_)) => None,
-        ("signal" | "broadcast", ..) => Some(": nobody waits".to_owned()),
+        ("signal" | "broadcast", ..) => Some(": no thread waits".to_owned()),
         ("try-lock" | "try-read-lock" | "try-write-lock", _, Some(_)) => None,
         ("try-lock" | "try-read-lock" | "try-write-lock", Some(held), None) => {
             Some(format!(" fails: {held}"))

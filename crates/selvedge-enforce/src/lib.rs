@@ -1,4 +1,4 @@
-//! What programs are linked with that keep to verified schedules.
+//! The library that programs with enforced schedules are linked with.
 //!
 //! The library itself is `src/rt`: real threads that wait for each other as a prefix file demands.
 //! It is compiled apart from everything else, to one object file without the standard library

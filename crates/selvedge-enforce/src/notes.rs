@@ -1,4 +1,4 @@
-//! What is noted in an executable for the library.
+//! Notes in an executable that the enforcement library reads.
 
 use selvedge_irs_format::View;
 

@@ -2,6 +2,12 @@
 //!
 //! A suspended context is one word: the stack pointer below which its callee-saved registers and
 //! its return address lie. So a context is saved with the stack it lives on.
+//!
+//! A general fiber crate such as corosensei does not serve here, for three reasons. Its coroutines own
+//! their stacks and keep pointers into them, while searches over states copy stacks away and put them
+//! back. Its switches are calls, whose returns the processor mispredicts on the other stack; these are
+//! inlined and jump. And it unwinds a coroutine that is dropped before its end, while most fibers here
+//! are abandoned in the middle, in code of the program that must not run.
 
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 compile_error!("Selvedge runs programs on x86-64 Linux only");
@@ -113,6 +119,43 @@ pub unsafe fn switch(save: *mut Context, to: Context) {
             inout("rdi") save => _,
             inout("rsi") to.0 => _,
             clobber_abi("C"),
+        );
+    }
+}
+
+/// Zeroes all registers that calls do not preserve.
+macro_rules! clear_registers {
+    () => {
+        concat!(
+            "xor eax, eax\nxor ecx, ecx\nxor edx, edx\nxor esi, esi\nxor edi, edi\n",
+            "xor r8d, r8d\nxor r9d, r9d\nxor r10d, r10d\nxor r11d, r11d\n",
+            "pxor xmm0, xmm0\npxor xmm1, xmm1\npxor xmm2, xmm2\npxor xmm3, xmm3\n",
+            "pxor xmm4, xmm4\npxor xmm5, xmm5\npxor xmm6, xmm6\npxor xmm7, xmm7\n",
+            "pxor xmm8, xmm8\npxor xmm9, xmm9\npxor xmm10, xmm10\npxor xmm11, xmm11\n",
+            "pxor xmm12, xmm12\npxor xmm13, xmm13\npxor xmm14, xmm14\npxor xmm15, xmm15\n",
+        )
+    };
+}
+
+/// Like [`switch`], for a fiber. When it is continued, nothing that the other context left in registers
+/// can get onto its stack.
+///
+/// The compiler knows that these registers hold nothing of use. But where a value leaves a part of a stack
+/// slot unused, the compiler may store a whole register there, and what lies on the stack would depend on
+/// what ran before.
+///
+/// # Safety
+///
+/// As for [`switch`].
+#[inline(always)]
+pub unsafe fn switch_from_fiber(save: *mut Context, to: Context) {
+    // SAFETY: the caller's promise. What is cleared was declared to change by `switch`.
+    unsafe {
+        switch(save, to);
+        asm!(
+            clear_registers!(),
+            clobber_abi("C"),
+            options(nomem, nostack)
         );
     }
 }

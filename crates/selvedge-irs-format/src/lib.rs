@@ -7,7 +7,7 @@
 //! A file holds, for each declared input, the threads of the program by their places in the spawn
 //! tree and, for each thread, what its n-th *counted event* has to wait for. A counted event is the
 //! performance of an operation at a *counted site*: the sites are listed, and those that are not
-//! counted are nobody's business at run time. Files of one [lineage](View::lineage) agree on what
+//! counted do not matter at run time. Files of one [lineage](View::lineage) agree on what
 //! is counted, and later ones only ask for less: every wait of a later file is also in the earlier
 //! one, or implied by one that is ([`weaker`]).
 #![no_std]

@@ -1,4 +1,4 @@
-//! What the numbers mean.
+//! The meaning of the numbers in a file.
 
 use crate::layout;
 

@@ -1,4 +1,4 @@
-//! Reading a file where it lies.
+//! Reads a file in place.
 
 use core::fmt;
 

@@ -50,7 +50,7 @@ pub struct SiteEntry {
     pub class: Class,
     /// What is done there.
     pub kind: Kind,
-    /// Whether nobody else is known to touch the same memory in a way that matters.
+    /// Whether no other thread is known to access the same memory in a way that matters.
     pub alone: bool,
 }
 

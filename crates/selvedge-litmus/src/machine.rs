@@ -2,7 +2,8 @@
 
 use selvedge_core::op::Rmw;
 use selvedge_core::{
-    Failure, Function, Location, Machine, Op, Outcome, Pending, Site, Stop, ThreadId, Value, Width,
+    Failure, Function, Location, Machine, Op, Outcome, Pending, Site, SpinLoops, Stop, ThreadId,
+    Value, Width,
 };
 
 use crate::code::{Instruction, Update, from_memory, to_memory};
@@ -101,7 +102,7 @@ impl Progress {
                 let width = Width(4);
                 Op::Update {
                     at: Location(*variable),
-                    function: Function::Memory { width, rmw },
+                    function: Function::memory(width, rmw),
                     order: *order,
                     failure: *failure,
                 }
@@ -192,3 +193,6 @@ impl Machine for LitmusMachine<'_> {
         None
     }
 }
+
+/// Litmus tests have no loops.
+impl SpinLoops for LitmusMachine<'_> {}

@@ -30,7 +30,7 @@ pub struct HeapBlock {
     pub thread: ThreadId,
     /// Where.
     pub site: Site,
-    /// Who freed it where, if it was freed.
+    /// The thread that freed it and the place, if it was freed.
     pub freed: Option<(ThreadId, Site)>,
 }
 

@@ -23,7 +23,7 @@ impl Runtime {
             .collect();
         let mut reached = vec![false; blocks.len()];
         let mut open: Vec<Range> = self.image.writable.clone();
-        // Whoever ends the process may do so in the middle of what others are doing.
+        // A thread may end the process in the middle of what others are doing.
         let stopped = |thread: &Thread, stop| thread.pending == Pending::Stopped(stop);
         let exited = threads().any(|thread| stopped(thread, Stop::Exited));
         let has_stack = |thread: &&Thread| {

@@ -13,6 +13,7 @@ mod agreed;
 mod arena;
 mod current;
 mod cxx;
+mod environment;
 mod float;
 mod frames;
 mod gate;
@@ -57,6 +58,7 @@ use selvedge_fiber as fiber;
 
 pub use heap::HeapBlock;
 pub use loader::LoadError;
+pub use locations::Extent;
 pub use machine::NativeMachine;
 pub use overlooked::Overlooked;
 pub use rounds::Unroll;

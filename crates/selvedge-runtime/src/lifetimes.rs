@@ -18,7 +18,7 @@ impl Runtime {
     pub(crate) fn begins_life(&mut self, location: Location) {
         let entry = self.locations.entry(location);
         let (address, width) = (entry.address, entry.width);
-        if entry.kind == LocationKind::Memory {
+        if entry.kind == LocationKind::Memory && !entry.is_merged() {
             self.touches_range(address, width);
         }
         if let Some(owner) = self.layout.stack_owner(address)

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::{
-    Failure, Location, Machine, Op, Outcome, Pending, Site, Stop, ThreadId, Value,
+    Failure, Location, Machine, Op, Outcome, Pending, Site, SpinLoops, Stop, ThreadId, Value,
 };
 
 use crate::arena;
@@ -23,7 +23,7 @@ use crate::shadow::Shadow;
 use crate::signals::{self, Handlers};
 use crate::thread::Thread;
 use crate::watch::Watch;
-use crate::{abi, frames, gate, outside};
+use crate::{abi, environment, frames, gate, outside};
 
 /// A C or C++ program that is loaded into this process.
 ///
@@ -215,6 +215,11 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
             "a limit of more than 65535 threads".to_owned(),
         ));
     }
+    if !environment::fits(&settings) {
+        return Err(LoadError::Unsupported(
+            "arguments and an environment that take more than a quarter of the stack".to_owned(),
+        ));
+    }
     let locals = (image.thread_locals.size, image.thread_locals.alignment);
     let layout = Layout::new(settings.stack_size, locals, settings.heap_limit, threads);
     let image_size = image.whole.end - image.whole.start;
@@ -248,6 +253,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     with(Runtime::keep)?;
     with(|runtime| runtime.outside.extend(outside::shared()));
     crate::posix::booted();
+    with(Runtime::merge_locations);
     machine.reset();
     Ok(machine)
 }
@@ -430,39 +436,6 @@ impl Machine for NativeMachine {
         with(|runtime| Site(runtime.threads[thread.index()].site as u64))
     }
 
-    fn quiet(&mut self, thread: ThreadId) -> bool {
-        match self.pending(thread) {
-            Pending::Stopped(Stop::Spinning { since }) => {
-                with(|runtime| runtime.quiet_since(thread.index(), since))
-            }
-            _ => false,
-        }
-    }
-
-    fn never_races(&mut self, location: Location) -> bool {
-        with(|runtime| runtime.never_races(location))
-    }
-
-    fn can_retry(&mut self, location: Location) -> bool {
-        // The shadow remembers accesses: that is as if they had not been only where nobody asks it.
-        self.never_races(location)
-    }
-
-    fn retry(&mut self, thread: ThreadId) {
-        with(|runtime| {
-            runtime.begin_step(thread.index());
-            runtime.end_retry();
-            let known = &mut runtime.threads[thread.index()];
-            let spins = matches!(known.pending, Pending::Stopped(Stop::Spinning { .. }));
-            let op = known.repeated.take().filter(|_| spins);
-            known.pending = Pending::Op(op.expect("only who spins can be taken back"));
-        });
-    }
-
-    fn misjudged(&mut self) -> bool {
-        with(|runtime| std::mem::take(&mut runtime.misjudged))
-    }
-
     fn watch(&mut self, failure: &Failure) {
         with(|runtime| runtime.watch = Watch::over(failure));
     }
@@ -495,6 +468,41 @@ impl Machine for NativeMachine {
                 .as_ref()
                 .map(|what| runtime.fill_in_place(what))
         })
+    }
+}
+
+impl SpinLoops for NativeMachine {
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        match self.pending(thread) {
+            Pending::Stopped(Stop::Spinning { since }) => {
+                with(|runtime| runtime.quiet_since(thread.index(), since))
+            }
+            _ => false,
+        }
+    }
+
+    fn never_races(&mut self, location: Location) -> bool {
+        with(|runtime| runtime.never_races(location))
+    }
+
+    fn can_retry(&mut self, location: Location) -> bool {
+        // The shadow remembers accesses: an access is forgotten only where no race is looked for.
+        self.never_races(location)
+    }
+
+    fn retry(&mut self, thread: ThreadId) {
+        with(|runtime| {
+            runtime.begin_step(thread.index());
+            runtime.end_retry();
+            let known = &mut runtime.threads[thread.index()];
+            let spins = matches!(known.pending, Pending::Stopped(Stop::Spinning { .. }));
+            let op = known.repeated.take().filter(|_| spins);
+            known.pending = Pending::Op(op.expect("only a thread that spins can be taken back"));
+        });
+    }
+
+    fn misjudged(&mut self) -> bool {
+        with(|runtime| std::mem::take(&mut runtime.misjudged))
     }
 }
 

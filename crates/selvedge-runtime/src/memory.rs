@@ -15,7 +15,14 @@ pub(crate) fn read(address: usize, width: u8) -> Value {
             2 => Value::from(pointer::<u16>(address).read_unaligned()),
             4 => Value::from(pointer::<u32>(address).read_unaligned()),
             8 => Value::from(pointer::<u64>(address).read_unaligned()),
-            _ => pointer::<u128>(address).read_unaligned(),
+            16 => pointer::<u128>(address).read_unaligned(),
+            // Part of a location that is accessed with several widths.
+            _ => {
+                let mut value = 0_u128;
+                let into = (&raw mut value).cast::<u8>();
+                into.copy_from_nonoverlapping(pointer(address), width.min(16).into());
+                value
+            }
         }
     }
 }
@@ -30,7 +37,11 @@ pub(crate) fn write(address: usize, width: u8, value: Value) {
             2 => pointer::<u16>(address).write_unaligned(value as u16),
             4 => pointer::<u32>(address).write_unaligned(value as u32),
             8 => pointer::<u64>(address).write_unaligned(value as u64),
-            _ => pointer::<u128>(address).write_unaligned(value),
+            16 => pointer::<u128>(address).write_unaligned(value),
+            _ => {
+                let from = (&raw const value).cast::<u8>();
+                pointer::<u8>(address).copy_from_nonoverlapping(from, width.min(16).into());
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::access::FREED;
 use crate::access::liveness;
+use crate::locations::Extent;
 use crate::runtime::{Phase, Runtime};
 
 /// What a program does that is explored in full only with an option.
@@ -13,6 +14,8 @@ pub struct Overlooked {
     pub freed_pointers: bool,
     /// The largest status that it ended with.
     pub status: i32,
+    /// It accesses these bytes with different widths, and nothing orders these accesses.
+    pub mixed: Option<Extent>,
 }
 
 /// Pointers to heap blocks, each with the thread that compared it.

@@ -29,12 +29,12 @@ pub struct Team {
     most_patience: u32,
     /// Of rank 0, the others by rank.
     others: Vec<libc::pid_t>,
-    /// Whether an exchange has failed, so that the others may wait in vain.
+    /// Whether an exchange has failed, so that the others may wait for ever.
     broken: bool,
 }
 
 /// Where a member puts its messages, in memory that all share. Messages of two exchanges have room:
-/// nobody begins with the second next one before everybody has read this one.
+/// no process begins with the second next one before all have read this one.
 struct Outbox {
     /// How many exchanges its owner has put its messages in for.
     filled: &'static AtomicU32,
@@ -108,7 +108,7 @@ impl Outbox {
             begin = end;
         }
         self.filled.store(exchange + 1, Ordering::Release);
-        // SAFETY: wakes whoever waits for this word; needs nothing of it but its address.
+        // SAFETY: wakes the processes that wait for this word; needs nothing of it but its address.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -219,7 +219,7 @@ impl Team {
         others.into_iter().map(reap).collect()
     }
 
-    /// Ends the others, who may be waiting for somebody who does not come.
+    /// Ends the others, which may wait for a process that does not come.
     fn end_others(&self) {
         for &other in &self.others {
             // SAFETY: sends a signal to a child that nobody has waited for yet.
@@ -238,7 +238,7 @@ impl Team {
     }
 
     /// Sends `outgoing[r]` to rank r and returns what each of them sent to this one. All members
-    /// must call this equally often; it returns when everybody's message has arrived.
+    /// must call this equally often; it returns when the messages of all have arrived.
     pub fn exchange(&mut self, outgoing: &[Vec<u8>]) -> io::Result<Vec<Vec<u8>>> {
         assert_eq!(outgoing.len(), self.count(), "a message for everybody");
         let exchange = self.exchanges;
@@ -287,7 +287,7 @@ impl Team {
 }
 
 impl Drop for Team {
-    /// Nobody is left behind.
+    /// Ends all of them.
     fn drop(&mut self) {
         self.end_others();
         for other in std::mem::take(&mut self.others) {

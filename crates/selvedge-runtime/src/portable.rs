@@ -147,7 +147,7 @@ impl Runtime {
                 continue;
             };
             let parent = all.iter().position(|path| path == parent);
-            let parent = parent.expect("whoever creates a thread was created before");
+            let parent = parent.expect("the creator of a thread was created before");
             match number < self.threads.len() {
                 true => self.threads[parent].children.push(number as u32),
                 false => self.introduce(parent, self.threads[parent].children.len()),

@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicU64;
 /// How many counters a page holds.
 pub const COUNTERS: usize = 16;
 
-/// Counters shared between processes. Their meaning is up to those who share them.
+/// Counters shared between processes. Their meaning is up to the processes that share them.
 pub struct SharedCounters {
     page: NonNull<[AtomicU64; COUNTERS]>,
 }

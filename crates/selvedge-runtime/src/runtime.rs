@@ -15,7 +15,7 @@ use crate::float::Float;
 use crate::layout::Layout;
 use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
-use crate::locations::Locations;
+use crate::locations::{Extent, Locations};
 use crate::overlooked::{Compared, Overlooked};
 use crate::portable::Facts;
 use crate::rounds::Loops;
@@ -76,7 +76,7 @@ pub(crate) struct Runtime {
     pub(crate) owed: Vec<Deferred>,
     /// The visible locations inside of the range that is being accessed.
     pub(crate) parts: Vec<Location>,
-    /// For each place in the program whether an access there was no event, if somebody wants to know.
+    /// For each place in the program whether an access there was no event, if that is recorded.
     pub(crate) silent: Vec<u64>,
     /// Heap addresses that visible operations wrote in this execution, if leaks are looked for.
     pub(crate) written_addresses: Vec<usize>,
@@ -238,6 +238,30 @@ impl Runtime {
         ranges.extend(self.threads[0].heap.keep());
         self.snapshot = Snapshot::take(&ranges)?;
         Ok(())
+    }
+
+    /// Gives merged locations their numbers.
+    pub(crate) fn merge_locations(&mut self) {
+        for extent in &self.settings.merged {
+            let base = if extent.global {
+                self.image.whole.start
+            } else {
+                0
+            };
+            let address = base + extent.start as usize;
+            self.locations.merge(&self.shadow, address, extent.width);
+        }
+    }
+
+    /// Where some bytes lie.
+    pub(crate) fn extent(&self, (address, width): (usize, u8)) -> Extent {
+        let global = self.image.whole.contains(address);
+        let base = if global { self.image.whole.start } else { 0 };
+        Extent {
+            start: (address - base) as u64,
+            global,
+            width,
+        }
     }
 
     /// Back to the state after the constructors, without any thread.

@@ -1,9 +1,11 @@
-//! How a program is to be run.
+//! The settings of a program under test.
 
+use std::ffi::CString;
 use std::time::Duration;
 
 use selvedge_core::ltl::Atom;
 
+use crate::locations::Extent;
 use crate::rounds::Unroll;
 
 /// What plain (non-atomic) accesses are.
@@ -42,6 +44,9 @@ pub struct Settings {
     pub fences: bool,
     /// Whether what is run is to be enforced later, which not everything can be.
     pub enforced: bool,
+    /// Bytes that threads access with different widths at the same time: each is one location. Only
+    /// for sequential consistency.
+    pub merged: Vec<Extent>,
     /// Whether the program's output is shown.
     pub show_output: bool,
     /// Whether memory that is still allocated at the end is an error.
@@ -56,6 +61,10 @@ pub struct Settings {
     pub propositions: Vec<Atom>,
     /// Whether progress marks are visible.
     pub progress: bool,
+    /// What `main` is called with, after the program's name.
+    pub arguments: Vec<CString>,
+    /// The environment: `NAME=VALUE`.
+    pub environment: Vec<CString>,
 }
 
 impl Default for Settings {
@@ -72,11 +81,14 @@ impl Default for Settings {
             reuse_memory: false,
             fences: true,
             enforced: false,
+            merged: Vec::new(),
             show_output: false,
             check_leaks: false,
             stateful: false,
             propositions: Vec::new(),
             progress: false,
+            arguments: Vec::new(),
+            environment: Vec::new(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Faults of the program under test, and programs that never come back.
+//! Faults of the program under test, and loops without visible operations.
 //!
 //! A fault in a thread of the program becomes a failure of that thread: the handler, which runs on a
 //! stack of its own, notes it and continues with the explorer instead of the thread.

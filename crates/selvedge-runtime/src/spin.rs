@@ -414,7 +414,7 @@ fn operation(hash: &mut Fingerprint, op: &Op) {
     };
     hash.pair(at.index(), (order as usize) << 8 | failure as usize);
     let Op::Update {
-        function: Function::Memory { width, rmw },
+        function: Function::Memory { width, rmw, .. },
         ..
     } = *op
     else {
@@ -433,6 +433,7 @@ fn operation(hash: &mut Fingerprint, op: &Op) {
         Rmw::UMax(value) => (10, [value, 0]),
         Rmw::UMin(value) => (11, [value, 0]),
         Rmw::CompareExchange { expected, desired } => (12, [expected, desired]),
+        Rmw::Replace(value) => (13, [value, 0]),
     };
     hash.pair(kind, width.0.into());
     let halves = |value: Value| (value as usize, (value >> 64) as usize);

@@ -24,7 +24,7 @@ pub const SHIM_FLAGS: &[&str] = &[
 /// How to link a program, besides `-shared`.
 pub const LINK_FLAGS: &[&str] = &[
     "-static-libstdc++",
-    // The C++ library is part of the program, and nobody else's business.
+    // The C++ library is part of the program.
     "-Wl,--exclude-libs,ALL",
     // The program's own definitions win over those of the process it is loaded into.
     "-Wl,-Bsymbolic",

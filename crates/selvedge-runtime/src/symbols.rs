@@ -1,10 +1,11 @@
-//! What a program may refer to outside of itself.
+//! The external names that a program may use.
 //!
 //! One table ([`functions`]) says of every external name what the function does to memory, and who
 //! performs it; a name that is not in it is refused. Programs and C++'s standard library, which is
 //! linked in whole files, refer to many functions that they never call. So each refused function
 //! has a stub that gives up by name when it is called (see [`refusing_stubs`]).
 
+mod inputs;
 mod prototype;
 mod refused;
 mod table;
@@ -15,6 +16,7 @@ use std::sync::LazyLock;
 
 use crate::abi::EntryPoint;
 use crate::support;
+pub use inputs::input;
 
 /// What the runtime makes of an external symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ pub enum Symbol {
     Unknown,
 }
 
-/// Who performs a function.
+/// How a function is performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// The host, called by the program: only values go in and come out, or what belongs to the
@@ -40,7 +42,7 @@ pub enum How {
     Host,
     /// The runtime or its shim.
     Model,
-    /// Nobody: it is part of how objects are linked, or a variable that does not change.
+    /// Not at all: it is part of how objects are linked, or a variable that does not change.
     Linked,
 }
 
@@ -161,7 +163,7 @@ pub struct Function {
     pub arguments: Vec<Argument>,
     /// How many of them are declared, if it is variadic.
     pub fixed: Option<usize>,
-    /// Who performs it.
+    /// How it is performed.
     pub how: How,
 }
 
@@ -299,7 +301,7 @@ mod tests {
         let provided = |function: &&Function| matches!(function.how, How::Host | How::Model);
         for function in functions().iter().filter(provided) {
             let name = &*function.name;
-            assert!(PROVIDED.contains(name), "nobody defines {name}");
+            assert!(PROVIDED.contains(name), "{name} is not defined");
         }
         for name in PROVIDED.iter().filter(|name| !is_reserved(name)) {
             let row = BY_NAME.get(&**name).filter(|row| provided(row));

@@ -1,4 +1,4 @@
-//! What the runtime keeps about each thread of the program.
+//! The state of each thread of the program.
 
 use std::ffi::c_void;
 use std::ptr;

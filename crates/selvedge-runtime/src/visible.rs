@@ -47,7 +47,7 @@ impl Runtime {
             }
             // A bad address must fault here, in the thread that uses it.
             let _ = memory::read(entry.address, 1);
-            if entry.lies(self.run) && !self.settings.stateful {
+            if self.locations.lies(location, self.run) && !self.settings.stateful {
                 let access = self.access_of(op, Outcome::default(), site);
                 return Err(Obstacle::Unseen(access));
             }
@@ -141,9 +141,10 @@ impl Runtime {
         })?;
         let Some(value) = wrote else { return Ok(None) };
         let entry = self.locations.entry(location);
-        let (address, width, overlapped) =
-            (entry.address, entry.width, entry.is_overlapped(self.run));
+        let (address, width) = (entry.address, entry.width);
         let memory = entry.kind == LocationKind::Memory;
+        let whole = self.locations.whole(location);
+        let overlapped = self.locations.entry(whole).is_overlapped(self.run);
         if self.settings.check_leaks && self.layout.heap_owner(value as usize).is_some() {
             self.written_addresses.push(value as usize);
         }
@@ -153,7 +154,7 @@ impl Runtime {
             self.locations.holds(location, value);
         }
         let thread = self.current();
-        // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
+        // A write of the present value changes nothing, as a failed test-and-set does.
         if !matches!(op, Op::Update { .. }) || outcome.read != value {
             thread.spin.effect();
         }
@@ -173,21 +174,23 @@ impl Runtime {
     fn note(&mut self, location: Location, kind: Kind, site: usize) -> Result<(), Problem> {
         self.passing(site);
         let entry = self.locations.entry(location);
-        let (address, width, new) = (entry.address, entry.width, entry.is_new(self.run));
+        let (address, width) = (entry.address, entry.width);
+        let whole = self.locations.whole(location);
+        let new = self.locations.entry(whole).is_new(self.run);
         // A race is told first: it is one in every order.
         let late = self.enters(address);
         self.check_address(address, width.into())?;
         if new && (self.is_on_stack(address) || self.current().open_range.is_some()) {
-            self.begins_life(location);
+            self.begins_life(whole);
         }
-        for (cell, _) in self.locations.entry(location).cells() {
+        for (cell, _) in self.locations.entry(whole).cells() {
             self.undo.cell(cell, &self.shadow, self.run);
         }
-        let entry = self.locations.perform(location, self.run, kind.writes());
-        let cells = entry.cells();
-        if entry.is_overlapped(self.run) {
+        self.locations.perform(location, self.run, kind.writes());
+        if self.locations.entry(whole).is_overlapped(self.run) {
             self.check_mixed(location, site)?;
         }
+        let cells = self.locations.entry(location).cells();
         let thread = &self.threads[self.running];
         for (cell, mask) in cells {
             let record = Record {
@@ -212,7 +215,7 @@ impl Runtime {
     /// Accesses of different extents to the same bytes are events of their own, so they must not
     /// compete: all earlier ones have to happen before.
     #[cold]
-    fn check_mixed(&self, location: Location, site: usize) -> Result<(), Problem> {
+    fn check_mixed(&mut self, location: Location, site: usize) -> Result<(), Problem> {
         for (cell, mask) in self.locations.entry(location).cells() {
             let record = Record {
                 epoch: self.threads[self.running].clock[self.running],
@@ -222,6 +225,8 @@ impl Runtime {
                 kind: Kind::PlainWrite,
             };
             if let Some(other) = self.shadow.check(cell, record, self.view()) {
+                let union = self.locations.union(location);
+                self.overlooked.mixed = union.map(|place| self.extent(place));
                 return Err(Problem::Mixed(other));
             }
         }

@@ -47,7 +47,7 @@ pub(crate) fn fails_spuriously(
     let rmw = Rmw::CompareExchange { expected, desired };
     let op = Op::Update {
         at,
-        function: Function::Memory { width, rmw },
+        function: Function::memory(width, rmw),
         order,
         failure: order,
     };

@@ -38,7 +38,7 @@ pub enum Does {
 /// An event of a candidate.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Who performs it; `None` for initial writes.
+    /// The thread that performs it; `None` for initial writes.
     pub thread: Option<u32>,
     /// What it does.
     pub does: Does,

@@ -30,7 +30,7 @@ pub fn allowed<M: Machine>(machine: &mut M, model: Axioms, limit: usize) -> Opti
     Some(Outcomes { fails, ..outcomes })
 }
 
-/// The same for whoever wants to see the steps of each execution. Tells whether some thread can fail.
+/// The same; `ended` is called with the steps of each execution. Tells whether some thread can fail.
 pub(crate) fn for_each_end<M: Machine>(
     machine: &mut M,
     model: Axioms,

@@ -12,7 +12,7 @@ pub struct Record {
     pub at: Option<Location>,
     /// The value read or picked, if it read or picked one.
     pub read: Option<Value>,
-    /// Who wrote the value that was read; `None` inside for the initial value.
+    /// The write that was read; `None` inside for the initial value.
     pub source: Option<Option<EventId>>,
     /// The value written, if it wrote one.
     pub wrote: Option<Value>,

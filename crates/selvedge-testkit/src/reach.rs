@@ -19,7 +19,7 @@ pub struct Reachable {
     pub states: BTreeSet<Full>,
     /// Those without a next step in which all is well.
     pub complete: BTreeSet<Full>,
-    /// Those in which somebody waits for what never comes.
+    /// Those in which a thread waits for ever.
     pub stuck: BTreeSet<Full>,
     /// Those in which a thread has failed.
     pub failed: BTreeSet<Full>,
@@ -189,7 +189,7 @@ fn choices(machine: &StateScript, thread: ThreadId) -> u32 {
     }
 }
 
-/// Who can move, with which choice, and what comes of it.
+/// The enabled threads with their choices, and the next state of each.
 pub(crate) fn successors(machine: &StateScript) -> Vec<(ThreadId, u32, StateScript)> {
     let mut all = Vec::new();
     for thread in (0..machine.threads() as u32).map(ThreadId) {

@@ -7,7 +7,7 @@ use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::op::Rmw;
 use selvedge_core::{
     Failure, FailureKind, Function, Location, Machine, MemoryOrder, Op, Outcome, Pending, Portable,
-    Site, Stop, ThreadId, Value, Width,
+    Site, SpinLoops, Stop, ThreadId, Value, Width,
 };
 
 /// A register of a thread.
@@ -65,7 +65,7 @@ impl Instruction {
     /// A read-modify-write of a 32-bit variable.
     pub fn memory(register: Register, variable: u32, rmw: Rmw) -> Instruction {
         let width = Width(4);
-        Instruction::Update(register, variable, Function::Memory { width, rmw })
+        Instruction::Update(register, variable, Function::memory(width, rmw))
     }
 
     /// A step on an object; register 3 gets the state read.
@@ -441,18 +441,6 @@ impl Machine for ScriptMachine {
         self.settle(thread);
     }
 
-    fn quiet(&mut self, _: ThreadId) -> bool {
-        true
-    }
-
-    fn never_races(&mut self, _: Location) -> bool {
-        true
-    }
-
-    fn can_retry(&mut self, _: Location) -> bool {
-        true
-    }
-
     fn undo(&mut self, steps: usize) -> bool {
         let Some(log) = &mut self.log else {
             return false;
@@ -468,15 +456,6 @@ impl Machine for ScriptMachine {
             }
         }
         true
-    }
-
-    fn retry(&mut self, thread: ThreadId) {
-        self.note(thread, None);
-        let state = &mut self.threads[thread.index()];
-        match state.stop.take() {
-            Some(Stop::Spinning { since }) => state.events = since,
-            other => unreachable!("{thread} does not spin: {other:?}"),
-        }
     }
 
     fn site(&self, thread: ThreadId) -> Site {
@@ -503,6 +482,29 @@ impl Machine for ScriptMachine {
 
     fn refusal(&self) -> Option<String> {
         None
+    }
+}
+
+impl SpinLoops for ScriptMachine {
+    fn quiet(&mut self, _: ThreadId) -> bool {
+        true
+    }
+
+    fn never_races(&mut self, _: Location) -> bool {
+        true
+    }
+
+    fn can_retry(&mut self, _: Location) -> bool {
+        true
+    }
+
+    fn retry(&mut self, thread: ThreadId) {
+        self.note(thread, None);
+        let state = &mut self.threads[thread.index()];
+        match state.stop.take() {
+            Some(Stop::Spinning { since }) => state.events = since,
+            other => unreachable!("{thread} does not spin: {other:?}"),
+        }
     }
 }
 

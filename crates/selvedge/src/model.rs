@@ -11,7 +11,7 @@ use selvedge_core::trust::{self, Settings};
 use selvedge_core::{dpor, with_model};
 
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
-use crate::options::{Liberties, environment, is_set};
+use crate::options::{SpuriousEvents, environment, is_set};
 use crate::report;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
@@ -263,7 +263,7 @@ impl Builder {
             max_threads: Some(self.max_threads),
             stack_size: self.stack_size,
             check_leaks: self.check_leaks,
-            liberties: Liberties {
+            spurious: SpuriousEvents {
                 wakeups: self.spurious_wakeups,
                 failures: self.spurious_failures,
                 timeouts: self.max_timeouts,

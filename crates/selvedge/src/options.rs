@@ -1,4 +1,4 @@
-//! What a model can be asked for.
+//! The options of a model.
 
 use std::fmt;
 use std::str::FromStr;
@@ -56,9 +56,9 @@ impl FromStr for Strategy {
     }
 }
 
-/// What may happen to a thread although nothing gave a reason for it, and how often.
+/// Events that may happen to a thread without a cause in the program, and how often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Liberties {
+pub(crate) struct SpuriousEvents {
     /// A wait on a condition variable, or a park, may end, once in each thread.
     pub(crate) wakeups: bool,
     /// A weak compare-exchange may fail, once in each thread.
@@ -69,9 +69,9 @@ pub(crate) struct Liberties {
     pub(crate) reuse: bool,
 }
 
-impl Default for Liberties {
-    fn default() -> Liberties {
-        Liberties {
+impl Default for SpuriousEvents {
+    fn default() -> SpuriousEvents {
+        SpuriousEvents {
             wakeups: false,
             failures: false,
             timeouts: 1,
@@ -80,7 +80,7 @@ impl Default for Liberties {
     }
 }
 
-impl Liberties {
+impl SpuriousEvents {
     /// Takes in a word that [`Display`](fmt::Display) wrote; false if it is none.
     pub(crate) fn read(&mut self, word: &str) -> bool {
         let timeouts = word.strip_prefix("timeouts:").map(str::parse);
@@ -95,7 +95,7 @@ impl Liberties {
     }
 }
 
-impl fmt::Display for Liberties {
+impl fmt::Display for SpuriousEvents {
     /// A word, with a space before it, for each that is not as usual.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = [

@@ -49,7 +49,7 @@ where
         max_threads: None,
         stack_size: environment(&["SELVEDGE_STACK_SIZE"]).unwrap_or(STACK_SIZE),
         check_leaks: true,
-        liberties: token.liberties,
+        spurious: token.spurious,
         replaying: true,
     };
     let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {

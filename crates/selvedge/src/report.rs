@@ -1,11 +1,11 @@
-//! What a failed test says.
+//! The message of a failed test.
 
 use std::fmt;
 use std::fmt::Write as _;
 
 use selvedge_core::report::{Bug, Waiting};
 use selvedge_core::witness::{Origin, Step, Switch};
-use selvedge_core::words::{self, Kind, State};
+use selvedge_core::words::{self, ObjectKind, State};
 use selvedge_core::{FailureKind, Location, Machine, Op, ThreadId, Value, Width};
 
 use crate::model::MemoryModel;
@@ -52,7 +52,7 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
         model,
         steps,
         &machine.counted_places(),
-        machine.liberties(),
+        machine.spurious(),
         machine.late(),
     );
     let kind = kind_name(failure.kind);
@@ -104,7 +104,7 @@ fn kind_name(kind: FailureKind) -> String {
 
 struct Names<'a> {
     machine: &'a RustMachine,
-    kinds: std::collections::HashMap<Location, Kind>,
+    kinds: std::collections::HashMap<Location, ObjectKind>,
 }
 
 impl Names<'_> {
@@ -124,9 +124,9 @@ impl Names<'_> {
         }
     }
 
-    fn kind(&self, op: &Op) -> Kind {
+    fn kind(&self, op: &Op) -> ObjectKind {
         let kind = op.location().and_then(|at| self.kinds.get(&at));
-        kind.copied().unwrap_or(Kind::Memory)
+        kind.copied().unwrap_or(ObjectKind::Memory)
     }
 
     /// What `op` is about: the type of the object and where it was created.
@@ -151,10 +151,13 @@ impl Names<'_> {
                 )
             }
         };
-        // Whoever wrote a lock last is the one that has it.
+        // The thread that wrote a lock last holds it.
         let lock = |op: &Op| {
             let kind = self.kind(op);
-            matches!(kind, Kind::Mutex | Kind::ReadWriteLock | Kind::Once)
+            matches!(
+                kind,
+                ObjectKind::Mutex | ObjectKind::ReadWriteLock | ObjectKind::Once
+            )
         };
         match waiting.on.filter(|_| waiting.op.as_ref().is_some_and(lock)) {
             Some(on) => format!("{thread} {what}, which {} has, at {place}", self.thread(on)),
@@ -242,7 +245,7 @@ impl Names<'_> {
         };
         let mut reads_from = match step.origin {
             Some(Origin::Step(number)) => name(number),
-            Some(Origin::Initial) if self.kind(op) == Kind::Memory => {
+            Some(Origin::Initial) if self.kind(op) == ObjectKind::Memory => {
                 "the initial value".to_owned()
             }
             _ => String::new(),

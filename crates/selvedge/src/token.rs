@@ -3,14 +3,14 @@
 //! The memory model, then one word for each step: the thread; `<n` if it reads from step *n*, `<i`
 //! if it reads the initial value; `=n` if it took alternative *n*; and `@t:n` for each other thread
 //! *t* of which it newly knows *n* events. At the end, `arc:` and a place for each reference count
-//! that takes part, a word for each of the [`Liberties`] that were taken, and `late:t:n` if what
+//! that takes part, a word for each kind of [`SpuriousEvents`] that may happen, and `late:t:n` if what
 //! thread *t* does after *n* events comes last (see [`Late`]).
 
 use selvedge_core::Op;
 use selvedge_core::witness::{Origin, Step};
 
 use crate::model::MemoryModel;
-use crate::options::Liberties;
+use crate::options::SpuriousEvents;
 
 /// A schedule to be repeated.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Token {
     pub(crate) model: MemoryModel,
     pub(crate) steps: Vec<TokenStep>,
     pub(crate) counted: Vec<String>,
-    pub(crate) liberties: Liberties,
+    pub(crate) spurious: SpuriousEvents,
     pub(crate) late: Option<Late>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn write(
     model: MemoryModel,
     steps: &[Step],
     counted: &[String],
-    liberties: Liberties,
+    spurious: SpuriousEvents,
     late: Option<Late>,
 ) -> String {
     let mut text = model.name().to_owned();
@@ -91,7 +91,7 @@ pub(crate) fn write(
     for place in counted {
         text.push_str(&format!(" arc:{place}"));
     }
-    text.push_str(&liberties.to_string());
+    text.push_str(&spurious.to_string());
     if let Some(Late { thread, events }) = late {
         text.push_str(&format!(" late:{thread}:{events}"));
     }
@@ -107,7 +107,7 @@ pub(crate) fn read(text: &str) -> Result<Token, String> {
         ..Token::default()
     };
     for word in words {
-        if token.liberties.read(word) {
+        if token.spurious.read(word) {
             continue;
         }
         if let Some(late) = word.strip_prefix("late:").and_then(read_late) {
@@ -163,13 +163,13 @@ mod tests {
             read("tso 0 1<i@0:3 0<1=2@1:1@2:7 arc:src/lib.rs:3:9 wakeups timeouts:3").unwrap();
         assert_eq!(token.model, MemoryModel::Tso);
         assert_eq!(token.counted, ["src/lib.rs:3:9"]);
-        let liberties = Liberties {
+        let spurious = SpuriousEvents {
             wakeups: true,
             timeouts: 3,
-            ..Liberties::default()
+            ..SpuriousEvents::default()
         };
-        assert_eq!(token.liberties, liberties);
-        assert_eq!(liberties.to_string(), " wakeups timeouts:3");
+        assert_eq!(token.spurious, spurious);
+        assert_eq!(spurious.to_string(), " wakeups timeouts:3");
         let last = TokenStep {
             thread: 0,
             origin: Some(Origin::Step(1)),

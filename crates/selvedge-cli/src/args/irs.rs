@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::seconds;
-use super::{Machine, Sources, TextOrJson};
+use super::{ProgramOptions, Sources, TextOrJson};
 
 const IRS_VERIFY_EXAMPLES: &str = "\
 Examples:
@@ -81,7 +81,7 @@ pub(crate) struct IrsVerify {
     pub(crate) timeout: Option<Duration>,
 
     #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: Machine,
+    pub(crate) machine: ProgramOptions,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
@@ -163,7 +163,7 @@ pub(crate) struct IrsRun {
     pub(crate) on_divergence: OnDivergence,
 
     #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: Machine,
+    pub(crate) machine: ProgramOptions,
 
     /// A flag for the compiler; several times for several flags
     #[arg(
@@ -184,6 +184,8 @@ impl IrsRun {
     pub(crate) fn sources(&self) -> Sources {
         Sources {
             stub: Vec::new(),
+            build_dir: None,
+            target: None,
             files: self.files.clone(),
             flags: self.flags.clone(),
             cc: self.cc.clone(),

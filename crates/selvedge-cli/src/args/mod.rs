@@ -1,22 +1,28 @@
 //! The command line. Every option is defined here and in the files below, and nowhere else; help comes
 //! from it.
 
+#[cfg(feature = "cluster")]
+mod cluster;
 mod irs;
-mod machine;
+mod program;
 mod search;
 mod values;
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
 use crate::compile::Program;
+use crate::problem::Problem;
+use crate::project;
+#[cfg(feature = "cluster")]
+pub(crate) use cluster::{Attach, Broker, Cluster, Runs, Serve};
 pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
-pub(crate) use machine::Machine;
-pub(crate) use search::Search;
-pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, TextOrJson, name_of};
+pub(crate) use program::ProgramOptions;
+pub(crate) use search::SearchOptions;
+pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, TextOrJson, Words, name_of};
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -104,10 +110,33 @@ pub(crate) enum Command {
             arg.help("Only executions with at most K preemptions, for the algorithms that take a bound")
         })
     )]
+    #[cfg_attr(feature = "cluster", command(
+        mut_arg("cluster", |arg| arg.hide(true)),
+        mut_arg("creds", |arg| arg.hide(true)),
+        mut_arg("tls_ca", |arg| arg.hide(true)),
+        mut_arg("tls_cert", |arg| arg.hide(true)),
+        mut_arg("tls_key", |arg| arg.hide(true)),
+        mut_arg("prefix", |arg| arg.hide(true)),
+    ))]
     Compare(Box<Compare>),
+    /// Compile and link like the C compiler, and note in the objects what `verify` needs
+    #[command(disable_help_flag = true)]
+    Cc(Compiler),
+    /// The same for C++
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx(Compiler),
     /// Continue a search that was stopped
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<Resume>),
+    /// Explore searches of other machines, which `verify --cluster URL` begins
+    #[cfg(feature = "cluster")]
+    Serve(Serve),
+    /// List the searches of a cluster
+    #[cfg(feature = "cluster")]
+    Runs(Runs),
+    /// Follow a search of a cluster, and continue it if it was stopped
+    #[cfg(feature = "cluster")]
+    Attach(Attach),
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
@@ -149,6 +178,7 @@ pub(crate) struct Compare {
         long,
         value_name = "NAMES",
         value_delimiter = ',',
+        value_parser = values::algorithm(Some("all")),
         help_heading = "Search"
     )]
     pub(crate) algorithms: Vec<String>,
@@ -163,10 +193,10 @@ pub(crate) struct Verify {
     pub(crate) sources: Sources,
 
     #[command(flatten, next_help_heading = "Search")]
-    pub(crate) search: Search,
+    pub(crate) search: SearchOptions,
 
     #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: Machine,
+    pub(crate) machine: ProgramOptions,
 
     /// Refuse code that cannot be checked even if no execution reaches it
     #[arg(long, help_heading = "Program under test")]
@@ -188,6 +218,10 @@ pub(crate) struct Verify {
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub(crate) checkpoint: Option<PathBuf>,
 
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) cluster: Cluster,
+
     /// Write a page to FILE that shows the schedule, the execution graph and the search
     #[arg(long, value_name = "FILE.html", help_heading = "Output")]
     pub(crate) report: Option<PathBuf>,
@@ -203,12 +237,27 @@ pub(crate) struct Verify {
 
 impl Verify {
     /// The program that is asked about.
-    pub(crate) fn program(&self) -> Program {
-        Program {
+    pub(crate) fn program(&self) -> Result<Program, Problem> {
+        Ok(Program {
             marks: !self.machine.unroll.is_empty(),
             spurious_failures: self.machine.spurious_failures,
             strict: self.strict,
-            ..self.sources.program()
+            ..self.sources.program()?
+        })
+    }
+
+    /// What follows the dashes after an executable are its arguments.
+    pub(crate) fn settle_arguments(&mut self) -> Result<(), Problem> {
+        let built = self.sources.build_dir.is_some() || self.sources.executable().is_some();
+        if !built || self.sources.flags.is_empty() {
+            return Ok(());
+        }
+        let arguments = Words(std::mem::take(&mut self.sources.flags));
+        match self.machine.args.replace(arguments) {
+            None => Ok(()),
+            Some(_) => Err(Problem::request(
+                "arguments are given twice: by --args, and behind the dashes",
+            )),
         }
     }
 }
@@ -216,11 +265,12 @@ impl Verify {
 /// What is compiled, and how.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sources {
-    /// C and C++ source files of the program
-    #[arg(value_name = "FILE", required = true)]
+    /// C and C++ source files of the program, or an executable that was built with `selvedge cc`
+    #[arg(value_name = "FILE", required_unless_present = "build_dir")]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`)
+    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`). After an executable, its
+    /// arguments
     #[arg(value_name = "COMPILER-FLAGS", last = true)]
     pub(crate) flags: Vec<String>,
 
@@ -228,24 +278,63 @@ pub(crate) struct Sources {
     #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
     pub(crate) cc: Option<String>,
 
+    /// Check a program of the build in DIR, which has a compile_commands.json
+    #[arg(
+        long,
+        value_name = "DIR",
+        help_heading = "Program under test",
+        conflicts_with = "files"
+    )]
+    pub(crate) build_dir: Option<PathBuf>,
+
+    /// Which program of that build
+    #[arg(
+        long,
+        value_name = "NAME",
+        help_heading = "Program under test",
+        requires = "build_dir"
+    )]
+    pub(crate) target: Option<String>,
+
     /// A source file with functions that take the place of those that are not modelled
     #[arg(long, value_name = "FILE", help_heading = "Program under test")]
     pub(crate) stub: Vec<PathBuf>,
 }
 
 impl Sources {
+    /// The executable that the program is given as.
+    fn executable(&self) -> Option<&Path> {
+        match &self.files[..] {
+            [file] if project::is_executable(file) => Some(file),
+            _ => None,
+        }
+    }
+
     /// The program that is asked about.
-    pub(crate) fn program(&self) -> Program {
-        Program {
+    pub(crate) fn program(&self) -> Result<Program, Problem> {
+        let program = |files: &[PathBuf]| Program {
             directory: None,
-            files: self.files.iter().chain(&self.stub).cloned().collect(),
+            files: files.iter().chain(&self.stub).cloned().collect(),
             flags: self.flags.clone(),
+            recorded: Vec::new(),
             compiler: self.cc.clone(),
             expressions: Vec::new(),
             marks: false,
             spurious_failures: false,
             strict: true,
-        }
+        };
+        let target = match (&self.build_dir, self.executable()) {
+            (Some(directory), _) => project::of_build(directory, self.target.as_deref())?,
+            (None, Some(executable)) => project::of_executable(executable)?,
+            (None, None) => return Ok(program(&self.files)),
+        };
+        Ok(target.with(program(&[])))
+    }
+
+    /// What reports call the program.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let files = self.files.iter().map(|file| file.display().to_string());
+        files.chain(self.target.clone()).collect()
     }
 
     /// What to end a command line with to ask about the same program.
@@ -256,14 +345,51 @@ impl Sources {
             .into_iter()
             .chain(self.flags.iter().map(String::as_str));
         let files = self.files.iter().map(|file| file.as_os_str());
+        let directory = self.build_dir.iter();
+        let directory = directory.flat_map(|path| [OsStr::new("--build-dir"), path.as_os_str()]);
+        let target = self.target.iter();
+        let target = target.flat_map(|name| [OsStr::new("--target"), OsStr::new(name)]);
         let stubs = self.stub.iter();
         let stubs = stubs.flat_map(|stub| [OsStr::new("--stub"), stub.as_os_str()]);
         files
+            .chain(directory)
+            .chain(target)
             .chain(stubs)
             .chain(compiler.chain(flags).map(OsStr::new))
             .map(OsStr::to_owned)
             .collect()
     }
+}
+
+/// The compiler for a program that a file of Selvedge names.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct FileCompiler {
+    /// Compiler to use [default: as for `verify`; the file does not choose the compiler]
+    #[arg(long, value_name = "COMPILER")]
+    pub(crate) cc: Option<String>,
+
+    /// Use the compiler and the compiler flags that the file names, whatever they are
+    #[arg(long, conflicts_with = "cc")]
+    pub(crate) trust: bool,
+}
+
+impl FileCompiler {
+    /// The options that say the same.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &str> {
+        let compiler = self.cc.iter().flat_map(|cc| ["--cc", cc]);
+        compiler.chain(self.trust.then_some("--trust"))
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Compiler {
+    /// What the compiler is called with [SELVEDGE_CC and SELVEDGE_CXX name the compilers]
+    #[arg(
+        value_name = "ARGUMENTS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Args, Debug)]
@@ -284,13 +410,8 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_executions: Option<u64>,
 
-    /// Compiler to use [default: as for `verify`; a checkpoint does not choose the compiler]
-    #[arg(long, value_name = "COMPILER")]
-    pub(crate) cc: Option<String>,
-
-    /// Use the compiler and the compiler flags that the checkpoint names, whatever they are
-    #[arg(long, conflicts_with = "cc")]
-    pub(crate) trust: bool,
+    #[command(flatten)]
+    pub(crate) compiler: FileCompiler,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -307,13 +428,8 @@ pub(crate) struct Replay {
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
-    /// Compiler to use [default: as for `verify`; a trace does not choose the compiler]
-    #[arg(long, value_name = "COMPILER")]
-    pub(crate) cc: Option<String>,
-
-    /// Use the compiler and the compiler flags that the trace names, whatever they are
-    #[arg(long, conflicts_with = "cc")]
-    pub(crate) trust: bool,
+    #[command(flatten)]
+    pub(crate) compiler: FileCompiler,
 
     /// Let the program make any system call; for debuggers and profilers
     #[arg(long)]
@@ -353,13 +469,8 @@ pub(crate) struct Debug {
     #[arg(value_name = "TRACE")]
     pub(crate) trace: PathBuf,
 
-    /// Compiler to use [default: as for `verify`; a trace does not choose the compiler]
-    #[arg(long, value_name = "COMPILER")]
-    pub(crate) cc: Option<String>,
-
-    /// Use the compiler and the compiler flags that the trace names, whatever they are
-    #[arg(long, conflicts_with = "cc")]
-    pub(crate) trust: bool,
+    #[command(flatten)]
+    pub(crate) compiler: FileCompiler,
 
     /// Start gdbserver at this address (such as :1234) instead of gdb
     #[arg(long, value_name = "ADDRESS", conflicts_with = "gdb")]

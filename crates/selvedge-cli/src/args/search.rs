@@ -5,11 +5,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Equivalence, Model, ReadyMade, memory_model, seconds};
+use super::values::{Equivalence, Model, ReadyMade, algorithm, memory_model, seconds};
 
 /// What is searched, and how far.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Search {
+pub(crate) struct SearchOptions {
     /// Memory model [default: rc11, or sc where the other options need it]
     #[arg(long, value_parser = memory_model())]
     pub(crate) model: Option<Model>,
@@ -19,7 +19,7 @@ pub(crate) struct Search {
     pub(crate) equivalence: Equivalence,
 
     /// Explorer [default: the best one for model and bound]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = algorithm(None))]
     pub(crate) algorithm: Option<String>,
 
     /// Only executions with at most K preemptions
@@ -93,7 +93,7 @@ pub(crate) struct Search {
     pub(crate) keep_going: bool,
 }
 
-impl Search {
+impl SearchOptions {
     /// The bound, whatever it is on.
     pub(crate) fn bound(&self) -> Option<u32> {
         self.preemptions.or(self.delays).or(self.switches)

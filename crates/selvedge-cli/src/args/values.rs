@@ -8,6 +8,8 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 pub(crate) use selvedge_core::model::MemoryModel as Model;
 use serde::{Deserialize, Serialize};
 
+use crate::explorer::Descriptor;
+
 /// Reads the name of a memory model.
 pub(super) fn memory_model() -> impl TypedValueParser<Value = Model> {
     let values = Model::ALL.map(|model| {
@@ -19,6 +21,13 @@ pub(super) fn memory_model() -> impl TypedValueParser<Value = Model> {
         })
     });
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Model>())
+}
+
+/// Reads the name of an explorer, or `other`.
+pub(super) fn algorithm(other: Option<&'static str>) -> PossibleValuesParser {
+    let named = Descriptor::all_named().map(Descriptor::value);
+    let other = other.into_iter().map(PossibleValue::new);
+    PossibleValuesParser::new(named.chain(other))
 }
 
 /// Which executions count as the same.
@@ -45,9 +54,9 @@ pub(crate) enum Plain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReadyMade {
-    /// Somebody passes a progress mark again and again (selvedge_progress)
+    /// Threads pass progress marks again and again (selvedge_progress)
     NonProgress,
-    /// Every thread gets on again and again
+    /// Every thread that wants to go on goes on again and again
     Starvation,
 }
 
@@ -75,6 +84,30 @@ pub(crate) enum TextOrJson {
     Human,
     /// One JSON object on standard output
     Json,
+}
+
+/// Arguments of the program, on the command line as one word for the shell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Words(pub(crate) Vec<String>);
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let joined = shlex::try_join(self.0.iter().map(String::as_str));
+        f.write_str(&joined.unwrap_or_default())
+    }
+}
+
+pub(super) fn words(text: &str) -> Result<Words, String> {
+    shlex::split(text)
+        .map(Words)
+        .ok_or_else(|| "a quotation mark is not closed".to_owned())
+}
+
+pub(super) fn variable(text: &str) -> Result<String, String> {
+    match text.split_once('=') {
+        Some((name, _)) if !name.is_empty() => Ok(text.to_owned()),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
 }
 
 /// The name of an option's value as the user writes it.

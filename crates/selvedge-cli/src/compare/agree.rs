@@ -1,5 +1,5 @@
-//! Do the algorithms say the same? They are written apart and must: where they do not, one of them
-//! is wrong.
+//! Whether the algorithms agree. They are independent implementations, so a contradiction shows that one
+//! of them is wrong.
 
 use selvedge_core::FailureKind;
 
@@ -48,7 +48,8 @@ fn covers(run: &Run, bug: &Bug) -> bool {
 fn counts(one: &Run, other: &Run) -> Option<String> {
     let verified = |run: &Run| run.report.verdict == Verdict::Verified;
     let exact = |run: &Run| {
-        run.explorer.visits_once() && run.explorer.equivalence() == Equivalence::Mazurkiewicz
+        let explorer = run.explorer.descriptor();
+        explorer.visits_once && explorer.equivalence == Equivalence::Mazurkiewicz
     };
     let over_states = one.explorer.keeps_states() || other.explorer.keeps_states();
     if over_states || !verified(one) || !verified(other) {
@@ -61,7 +62,7 @@ fn counts(one: &Run, other: &Run) -> Option<String> {
     let (wrong, should) = if exact(other) {
         // Of two that are equal in rank, the pair is looked at once.
         (here > there, "as many")
-    } else if other.explorer.equivalence() == Equivalence::ReadsFrom {
+    } else if other.explorer.descriptor().equivalence == Equivalence::ReadsFrom {
         (there > here, "no more")
     } else {
         (there < here, "no fewer")

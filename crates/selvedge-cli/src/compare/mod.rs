@@ -1,4 +1,4 @@
-//! `selvedge compare`: what each of several algorithms makes of one program.
+//! `selvedge compare`: runs several algorithms on one program.
 
 mod agree;
 mod table;
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::args::{self, Equivalence, Format, Model};
 use crate::compile;
-use crate::explorer::Explorer;
+use crate::explorer::{Descriptor, Explorer, TakesBound};
 use crate::interrupt;
 use crate::problem::{Problem, Status};
 use crate::report::html::{Page, RunFacts};
@@ -55,19 +55,17 @@ pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
         }
     };
     let searches = searches(compare)?;
-    let build = compile::build(&compare.verify.program())?;
+    let build = compile::build(&compare.verify.program()?)?;
+    let image = build.image();
     let (mut runs, mut failed) = (Vec::new(), Vec::new());
     let table = table.then(|| Table::new(&searches));
     for (verify, explorer) in searches {
         if interrupt::requests() > 0 {
             break;
         }
-        let search = Search {
-            verify: &verify,
-            build: &build,
-            explorer: &explorer,
+        let mut search = Search {
             label: Some(explorer.name()),
-            resumed: None,
+            ..Search::new(&verify, &image, &explorer)
         };
         let found = match search.run() {
             Ok(found) => found,
@@ -165,11 +163,9 @@ fn searches(compare: &args::Compare) -> Result<Vec<(args::Verify, Explorer)>, Pr
         }
         return names.into_iter().map(of).collect();
     }
-    let fitting = |name: &'static str| {
-        let search = of(name);
-        search.ok().filter(|(_, who)| all || who.is_complete())
-    };
-    let found: Vec<_> = Explorer::names().filter_map(fitting).collect();
+    let wanted = |explorer: &&Descriptor| explorer.compared && (all || explorer.complete);
+    let wanted = Descriptor::all_named().filter(wanted);
+    let found: Vec<_> = wanted.filter_map(|one| of(one.name).ok()).collect();
     match found.is_empty() {
         // What keeps all of them from running keeps the first one.
         true => of("trust").map(|one| vec![one]),
@@ -187,13 +183,15 @@ fn search(request: &args::Verify, name: &str) -> Result<(args::Verify, Explorer)
     let mut verify = request.clone();
     let search = &mut verify.search;
     search.algorithm = Some(name.to_owned());
-    search.equivalence = Explorer::equivalence_of(name);
+    if let Some(explorer) = Descriptor::of(name) {
+        search.equivalence = explorer.equivalence;
+    }
     search.no_advice = true;
     // Times can be compared if all of them have one processor.
     search.jobs.get_or_insert(1);
     search.model = Some(model(request));
     let explorer = Explorer::named(model(request), search)?;
-    if !explorer.takes_bound() {
+    if explorer.descriptor().preemptions == TakesBound::No {
         (search.preemptions, search.iterative) = (None, false);
     }
     Explorer::choose(search, &verify.machine)?;
@@ -219,6 +217,10 @@ fn refuse(verify: &args::Verify) -> Result<(), Problem> {
     if search.ltl.is_some() || search.property.is_some() || search.fair {
         let help = "there is one algorithm for temporal logic: selvedge verify";
         return wrong("--ltl, --property or --fair", help);
+    }
+    #[cfg(feature = "cluster")]
+    if verify.cluster.cluster.is_some() {
+        return wrong("--cluster", "selvedge verify searches on several machines");
     }
     if verify.checkpoint.is_some() {
         return wrong("--checkpoint", "selvedge verify keeps one search");

@@ -163,7 +163,7 @@ pub(super) fn verdict(run: &Run) -> String {
             Some(bound) => format!("verified within {bound}"),
             None => "verified".to_owned(),
         },
-        Verdict::Incomplete if !run.explorer.is_complete() => {
+        Verdict::Incomplete if !run.explorer.descriptor().complete => {
             "incomplete (may lose executions)".to_owned()
         }
         Verdict::Incomplete => {
@@ -173,7 +173,7 @@ pub(super) fn verdict(run: &Run) -> String {
     }
 }
 
-/// Each distinct first bug, with where it is, and who found it.
+/// Each distinct first bug, its place, and the algorithms that found it.
 fn bugs(runs: &[Run]) -> Vec<(String, Vec<&'static str>)> {
     let mut all: Vec<(String, Vec<&'static str>)> = Vec::new();
     for run in runs {

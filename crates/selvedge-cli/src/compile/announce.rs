@@ -15,7 +15,7 @@ use super::assembly::{line_to, without_comment};
 use super::checks::{Check, Checks};
 use super::frames;
 use super::fresh::{self, Fresh};
-use crate::scan::{Operand, Silence, Silent};
+use crate::scan::{Operand, Silence, Unannounced};
 
 /// The section that tells where callbacks were put in: two addresses for each.
 pub(crate) const SECTION: &str = ".selvedge.own";
@@ -27,7 +27,7 @@ const LINES: &str = ".selvedge.at";
 pub(super) const SAVED: [&str; 10] = [
     "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx",
 ];
-/// What functions that call nobody may keep below the stack pointer.
+/// The size of the red zone: what leaf functions may keep below the stack pointer.
 pub(super) const RED_ZONE: i64 = 128;
 /// How much the stack pointer is lower, besides, once they are saved.
 pub(super) const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
@@ -39,7 +39,7 @@ pub(super) type Places<'a> = BTreeMap<usize, Place<'a>>;
 #[derive(Default)]
 pub(super) struct Place<'a> {
     /// The accesses to announce before it, and whether its function uses the floating-point stack.
-    accesses: Vec<(&'a Silent, bool)>,
+    accesses: Vec<(&'a Unannounced, bool)>,
     /// The store to tell of after it.
     store: Option<Check<'a>>,
 }
@@ -47,7 +47,7 @@ pub(super) struct Place<'a> {
 /// Collects what to put in, given the line of each instruction by its function, address and number.
 fn collect<'a>(
     silences: &'a [Silence],
-    mut line_of: impl FnMut(usize, &Silent) -> Option<usize>,
+    mut line_of: impl FnMut(usize, &Unannounced) -> Option<usize>,
 ) -> Option<Places<'a>> {
     let mut places = Places::new();
     for (n, silence) in silences.iter().enumerate() {
@@ -115,7 +115,7 @@ fn each_line<'a>(
 }
 
 /// The lines of the accesses in `silences`, found by counting instructions. That is quick, but
-/// wrong where a line is not an instruction: whoever uses it has to look at the outcome.
+/// wrong where a line is not an instruction: callers have to check the result.
 pub(super) fn count<'a>(text: &str, silences: &'a [Silence]) -> Option<Places<'a>> {
     const PREFIXES: [&str; 3] = ["rex64", "data16", "rep"];
     let mut lines = vec![Vec::new(); silences.len()];
@@ -273,7 +273,7 @@ impl Saved {
     }
 }
 
-fn callback(to: &mut String, access: &Silent, saved: &Saved, line: &str) -> Option<()> {
+fn callback(to: &mut String, access: &Unannounced, saved: &Saved, line: &str) -> Option<()> {
     let operand = &access.operand;
     let way = if access.write { "write" } else { "read" };
     let scalar = !operand.repeated && matches!(operand.bytes, 1 | 2 | 4 | 8 | 16);

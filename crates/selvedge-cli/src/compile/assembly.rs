@@ -8,7 +8,7 @@
 /// The section that tells where inline assembly is: two addresses for each block.
 pub(crate) const SECTION: &str = ".selvedge.asm";
 
-/// The marks that begin and end a block: the first pair is everybody's, the second clang's for
+/// The marks that begin and end a block: the first pair is common to all compilers, the second is clang's for
 /// assembly outside of functions.
 const MARKS: [(&str, &str); 2] = [
     ("#APP", "#NO_APP"),

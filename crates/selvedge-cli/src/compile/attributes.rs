@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The functions of a file that clang instruments, found out when somebody asks.
+/// The functions of a file that clang instruments, found out on demand.
 #[derive(Debug)]
 pub(crate) struct Attributes {
     /// Writes the intermediate code.

@@ -5,7 +5,7 @@
 //! so, tells it which bytes were written. Nothing has to be guessed, whatever the compiler puts
 //! between an announcement and its store.
 //!
-//! Mostly nobody waits: then the check is a comparison and a jump that is not taken. The rest of it
+//! Mostly no store is in flight: then the check is a comparison and a jump that is not taken. The rest of it
 //! lies at the end of the section.
 
 use selvedge_runtime::support::{

@@ -19,7 +19,7 @@ pub(crate) enum Language {
     Cxx,
 }
 
-/// Who made a compiler; their ThreadSanitizer instrumentation differs.
+/// The vendor of a compiler: the ThreadSanitizer instrumentation of each differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Family {
     /// The GNU compilers.
@@ -54,7 +54,8 @@ impl Compiler {
             return Compiler::named("--cc", chosen, language);
         }
         match env::var(variable) {
-            Ok(value) if !value.trim().is_empty() => {
+            // While a project is built, that is how this program is called.
+            Ok(value) if !value.trim().is_empty() && !is_selvedge(&value) => {
                 Compiler::named(&format!("${variable}"), &value, language)
             }
             _ => match defaults.iter().find_map(|name| search(OsStr::new(name))) {
@@ -230,6 +231,12 @@ fn search(name: &OsStr) -> Option<PathBuf> {
     env::split_paths(&env::var_os("PATH")?)
         .map(|d| d.join(name))
         .find(|path| executable(path))
+}
+
+/// Whether a command is `selvedge cc` or the like.
+fn is_selvedge(command: &str) -> bool {
+    let program = command.split_whitespace().next().map(Path::new);
+    program.and_then(Path::file_name) == Some(OsStr::new("selvedge"))
 }
 
 fn no_compiler(language: Language) -> Problem {

@@ -164,7 +164,7 @@ pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
     Ok(accepted)
 }
 
-/// The first of these flags that is not known to be harmless when somebody else chose it: with it, a
+/// The first of these flags that is not known to be harmless when the user did not choose it: with it, a
 /// compiler could run another program or write a file.
 pub(crate) fn untrusted(flags: &[String]) -> Option<&str> {
     /// Flags that take the next argument as their value.

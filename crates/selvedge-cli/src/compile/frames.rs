@@ -1,4 +1,4 @@
-//! Frames that begin as zeros.
+//! Clears stack frames when they are allocated.
 //!
 //! Variables that are not initialised, and padding, hold whatever lay on the stack before: also
 //! what the runtime left there, which differs between an execution and its repetition. Copying
@@ -56,7 +56,7 @@ pub(super) fn clear(text: &str) -> String {
 }
 
 /// How many bytes an instruction takes from the stack, as the assembler writes it. It sets the
-/// flags, so nobody needs them behind it.
+/// flags, so no later code needs them.
 fn allocated<'a>(name: &str, operands: &'a str) -> Option<std::borrow::Cow<'a, str>> {
     let (size, to) = operands.split_once(',')?;
     if to.trim() != "%rsp" {

@@ -1,7 +1,7 @@
-//! What the program has put into registers since it was last called back.
+//! The registers that the program has written since the last callback.
 //!
 //! A callback leaves leftovers in all registers that calls do not preserve. The compiler knows that
-//! and uses none of them before it has written to it, so nobody has to keep them. Where that is not
+//! and uses none of them before it has written to it, so they need not be saved. Where that is not
 //! easy to see, all of them are kept.
 
 use std::collections::HashSet;
@@ -159,7 +159,7 @@ fn is_branch(name: &str) -> bool {
     name.starts_with('j') && !name.starts_with("jmp")
 }
 
-/// Whether this is a label that nobody jumps to, of gcc's.
+/// Whether this is a label of gcc's that no code jumps to.
 fn is_for_debuggers(name: &str) -> bool {
     let number = ["LVL", "LBB", "LBE", "LBI"].iter().find_map(|kind| {
         let label = name.strip_prefix('.')?.strip_suffix(':')?;

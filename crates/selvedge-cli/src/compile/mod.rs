@@ -25,7 +25,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use serde::{Deserialize, Serialize};
 
 use self::attributes::Attributes;
-use self::compiler::Language;
+pub(crate) use self::compiler::Language;
 use self::support::Support;
 use self::toolchain::Toolchain;
 use crate::input;
@@ -43,6 +43,9 @@ pub(crate) struct Program {
     pub(crate) files: Vec<PathBuf>,
     /// The user's flags for the compiler.
     pub(crate) flags: Vec<String>,
+    /// How the first files are compiled, if a build system says so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) recorded: Vec<Recorded>,
     /// The compiler the user asked for.
     pub(crate) compiler: Option<String>,
     /// Expressions over its variables that a formula asks about.
@@ -57,6 +60,15 @@ pub(crate) struct Program {
     /// Whether code that cannot be checked is refused although it may never run.
     #[serde(default)]
     pub(crate) strict: bool,
+}
+
+/// How a build system compiles a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Recorded {
+    /// The directory that the compiler is started in.
+    pub(crate) directory: PathBuf,
+    /// Its flags.
+    pub(crate) flags: Vec<String>,
 }
 
 impl Program {
@@ -88,10 +100,22 @@ pub(crate) struct Build {
     pub(crate) library: PathBuf,
 }
 
+/// A shared object that workers can load, wherever it comes from.
+#[derive(Clone, Debug)]
+pub(crate) struct Image {
+    /// The shared object.
+    pub(crate) library: PathBuf,
+    /// A directory for files that live as long as it does.
+    pub(crate) scratch: PathBuf,
+}
+
 impl Build {
-    /// A place for files that live as long as the build.
-    pub(crate) fn scratch(&self) -> &Path {
-        self.compiled.scratch()
+    /// What workers load.
+    pub(crate) fn image(&self) -> Image {
+        Image {
+            library: self.library.clone(),
+            scratch: self.compiled.scratch().to_owned(),
+        }
     }
 
     /// The compiled files.
@@ -153,8 +177,13 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
     let flags = flags::accepted(&program.flags)?;
     expressions::check(program)?;
     let mut sources = Vec::with_capacity(program.files.len());
-    for path in &program.files {
-        sources.push(Source::open(program, path)?);
+    for (number, path) in program.files.iter().enumerate() {
+        let mut source = Source::open(program, path)?;
+        if let Some(recorded) = program.recorded.get(number) {
+            flags::accepted(&recorded.flags)?;
+            source.recorded = Some(recorded.clone());
+        }
+        sources.push(source);
     }
     let toolchain = Toolchain::find(program, &sources)?;
     let directory = Scratch::new().map_err(|error| {
@@ -192,7 +221,7 @@ impl Compiled {
             .link(&self.objects, &self.support, parts, library)
     }
 
-    /// An object with stubs for functions that nobody defines.
+    /// An object with stubs for functions without a definition.
     fn stubs(&self, names: &[String]) -> Result<PathBuf, Problem> {
         let (text, path) = (
             self.scratch().join("stubs.s"),
@@ -241,6 +270,8 @@ struct Source {
     language: Language,
     /// What is given to the compiler in its place.
     compiled: Option<PathBuf>,
+    /// How it is compiled, if not as the user says.
+    recorded: Option<Recorded>,
 }
 
 impl Source {
@@ -286,6 +317,7 @@ impl Source {
                 path: path.to_owned(),
                 language,
                 compiled: None,
+                recorded: None,
             }),
             Err(error) => Err(Problem::request(format!("{name}: {}", plainly(&error)))),
         }

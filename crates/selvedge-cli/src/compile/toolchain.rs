@@ -338,13 +338,19 @@ impl Toolchain {
     fn command(&self, source: &Source, flags: &[&str], support: &Support) -> Command {
         let compiler = self.compiler(source.language);
         let mut command = compiler.command();
-        if let Some(directory) = &self.directory {
+        let recorded = source.recorded.as_ref();
+        let directory = recorded.map(|recorded| &recorded.directory);
+        if let Some(directory) = directory.or(self.directory.as_ref()) {
             command.current_dir(directory);
         }
         if std::io::stderr().is_terminal() {
             command.arg("-fdiagnostics-color=always");
         }
-        command.args(flags::DEFAULTS).args(flags);
+        command.args(flags::DEFAULTS);
+        match recorded {
+            Some(recorded) => command.args(&recorded.flags),
+            None => command.args(flags),
+        };
         command.args(flags::required(compiler, source.language));
         command.args(flags::marks(compiler).filter(|_| self.marks));
         command.args(flags::weak_exchanges(compiler, self.spurious_failures));

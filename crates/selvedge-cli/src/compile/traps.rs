@@ -1,4 +1,4 @@
-//! Traps before what cannot be checked.
+//! Puts traps before code that cannot be checked.
 //!
 //! An inspection finds inline assembly and functions that Selvedge cannot follow. Most programs
 //! contain some and never run them. A trap takes the place of such a block, or stands at the

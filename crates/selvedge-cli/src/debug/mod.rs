@@ -62,9 +62,6 @@ fn replay(debug: &args::Debug, trace: &PathBuf) -> Result<Vec<OsString>, Problem
     let mut words = vec![ourselves.into_os_string()];
     words.extend(["replay", "--in-process", "--no-confinement"].map(OsString::from));
     words.push(trace.into());
-    if let Some(compiler) = &debug.cc {
-        words.extend([OsString::from("--cc"), OsString::from(compiler)]);
-    }
-    words.extend(debug.trust.then(|| OsString::from("--trust")));
+    words.extend(debug.compiler.options().map(OsString::from));
     Ok(words)
 }

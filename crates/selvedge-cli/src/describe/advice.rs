@@ -11,7 +11,7 @@ use super::binary::Binary;
 use super::names::Names;
 use crate::args::Model;
 use crate::report::{Advice, Means, Place, Remedy};
-use selvedge_core::words::{self, Kind};
+use selvedge_core::words::{self, ObjectKind};
 
 /// Where accesses stand in the program's own source.
 ///
@@ -113,21 +113,22 @@ pub(crate) fn advice(
 }
 
 fn means(names: &Names<'_>, change: &Change) -> Means {
-    let order = |op: &Op| words::order(op, Kind::Memory);
+    let order = |op: &Op| words::order(op, ObjectKind::Memory);
     let (from, to) = match change.way {
         Way::Order(_) => (order(&change.op), order(&change.after())),
         Way::Fence(order_) => (None, order(&Op::Fence { order: order_ })),
     };
     let also_failing = match (change.op, change.after()) {
         (Op::Update { failure, .. }, Op::Update { failure: after, .. }) => {
-            words::operation(&change.op, Kind::Memory) == "compare-exchange" && failure != after
+            words::operation(&change.op, ObjectKind::Memory) == "compare-exchange"
+                && failure != after
         }
         _ => false,
     };
     Means {
         place: names.place(change.site, &[]),
-        operation: words::operation(&change.op, Kind::Memory).to_owned(),
-        object: change.op.location().map(|at| names.location(at).name),
+        operation: words::operation(&change.op, ObjectKind::Memory).to_owned(),
+        object: names.accessed(&change.op).map(|found| found.name),
         from,
         to: to.unwrap_or_default(),
         also_failing,

@@ -7,10 +7,13 @@ mod variables;
 
 use std::collections::{BTreeSet, HashMap};
 
+use selvedge_core::op::Rmw;
 use selvedge_core::report::{Bug as RawBug, Ending, Waiting};
 use selvedge_core::witness::{self, Origin};
-use selvedge_core::words::{self, Kind, State};
-use selvedge_core::{FailureKind, Location, Machine as _, Op, Pending, Site, Stop, ThreadId};
+use selvedge_core::words::{self, ObjectKind, State};
+use selvedge_core::{
+    FailureKind, Function, Location, Machine as _, Op, Pending, Site, Stop, ThreadId,
+};
 use selvedge_runtime::NativeMachine;
 
 pub(crate) use self::advice::{Accesses, advice};
@@ -198,7 +201,7 @@ fn begins_with_line(message: &str) -> bool {
 
 /// What kinds of objects the locations met so far are.
 #[derive(Default)]
-pub(crate) struct Kinds(HashMap<Location, Kind>);
+pub(crate) struct Kinds(HashMap<Location, ObjectKind>);
 
 /// A kind of bug as a heading.
 pub(crate) fn title(kind: FailureKind) -> &'static str {
@@ -227,22 +230,37 @@ pub(crate) fn title(kind: FailureKind) -> &'static str {
     }
 }
 
+/// Whether the thread does not see what `op` reads: a store to a part of a location.
+fn is_blind(op: &Op) -> bool {
+    let function = match op {
+        Op::Update { function, .. } => function,
+        _ => return false,
+    };
+    matches!(
+        function,
+        Function::Memory {
+            rmw: Rmw::Replace(_),
+            ..
+        }
+    )
+}
+
 struct Describer<'a> {
     names: &'a Names<'a>,
     machine: &'a NativeMachine,
-    kinds: HashMap<Location, Kind>,
+    kinds: HashMap<Location, ObjectKind>,
 }
 
 impl Describer<'_> {
-    fn kind(&self, op: &Op) -> Kind {
+    fn kind(&self, op: &Op) -> ObjectKind {
         let kind = op.location().and_then(|location| self.kinds.get(&location));
-        kind.copied().unwrap_or(Kind::Memory)
+        kind.copied().unwrap_or(ObjectKind::Memory)
     }
 
     fn object(&self, op: &Op) -> Option<String> {
         match op {
             Op::Create { child } | Op::Join { child } => Some(child.to_string()),
-            _ => Some(self.names.location(op.location()?).name),
+            _ => Some(self.names.accessed(op)?.name),
         }
     }
 
@@ -250,14 +268,7 @@ impl Describer<'_> {
         let op = &step.op;
         let on = self.kind(op);
         let datum = |value| match on {
-            Kind::Memory => {
-                let encoding = op.location().map(|at| self.names.location(at).encoding);
-                let width = self.names.width(op);
-                Some(
-                    self.names
-                        .value(value, width, &encoding.unwrap_or_default()),
-                )
-            }
+            ObjectKind::Memory => Some(self.names.contents(op, value)),
             on => words::state(on, value).map(|state| match state {
                 State::Text(text) => Datum::Text(text),
                 State::Count(count) => Datum::Unsigned(count),
@@ -275,7 +286,7 @@ impl Describer<'_> {
             place: self.names.place(step.site, calls),
             operation: operation.to_owned(),
             object: self.object(op),
-            read: step.read.and_then(datum),
+            read: step.read.filter(|_| !is_blind(op)).and_then(datum),
             wrote: step.wrote.filter(|_| !marks).and_then(datum),
             reads_from: step.origin.map(|origin| match origin {
                 Origin::Initial => ReadsFrom::Initial,
@@ -290,13 +301,13 @@ impl Describer<'_> {
     fn wait(&self, waiting: &Waiting, witness: &witness::Witness) -> Wait {
         let what = match &waiting.op {
             Some(op) => words::waits_for(op, self.kind(op), self.object(op).as_deref()),
-            None => "for a value that nobody will write".to_owned(),
+            None => "for a value that no thread will write".to_owned(),
         };
-        // Whoever wrote a lock last is the one that holds it.
+        // The thread that wrote a lock last holds it.
         let lock = |op: &&Op| {
             matches!(
                 self.kind(op),
-                Kind::Mutex | Kind::ReadWriteLock | Kind::Once
+                ObjectKind::Mutex | ObjectKind::ReadWriteLock | ObjectKind::Once
             )
         };
         let location = waiting.op.as_ref().filter(lock).and_then(Op::location);

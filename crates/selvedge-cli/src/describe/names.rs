@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use selvedge_core::{Location, Machine as _, Op, Site, ThreadId, Value};
+use selvedge_core::{Function, Machine as _, Op, Site, ThreadId, Value, Width};
 use selvedge_runtime::{HeapBlock, NativeMachine};
 
 use super::binary::Binary;
@@ -40,14 +40,35 @@ impl<'a> Names<'a> {
         Place::nearest(self.frames(site).into_iter().chain(callers).collect())
     }
 
-    /// The name of a location, and how its contents are written.
-    pub(super) fn location(&self, location: Location) -> Found {
-        let (address, width) = self.machine.range_of(location);
-        self.memory(address, u64::from(width))
-            .unwrap_or_else(|| Found {
-                name: format!("{address:#x}"),
-                encoding: Encoding::Unknown,
-            })
+    /// The memory that `op` accesses: its address, its width, and its first byte in the location.
+    fn range(&self, op: &Op) -> Option<(u64, u8, u8)> {
+        let (address, all) = self.machine.range_of(op.location()?);
+        let (offset, width) = match op {
+            Op::Update {
+                function: Function::Memory { offset, width, .. },
+                ..
+            } => (*offset, width.0),
+            _ => (0, all),
+        };
+        Some((address + u64::from(offset), width, offset))
+    }
+
+    /// The name of the memory that `op` accesses, and how its contents are written.
+    pub(super) fn accessed(&self, op: &Op) -> Option<Found> {
+        let (address, width, _) = self.range(op)?;
+        let found = self.memory(address, u64::from(width));
+        Some(found.unwrap_or_else(|| Found {
+            name: format!("{address:#x}"),
+            encoding: Encoding::Unknown,
+        }))
+    }
+
+    /// The contents of that memory where its location holds `value`.
+    pub(super) fn contents(&self, op: &Op, value: Value) -> Datum {
+        let (_, width, offset) = self.range(op).unwrap_or((0, 8, 0));
+        let part = Width(width).truncate(value >> (8 * u32::from(offset)));
+        let encoding = self.accessed(op).map(|found| found.encoding);
+        self.value(part, width, &encoding.unwrap_or_default())
     }
 
     /// The name of `width` bytes at `address`, if they are the program's.
@@ -107,8 +128,8 @@ impl<'a> Names<'a> {
     }
 
     /// `value` of a location as the source would write it.
-    pub(super) fn value(&self, value: Value, width: u8, encoding: &Encoding) -> Datum {
-        let signed = selvedge_core::Width(width).sign_extend(value);
+    fn value(&self, value: Value, width: u8, encoding: &Encoding) -> Datum {
+        let signed = Width(width).sign_extend(value);
         match encoding {
             Encoding::Boolean => Datum::Text((value != 0).to_string()),
             Encoding::Pointer => self.pointer(value),
@@ -198,12 +219,6 @@ impl<'a> Names<'a> {
             Some((called, name)) => message.replace(&called, &name),
             None => message.to_owned(),
         }
-    }
-
-    /// The width of the location that an operation touches.
-    pub(super) fn width(&self, op: &Op) -> u8 {
-        op.location()
-            .map_or(8, |location| self.machine.range_of(location).1)
     }
 }
 

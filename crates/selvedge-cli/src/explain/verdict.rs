@@ -59,7 +59,7 @@ fn incomplete(report: &Report) -> String {
          data. --report FILE.html shows which lines the executions come from. --preemptions 2\n\
          explores the schedules in which most bugs are, and --iterative raises that bound step by\n\
          step. --algorithm csdr keeps states instead and checks programs that never end.\n",
-        report.reason.as_deref().unwrap_or("nobody knows why")
+        report.reason.as_deref().unwrap_or("for an unknown reason")
     )
 }
 

@@ -1,4 +1,4 @@
-//! The choice of an explorer, and what is said where none can do what is asked.
+//! Chooses the explorer that serves a request, or explains why none does.
 
 use std::thread;
 
@@ -6,8 +6,8 @@ use selvedge_core::dpor::{Measure, Sample, Strategy};
 use selvedge_core::ltl;
 use selvedge_core::states::Algorithm;
 
-use super::{Explorer, OverStates};
-use crate::args::{Equivalence, Machine, Model, Plain, Search, name_of};
+use super::{Descriptor, Explorer, ExplorerKind, OverStates, TakesBound};
+use crate::args::{Equivalence, Model, Plain, ProgramOptions, SearchOptions, name_of};
 use crate::problem::Problem;
 use crate::temporal;
 
@@ -16,8 +16,8 @@ impl Explorer {
     /// none can do, and says what can be done. If no model was asked for and the default does not
     /// go with the rest, it is the strongest, and the second part tells why.
     pub(crate) fn choose(
-        search: &Search,
-        machine: &Machine,
+        search: &SearchOptions,
+        machine: &ProgramOptions,
     ) -> Result<(Explorer, Option<String>), Problem> {
         if let Some(model) = search.model {
             return Ok((Explorer::under(model, search, machine)?, None));
@@ -33,7 +33,11 @@ impl Explorer {
         Ok((explorer, Some(note).filter(|_| !obvious)))
     }
 
-    fn under(model: Model, search: &Search, machine: &Machine) -> Result<Explorer, Problem> {
+    fn under(
+        model: Model,
+        search: &SearchOptions,
+        machine: &ProgramOptions,
+    ) -> Result<Explorer, Problem> {
         let mut explorer = Explorer::named(model, search)?;
         let races = machine.plain == Plain::Race;
         match &mut explorer {
@@ -60,13 +64,12 @@ impl Explorer {
     }
 
     /// The explorer that goes by the name asked for, with nothing else considered.
-    pub(crate) fn named(model: Model, search: &Search) -> Result<Explorer, Problem> {
+    pub(crate) fn named(model: Model, search: &SearchOptions) -> Result<Explorer, Problem> {
         let default = match search.equivalence {
             Equivalence::Mazurkiewicz => "trust",
             Equivalence::ReadsFrom => "tracer",
         };
         let name = search.algorithm.as_deref().unwrap_or(default);
-        let fits = |equivalence, models: &[Model]| fits(name, search, model, equivalence, models);
         if let Some(property) = temporal::asked_for(search)? {
             return Explorer::temporal(property, model, search);
         }
@@ -76,12 +79,15 @@ impl Explorer {
                     .help("add --ltl FORMULA, or --property starvation"),
             );
         }
-        if let Ok(algorithm) = name.parse::<Algorithm>() {
-            Explorer::refuse_random(search)?;
-            fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
-            return Explorer::over_states(algorithm, search);
-        }
-        if search.lossless {
+        let Some(descriptor) = Descriptor::of(name) else {
+            let all: Vec<&str> = Descriptor::all_named().map(|one| one.name).collect();
+            return Err(
+                Problem::request(format!("there is no algorithm named {name}"))
+                    .help(format!("available now: {}", all.join(", "))),
+            );
+        };
+        let over_states = matches!(descriptor.kind, ExplorerKind::States(_));
+        if search.lossless && !over_states {
             return Err(
                 Problem::request("--lossless goes with searches over states only")
                     .help("add --algorithm csdr, csdr-exact, bfs or dfs"),
@@ -89,53 +95,35 @@ impl Explorer {
         }
         let measure = match (search.delays, search.switches) {
             (Some(_), _) => Some(Measure::Delays),
-            (None, Some(_)) => Some(Measure::Switches),
-            (None, None) => None,
+            (None, Some(_)) if !over_states => Some(Measure::Switches),
+            _ => None,
         };
         if let Some(measure) = measure {
-            return Explorer::priced(measure, model, search);
+            return Explorer::cost_bounded(measure, model, search);
         }
-        if let Some(strategy) = strategy(name, search) {
-            fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
-            return Ok(Explorer::Random(Sample {
-                strategy,
+        let strategy = strategy(descriptor.kind, search);
+        if strategy.is_none() {
+            Explorer::refuse_random(search)?;
+        }
+        fits(descriptor, search, model)?;
+        Ok(match descriptor.kind {
+            ExplorerKind::Trust => Explorer::Trust(model),
+            ExplorerKind::Tracer => Explorer::Tracer(model),
+            ExplorerKind::Interleaving(engine) => Explorer::Interleaving(engine),
+            ExplorerKind::States(algorithm) => return Explorer::over_states(algorithm, search),
+            _ => Explorer::Random(Sample {
+                strategy: strategy.unwrap_or(Strategy::Walk),
                 seed: search.seed.unwrap_or(0),
                 runs: search.runs.unwrap_or(1000),
-            }));
-        }
-        Explorer::refuse_random(search)?;
-        match name {
-            "trust" => {
-                let all = Model::ALL;
-                fits(Equivalence::Mazurkiewicz, &all)?;
-                Ok(Explorer::Trust(model))
-            }
-            "tracer" => {
-                fits(Equivalence::ReadsFrom, &[Model::Sc, Model::Ra])?;
-                Ok(Explorer::Tracer(model))
-            }
-            _ => match name.parse() {
-                Ok(engine) => {
-                    fits(Equivalence::Mazurkiewicz, &[Model::Sc])?;
-                    Ok(Explorer::Interleaving(engine))
-                }
-                Err(_) => {
-                    let states = Algorithm::ALL.into_iter().map(Algorithm::name);
-                    let all: Vec<&str> = Explorer::names().chain(states).chain(RANDOM).collect();
-                    Err(
-                        Problem::request(format!("there is no algorithm named {name}"))
-                            .help(format!("available now: {}", all.join(", "))),
-                    )
-                }
-            },
-        }
+            }),
+        })
     }
 
     /// The search for executions that never end and do not have this property.
     fn temporal(
         property: ltl::Property,
         model: Model,
-        search: &Search,
+        search: &SearchOptions,
     ) -> Result<Explorer, Problem> {
         Explorer::refuse_random(search)?;
         let name = "temporal logic";
@@ -156,8 +144,12 @@ impl Explorer {
     }
 
     /// The search within a bound on delays or switches.
-    fn priced(measure: Measure, model: Model, search: &Search) -> Result<Explorer, Problem> {
-        let explorer = Explorer::Priced(measure);
+    fn cost_bounded(
+        measure: Measure,
+        model: Model,
+        search: &SearchOptions,
+    ) -> Result<Explorer, Problem> {
+        let explorer = Explorer::CostBounded(measure);
         if search.algorithm.is_some() {
             return Err(Problem::request(format!(
                 "{} has an algorithm of its own",
@@ -179,7 +171,7 @@ impl Explorer {
     }
 
     /// A search over states, if what it is asked for makes sense there.
-    fn over_states(algorithm: Algorithm, search: &Search) -> Result<Explorer, Problem> {
+    fn over_states(algorithm: Algorithm, search: &SearchOptions) -> Result<Explorer, Problem> {
         if search.switches.is_some() && !algorithm.counts_switches() {
             return Err(Problem::request(format!(
                 "--algorithm {algorithm} does not count context switches"
@@ -203,15 +195,15 @@ impl Explorer {
 
     /// Bounds go with some explorers only, and some need one.
     fn check_bound(&self, bounded: bool) -> Result<(), Problem> {
-        let name = self.name();
-        let takes_bound = self.takes_bound();
-        let needs_bound = takes_bound && matches!(self, Explorer::Interleaving(_));
+        let Descriptor {
+            name, preemptions, ..
+        } = self.descriptor();
         match bounded {
-            false if needs_bound => Err(Problem::request(format!(
+            false if *preemptions == TakesBound::Required => Err(Problem::request(format!(
                 "--algorithm {name} needs a bound"
             ))
             .help("add --preemptions K or --iterative")),
-            true if !takes_bound => Err(Problem::request(format!(
+            true if *preemptions == TakesBound::No => Err(Problem::request(format!(
                 "a bound on preemptions does not go with {name}"
             ))
             .help("it goes with trust under every model, and with the bpor algorithms under --model sc")),
@@ -220,36 +212,29 @@ impl Explorer {
     }
 
     /// Several processes go with some searches only.
-    fn check_jobs(&self, jobs: u32, search: &Search) -> Result<(), Problem> {
-        let refused = |why: String| {
-            let what = format!("--jobs {jobs} {why}");
+    fn check_jobs(&self, jobs: u32, search: &SearchOptions) -> Result<(), Problem> {
+        let refused = |what: &str| {
+            let what = format!("--jobs {jobs} does not go with {what}");
             let help = "available now: trust without --iterative, and csdr, csdr-exact and bfs without --lossless";
             Err(Problem::request(what).help(help))
         };
+        let Descriptor {
+            name, sequential, ..
+        } = self.descriptor();
+        if let Some(why) = sequential {
+            return refused(&format!("{name}: {why}"));
+        }
         match self {
-            Explorer::States(states) if states.algorithm == Algorithm::Dfs => {
-                refused("does not go with dfs, which does one thing after the other".to_owned())
-            }
             Explorer::States(states) if states.lossless => {
-                refused("does not go with --lossless: processes tell states apart by fingerprints".to_owned())
+                refused("--lossless: processes tell states apart by fingerprints")
             }
-            Explorer::States(_) => Ok(()),
-            Explorer::Trust(_) if self.is_sliced(search) => Ok(()),
-            Explorer::Trust(_) => refused("does not go with --iterative".to_owned()),
-            Explorer::Temporal(_) => refused(
-                "does not go with --ltl and --property: whether a state lies on a cycle is found out depth-first"
-                    .to_owned(),
-            ),
-            Explorer::Tracer(_) => refused(
-                "does not go with reads-from: what it postpones in one part of the tree belongs to another"
-                    .to_owned(),
-            ),
-            _ => refused(format!("does not go with {}", self.name())),
+            Explorer::Trust(_) if !self.is_sliced(search) => refused("--iterative"),
+            _ => Ok(()),
         }
     }
 
     /// Options of random searches make no sense elsewhere.
-    fn refuse_random(search: &Search) -> Result<(), Problem> {
+    fn refuse_random(search: &SearchOptions) -> Result<(), Problem> {
         let given = [
             ("--runs", search.runs.is_some()),
             ("--seed", search.seed.is_some()),
@@ -266,19 +251,19 @@ impl Explorer {
 }
 
 /// Whether an explorer goes with the equivalence that is asked for, and with the model.
-fn fits(
-    name: &str,
-    search: &Search,
-    model: Model,
-    equivalence: Equivalence,
-    models: &[Model],
-) -> Result<(), Problem> {
-    if search.equivalence != equivalence && search.algorithm.is_some() {
+fn fits(explorer: &Descriptor, search: &SearchOptions, model: Model) -> Result<(), Problem> {
+    let Descriptor {
+        name,
+        equivalence,
+        models,
+        ..
+    } = explorer;
+    if search.equivalence != *equivalence && search.algorithm.is_some() {
         return Err(Problem::request(format!(
             "--algorithm {name} explores one execution for each {} class",
-            name_of(equivalence)
+            name_of(*equivalence)
         ))
-        .help(format!("add --equivalence {}", name_of(equivalence))));
+        .help(format!("add --equivalence {}", name_of(*equivalence))));
     }
     if !models.contains(&model) {
         let names: Vec<&str> = models.iter().map(|&model| model.name()).collect();
@@ -291,23 +276,20 @@ fn fits(
     Ok(())
 }
 
-/// The names of the random searches.
-const RANDOM: [&str; 3] = ["random", "pct", "pos"];
-
-/// The random search of this name.
-fn strategy(name: &str, search: &Search) -> Option<Strategy> {
-    match name {
-        "random" => Some(Strategy::Walk),
-        "pct" => Some(Strategy::Pct {
+/// How a random search picks schedules; `None` for other explorers.
+fn strategy(kind: ExplorerKind, search: &SearchOptions) -> Option<Strategy> {
+    match kind {
+        ExplorerKind::Walk => Some(Strategy::Walk),
+        ExplorerKind::Pct => Some(Strategy::Pct {
             depth: search.depth.unwrap_or(3),
         }),
-        "pos" => Some(Strategy::Pos),
+        ExplorerKind::Pos => Some(Strategy::Pos),
         _ => None,
     }
 }
 
 /// Limits on executions make no sense where there are only states.
-fn refuse_executions(name: &str, search: &Search) -> Result<(), Problem> {
+fn refuse_executions(name: &str, search: &SearchOptions) -> Result<(), Problem> {
     if search.max_executions.is_none() && search.delays.is_none() {
         return Ok(());
     }

@@ -1,14 +1,16 @@
-//! Who explores a program.
+//! The explorers of programs and their settings.
 
 mod choose;
+mod table;
 
 use selvedge_core::dpor::{Engine, Measure, Sample, Strategy};
 use selvedge_core::ltl;
 use selvedge_core::states::Algorithm;
 use serde::{Deserialize, Serialize};
 
-use crate::args::{Equivalence, Model, Search};
+use crate::args::{Model, SearchOptions};
 use crate::temporal::{self, Asked, Question};
+pub(crate) use table::{Descriptor, ExplorerKind, TakesBound};
 
 /// An explorer, with the memory model it explores.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +22,7 @@ pub(crate) enum Explorer {
     /// Interleavings, sequentially consistent.
     Interleaving(Engine),
     /// The same, bounded by delays or switches.
-    Priced(Measure),
+    CostBounded(Measure),
     /// The same, some at random.
     Random(Sample),
     /// States that are kept, sequentially consistent.
@@ -43,74 +45,34 @@ pub(crate) struct OverStates {
 }
 
 impl Explorer {
-    /// Whether a bound on preemptions goes with it.
-    pub(crate) fn takes_bound(&self) -> bool {
-        match self {
-            Explorer::Trust(_) => true,
-            Explorer::Tracer(_) | Explorer::Priced(_) | Explorer::Random(_) => false,
-            Explorer::States(_) | Explorer::Temporal(_) => false,
-            Explorer::Interleaving(engine) => engine.bounded(),
-        }
-    }
-
-    /// Whether it leaves nothing out, within its bound if it has one.
-    pub(crate) fn is_complete(&self) -> bool {
-        match self {
-            Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
-            Explorer::Interleaving(engine) => engine.complete(),
-            Explorer::Random(_) => false,
-            Explorer::States(_) | Explorer::Temporal(_) => true,
-        }
-    }
-
-    /// Whether it visits no execution twice.
-    pub(crate) fn visits_once(&self) -> bool {
-        match self {
-            Explorer::Trust(_) | Explorer::Tracer(_) | Explorer::Priced(_) => true,
-            Explorer::Interleaving(engine) => engine.visits_once(),
-            Explorer::Random(_) | Explorer::States(_) | Explorer::Temporal(_) => false,
-        }
-    }
-
-    /// Which executions it takes for the same.
-    pub(crate) fn equivalence(&self) -> Equivalence {
-        Explorer::equivalence_of(self.name())
-    }
-
-    /// Which executions the explorer of this name takes for the same.
-    pub(crate) fn equivalence_of(name: &str) -> Equivalence {
-        match name {
-            "tracer" => Equivalence::ReadsFrom,
-            _ => Equivalence::Mazurkiewicz,
-        }
-    }
-
-    /// The names of all of them but the random ones.
-    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-        let engines = Engine::ALL.into_iter().map(Engine::name);
-        ["trust", "tracer"].into_iter().chain(engines)
+    /// What is known about it.
+    pub(crate) fn descriptor(&self) -> &'static Descriptor {
+        let kind = match self {
+            Explorer::Trust(_) => ExplorerKind::Trust,
+            Explorer::Tracer(_) => ExplorerKind::Tracer,
+            Explorer::Interleaving(engine) => ExplorerKind::Interleaving(*engine),
+            Explorer::CostBounded(measure) => ExplorerKind::CostBounded(*measure),
+            Explorer::Random(sample) => match sample.strategy {
+                Strategy::Walk => ExplorerKind::Walk,
+                Strategy::Pct { .. } => ExplorerKind::Pct,
+                Strategy::Pos => ExplorerKind::Pos,
+            },
+            Explorer::States(states) => ExplorerKind::States(states.algorithm),
+            Explorer::Temporal(_) => ExplorerKind::Temporal,
+        };
+        kind.descriptor()
     }
 
     /// The memory model.
     pub(crate) fn model(&self) -> Model {
         match *self {
             Explorer::Trust(model) | Explorer::Tracer(model) => model,
-            Explorer::Interleaving(_) | Explorer::Priced(_) | Explorer::Random(_) => Model::Sc,
-            Explorer::States(_) | Explorer::Temporal(_) => Model::Sc,
-        }
-    }
-
-    /// What a bound counts.
-    pub(crate) fn bounds(&self) -> &'static str {
-        match self {
-            Explorer::Priced(Measure::Delays) => "delay",
-            Explorer::Priced(Measure::Switches) | Explorer::States(_) => "context switch",
-            _ => "preemption",
+            _ => Model::Sc,
         }
     }
 
     /// Whether the search is divided into work units.
-    pub(crate) fn is_sliced(&self, search: &Search) -> bool {
+    pub(crate) fn is_sliced(&self, search: &SearchOptions) -> bool {
         matches!(self, Explorer::Trust(_)) && !search.iterative
     }
 
@@ -169,19 +131,6 @@ impl Explorer {
 
     /// The name that the user knows it by.
     pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Explorer::Trust(_) => "trust",
-            Explorer::Tracer(_) => "tracer",
-            Explorer::Interleaving(engine) => engine.name(),
-            Explorer::Priced(Measure::Delays) => "delay-bounded",
-            Explorer::Priced(Measure::Switches) => "switch-bounded",
-            Explorer::Random(sample) => match sample.strategy {
-                Strategy::Walk => "random",
-                Strategy::Pct { .. } => "pct",
-                Strategy::Pos => "pos",
-            },
-            Explorer::States(states) => states.algorithm.name(),
-            Explorer::Temporal(_) => "ltl",
-        }
+        self.descriptor().name
     }
 }

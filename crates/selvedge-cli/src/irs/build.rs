@@ -21,7 +21,7 @@ const WRAP: &str = "-Wl,--wrap=";
 
 /// Builds what is asked for.
 pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
-    let compiled = compile::compile(&request.sources.program())?;
+    let compiled = compile::compile(&request.sources.program()?)?;
     let path = request
         .prefix
         .clone()

@@ -1,4 +1,4 @@
-//! Accesses that the library is told of before an earlier one is made.
+//! Accesses that are announced before an earlier announced one is made.
 //!
 //! gcc announces the store of a copied structure, then the load, and only then makes both. Where a
 //! value was put aside on the stack, and callbacks for the stack are put in, its load is announced

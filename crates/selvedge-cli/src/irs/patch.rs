@@ -1,5 +1,5 @@
-//! Fits an executable to a prefix: takes out the callbacks that nobody needs, and has those checked
-//! that nobody expects.
+//! Fits an executable to a prefix: removes the callbacks that no wait needs, and has unexpected ones
+//! checked.
 
 use std::collections::{HashMap, HashSet};
 
@@ -175,7 +175,7 @@ fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
     }
 }
 
-/// An access that was reached, and that nobody waits for. If it may race, it still has to be
+/// An access that was reached, and that no event waits for. If it may race, it still has to be
 /// sequentially consistent.
 fn uncounted(access: Access, known: Known) -> Action {
     match access {

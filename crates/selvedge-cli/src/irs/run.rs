@@ -1,4 +1,4 @@
-//! `selvedge irs run`: the program runs under what is proven by now, and the proof goes on meanwhile.
+//! `selvedge irs run`: runs the program under the schedules proven so far, while the proof continues.
 
 use std::env;
 use std::fs;
@@ -37,7 +37,7 @@ pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
     let first = || request.files[0].with_extension("irs");
     let prefix = request.prefix.clone().unwrap_or_else(first);
     let mut verifier = Verifier::start(request, &prefix)?;
-    let compiled = compile::compile(&request.sources().program())?;
+    let compiled = compile::compile(&request.sources().program()?)?;
     let contents = verifier.first(&prefix, compiled.fingerprint()?)?;
     let executable = compiled.scratch().join("executable");
     let warn = request.on_divergence == OnDivergence::Warn;

@@ -1,4 +1,4 @@
-//! `selvedge irs stat`: what a prefix file asks for.
+//! `selvedge irs stat`: describes a prefix file.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! `selvedge irs verify`: proves schedules and writes down what it takes to have no others.
+//! `selvedge irs verify`: proves schedules and writes the waits that exclude all others to a prefix file.
 
 use std::cell::Cell;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use selvedge_core::report::Ending;
 use selvedge_irs_format::View;
 use serde::Serialize;
 
-use crate::args::{IrsVerify, TextOrJson};
+use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
 use crate::compile::{self, Build};
 use crate::input;
 use crate::output;
@@ -39,7 +39,14 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         return Err(Problem::request("--unroll does not go with irs verify")
             .note("the proof is about whole executions of the program as it runs"));
     }
-    let build = compile::build(&verify.sources.program())?;
+    let ProgramOptions { args, env, .. } = &verify.machine;
+    if args.is_some() || !env.is_empty() {
+        return Err(
+            Problem::request("--args and --env do not go with irs verify")
+                .note("the executable runs without arguments, and is proven without them"),
+        );
+    }
+    let build = compile::build(&verify.sources.program()?)?;
     super::build::check(&build.compiled)?;
     let fingerprint = build.compiled.fingerprint()?;
     let proof = Proof {
@@ -150,7 +157,7 @@ impl Proof<'_> {
             )));
         }
         // Without any constraint.
-        worker::retell(&mut bugs, |task, listen| {
+        worker::confirm(&mut bugs, |task, listen| {
             self.worker(task, supervise::to_the_end(listen))
         })?;
         Ok((bugs, relaxed, watch))
@@ -161,7 +168,7 @@ impl Proof<'_> {
         task: Task,
         listen: impl FnMut(Reply) -> ControlFlow<()>,
     ) -> Result<Watch, Problem> {
-        let request = Request::new(self.build, &self.verify.machine, task);
+        let request = Request::new(&self.build.image(), &self.verify.machine, task);
         let limits = Limits {
             timeout: self.verify.timeout,
             executions: self.verify.max_executions,
@@ -366,7 +373,7 @@ fn counted(number: u64, what: &str) -> String {
     format!("{} {what}{plural}", HumanCount(number))
 }
 
-/// Puts a new file in the place of an old one: whoever opens it finds one or the other.
+/// Replaces a file atomically: a reader finds the old contents or the new ones.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");

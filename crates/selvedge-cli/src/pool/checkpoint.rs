@@ -13,13 +13,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tempfile::NamedTempFile;
 
-use super::Work;
 use super::estimate::Slices;
-use crate::args;
+use super::{State, Work};
+use crate::args::{self, Format, Sources, Verify};
 use crate::compile::Program;
 use crate::input;
 use crate::problem::Problem;
-use crate::worker::orders::Noticed;
 
 const MAGIC: &[u8; 20] = b"selvedge checkpoint\n";
 /// The version of the format: it changes with that of units.
@@ -31,8 +30,36 @@ const EVERY: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Subject {
     pub(crate) program: Program,
-    pub(crate) search: args::Search,
-    pub(crate) machine: args::Machine,
+    pub(crate) search: args::SearchOptions,
+    pub(crate) machine: args::ProgramOptions,
+}
+
+impl Subject {
+    /// The command that asks for the same, with `program` in the place of the program.
+    pub(crate) fn verify(&self, program: &Program) -> Verify {
+        Verify {
+            sources: Sources {
+                stub: Vec::new(),
+                build_dir: None,
+                target: None,
+                files: program.files.clone(),
+                flags: program.flags.clone(),
+                cc: program.compiler.clone(),
+            },
+            search: self.search.clone(),
+            machine: self.machine.clone(),
+            format: Format::Human,
+            trace_out: None,
+            checkpoint: None,
+            #[cfg(feature = "cluster")]
+            cluster: args::Cluster::default(),
+            report: None,
+            witness: None,
+            explain: false,
+            strict: program.strict,
+            list_unsupported: false,
+        }
+    }
 }
 
 /// How far a search has come.
@@ -42,28 +69,6 @@ pub(crate) struct Saved {
     /// What tells the compiled program from others.
     pub(crate) fingerprint: [u8; 16],
     pub(crate) state: State,
-}
-
-/// The part of it that changes.
-#[derive(Clone, Debug)]
-pub(crate) struct State {
-    pub(crate) work: Work,
-    /// The time that was spent on it.
-    pub(crate) elapsed: Duration,
-    pub(crate) noticed: Noticed,
-    pub(super) slices: Slices,
-}
-
-impl State {
-    /// A search that has not begun.
-    pub(crate) fn new() -> State {
-        State {
-            work: Work::new(None),
-            elapsed: Duration::ZERO,
-            noticed: Noticed::default(),
-            slices: Slices::default(),
-        }
-    }
 }
 
 /// The contents of the file after its header. What is shown to people is kept as JSON.
@@ -85,6 +90,11 @@ impl Saved {
         let bytes = input::read(path).map_err(|error| {
             Problem::request(format!("cannot read the checkpoint {name}: {error}"))
         })?;
+        Saved::decode(&name.to_string(), &bytes)
+    }
+
+    /// Takes it out of the bytes that are kept under some name.
+    pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Saved, Problem> {
         let refuse = |why: &str| {
             Problem::request(format!("{name} {why}"))
                 .help("checkpoints are written by selvedge verify --checkpoint FILE")
@@ -153,29 +163,13 @@ impl Checkpoint {
     }
 
     /// Replaces the file.
-    pub(super) fn write(
-        &mut self,
-        work: &Work,
-        (elapsed, noticed, slices): (Duration, &Noticed, Slices),
-    ) -> Result<(), Problem> {
+    pub(super) fn write(&mut self, state: &State, elapsed: Duration) -> Result<(), Problem> {
         self.written = Instant::now();
         let write = || -> io::Result<()> {
-            let body = Body {
-                selvedge: env!("CARGO_PKG_VERSION").to_owned(),
-                subject: self.subject.clone(),
-                fingerprint: self.fingerprint,
-                work,
-                elapsed,
-                noticed: serde_json::to_string(noticed)?,
-                slices,
-            };
-            let body = postcard::to_stdvec(&body).map_err(io::Error::other)?;
+            let bytes = encode(&self.subject, self.fingerprint, state, elapsed)?;
             let directory = self.path.parent().filter(|path| *path != Path::new(""));
             let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
-            file.write_all(MAGIC)?;
-            file.write_all(&FORMAT.to_le_bytes())?;
-            file.write_all(&Sha256::digest(&body))?;
-            file.write_all(&body)?;
+            file.write_all(&bytes)?;
             file.as_file().sync_data()?;
             file.persist(&self.path)?;
             Ok(())
@@ -190,4 +184,25 @@ impl Checkpoint {
     pub(super) fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// The contents of a file for a search of `subject`, which is written as JSON.
+pub(crate) fn encode(
+    subject: &str,
+    fingerprint: [u8; 16],
+    state: &State,
+    elapsed: Duration,
+) -> io::Result<Vec<u8>> {
+    let body = Body {
+        selvedge: env!("CARGO_PKG_VERSION").to_owned(),
+        subject: subject.to_owned(),
+        fingerprint,
+        work: &state.work,
+        elapsed,
+        noticed: serde_json::to_string(&state.noticed)?,
+        slices: state.slices,
+    };
+    let body = postcard::to_stdvec(&body).map_err(io::Error::other)?;
+    let sum = Sha256::digest(&body);
+    Ok([&MAGIC[..], &FORMAT.to_le_bytes(), &sum, &body].concat())
 }

@@ -5,7 +5,8 @@
 
 pub(crate) mod checkpoint;
 pub(crate) mod estimate;
-mod seat;
+pub(crate) mod seat;
+pub(crate) mod state;
 
 use std::collections::HashMap;
 use std::io;
@@ -16,23 +17,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use selvedge_core::Failure;
-use selvedge_core::report::Ending;
-use selvedge_core::trust::{self, Frontier, Known, UnitId};
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
+use selvedge_core::trust::UnitId;
 
-use self::checkpoint::{Checkpoint, State};
-use self::estimate::{Estimate, Slices};
+use self::checkpoint::Checkpoint;
 use self::seat::Seat;
+pub(crate) use self::state::{Outcome, State, Work};
 use crate::args;
 use crate::interrupt;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
-use crate::worker::orders::{Budget, Noticed, Order, Packed, Sliced};
+use crate::worker::orders::{Budget, Order, Packed, Sliced};
 use crate::worker::process::{Message, memory_limit};
 use crate::worker::progress::{Limits, Now, Progress};
-use crate::worker::protocol::{Again, FoundBug, HotLoop, Reply, Request, Unloadable};
-use crate::worker::slices::ends;
+use crate::worker::protocol::{FoundBug, HotLoop, Reply, Request, Rerun, Unloadable};
 use crate::worker::supervise::{Cause, GRACE, TICK, patience, warn_unconfined};
 
 /// A search that ends before has one worker, unless the user asks for more.
@@ -48,35 +45,6 @@ const KILLED: u32 = 5;
 /// How often an idle worker makes the command look for work.
 const IDLE_TICK: Duration = Duration::from_millis(2);
 
-/// A bug that was found. It is kept as JSON, which tells what is left out.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownBug(pub(crate) FoundBug);
-
-impl Known for KnownBug {
-    fn failure(&self) -> &Failure {
-        &self.0.raw.failure
-    }
-}
-
-impl Serialize for KnownBug {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = serde_json::to_string(&self.0).map_err(ser::Error::custom)?;
-        serializer.serialize_str(&text)
-    }
-}
-
-impl<'de> Deserialize<'de> for KnownBug {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<KnownBug, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        serde_json::from_str(&text)
-            .map(KnownBug)
-            .map_err(de::Error::custom)
-    }
-}
-
-/// All that is left of a search, and what it found.
-pub(crate) type Work = Frontier<Packed, KnownBug>;
-
 /// How a pool searches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -90,7 +58,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// As the user asks for: one worker for each processor if that is not said.
-    pub(crate) fn new(search: &args::Search) -> Plan {
+    pub(crate) fn new(search: &args::SearchOptions) -> Plan {
         let processors = || thread::available_parallelism().map_or(1, usize::from);
         let budget = forced_budget();
         let alone = match search.jobs {
@@ -107,39 +75,13 @@ impl Plan {
 }
 
 /// The budget that `SELVEDGE_SLICE` asks for, for tests: `10` executions or `10ms`.
-fn forced_budget() -> Budget {
+pub(crate) fn forced_budget() -> Budget {
     let asked = std::env::var("SELVEDGE_SLICE").unwrap_or_default();
     let time = asked.strip_suffix("ms").and_then(|time| time.parse().ok());
     Budget {
         time: time.map(Duration::from_millis),
         executions: asked.parse().ok(),
     }
-}
-
-/// What a pool has to tell.
-pub(crate) struct Outcome {
-    /// What was found, in the order of the search tree.
-    pub(crate) found: trust::Found<KnownBug>,
-    /// Whether something is left to be explored.
-    pub(crate) left: bool,
-    /// Whether the limit on executions ended it.
-    pub(crate) limited: bool,
-    /// Why it was stopped.
-    pub(crate) cause: Option<Cause>,
-    /// Why the program cannot be loaded.
-    pub(crate) unloadable: Option<Unloadable>,
-    /// What was noticed besides.
-    pub(crate) noticed: Noticed,
-    /// The processor time of each worker.
-    pub(crate) processor: Vec<Duration>,
-    /// How long it took, from its very beginning.
-    pub(crate) elapsed: Duration,
-    /// The part of the search tree that is done.
-    pub(crate) done: f64,
-    /// How many executions there are, about.
-    pub(crate) estimate: Option<Estimate>,
-    /// How it got on.
-    pub(crate) history: Vec<Sample>,
 }
 
 /// What a pool asks for on the way.
@@ -157,7 +99,7 @@ pub(crate) struct Pool<'a> {
     request: &'a Request,
     limits: Limits,
     plan: Plan,
-    work: Work,
+    state: State,
     checkpoint: Option<Checkpoint>,
     client: &'a mut dyn Client,
     seats: Vec<Seat>,
@@ -166,15 +108,11 @@ pub(crate) struct Pool<'a> {
     /// How many workers were started.
     started: usize,
     start: Instant,
-    /// The time that was spent before.
-    before: Duration,
     next_look: Instant,
     /// Why the workers are to stop, and since when.
     stopping: Option<(Option<Cause>, Instant)>,
     /// How often a worker died of a unit.
     deaths: HashMap<UnitId, u32>,
-    noticed: Noticed,
-    slices: Slices,
     processor: Vec<Duration>,
     memory: u64,
     memory_limit: u64,
@@ -196,7 +134,7 @@ impl<'a> Pool<'a> {
             request,
             limits,
             plan,
-            work: state.work,
+            state,
             checkpoint,
             client,
             seats: Vec::new(),
@@ -204,12 +142,9 @@ impl<'a> Pool<'a> {
             replies,
             started: 0,
             start,
-            before: state.elapsed,
             next_look: start,
             stopping: None,
             deaths: HashMap::new(),
-            noticed: state.noticed,
-            slices: state.slices,
             processor: Vec::new(),
             memory: 0,
             memory_limit: request
@@ -226,7 +161,7 @@ impl<'a> Pool<'a> {
         while self.unloadable.is_none() {
             self.hand_out()?;
             let busy = self.seats.iter().any(|seat| seat.task().is_some());
-            if self.work.is_done() || !busy {
+            if self.state.work.is_done() || !busy {
                 break;
             }
             let idle = self.seats.iter().any(|seat| seat.task().is_none());
@@ -249,7 +184,7 @@ impl<'a> Pool<'a> {
         }
         let history = progress.finish(&self.now());
         match &self.checkpoint {
-            Some(checkpoint) if self.work.is_done() => checkpoint.remove(),
+            Some(checkpoint) if self.state.work.is_done() => checkpoint.remove(),
             _ => self.save()?,
         }
         Ok(self.end(history))
@@ -260,53 +195,30 @@ impl<'a> Pool<'a> {
         let Some(checkpoint) = &mut self.checkpoint else {
             return Ok(());
         };
-        checkpoint.write(&self.work, (elapsed, &self.noticed, self.slices))
+        checkpoint.write(&self.state, elapsed)
     }
 
     fn elapsed(&self) -> Duration {
-        self.before + self.start.elapsed()
-    }
-
-    fn done(&self) -> f64 {
-        (1.0 - self.work.left()).clamp(0.0, 1.0)
-    }
-
-    fn estimate(&self) -> Option<Estimate> {
-        self.slices.estimate(self.done(), self.elapsed())
+        self.state.elapsed + self.start.elapsed()
     }
 
     fn end(mut self, history: Vec<Sample>) -> Outcome {
-        let (elapsed, done, estimate) = (self.elapsed(), self.done(), self.estimate());
-        let mut found = self.work.found();
-        let limited = self.limits.executions.is_some_and(|limit| {
-            let limited = found.counts.all() > limit;
-            if limited {
-                // The one that went over the limit only showed that there are more.
-                found.counts.executions = found.counts.executions.min(limit);
-            }
-            limited
-        });
+        let elapsed = self.elapsed();
         for seat in self.seats.drain(..) {
             self.processor.push(seat.processor);
         }
-        self.noticed.memory = self.noticed.memory.max(self.memory);
+        self.state.noticed.memory = self.state.noticed.memory.max(self.memory);
         Outcome {
-            limited: limited && found.ending.is_none(),
-            found,
-            left: !self.work.is_done() || limited,
             cause: self.stopping.and_then(|(cause, _)| cause),
             unloadable: self.unloadable,
-            noticed: self.noticed,
             processor: self.processor,
-            elapsed,
-            done,
-            estimate,
             history,
+            ..self.state.outcome(elapsed, self.limits)
         }
     }
 
     fn now(&self) -> Now {
-        let mut counts = self.work.counts();
+        let mut counts = self.state.work.counts();
         for seat in &self.seats {
             counts += seat.counts();
         }
@@ -315,8 +227,9 @@ impl<'a> Pool<'a> {
             states: None,
             memory: self.memory,
             memory_limit: self.memory_limit,
-            done: self.slices.any().then(|| self.done()),
-            estimate: self.estimate(),
+            done: self.state.slices.any().then(|| self.state.done()),
+            estimate: self.state.estimate(self.elapsed()),
+            workers: None,
         }
     }
 
@@ -337,7 +250,7 @@ impl<'a> Pool<'a> {
             let Some(reserved) = self.reserve() else {
                 return Ok(());
             };
-            let Some((id, unit)) = self.work.take() else {
+            let Some((id, unit)) = self.state.work.take() else {
                 self.ask_for_more(most);
                 return Ok(());
             };
@@ -366,7 +279,7 @@ impl<'a> Pool<'a> {
         let reserved = |seat: &Seat| seat.task().map_or(0, |task| task.reserved);
         let given: u64 = self.seats.iter().map(reserved).sum();
         // One more, to see whether there are more.
-        let left = (limit + 1).saturating_sub(self.work.counts().all() + given);
+        let left = (limit + 1).saturating_sub(self.state.work.counts().all() + given);
         let share = match self.seats.len() > 1 {
             true => (left / (2 * self.seats.len() as u64)).max(1),
             false => left,
@@ -382,7 +295,7 @@ impl<'a> Pool<'a> {
     ) -> Result<(), Problem> {
         let order = self.order_for(seat, id, unit, reserved);
         let seat = &mut self.seats[seat];
-        seat.epoch = Some(self.work.epoch());
+        seat.epoch = Some(self.state.work.epoch());
         match seat.order(id, &order, reserved) {
             // Its end is heard of by itself.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(failed(error)),
@@ -397,19 +310,20 @@ impl<'a> Pool<'a> {
             true => ALONE,
             false => SLICE,
         };
-        let informed = self.seats[seat].epoch == Some(self.work.epoch());
+        let informed = self.seats[seat].epoch == Some(self.state.work.epoch());
         Order {
             unit,
-            known: self.work.known_before(id),
+            known: self.state.work.known_before(id),
             learned: match informed {
                 true => Vec::new(),
-                false => self.work.learned().to_vec(),
+                false => self.state.work.learned().to_vec(),
             },
             budget: Budget {
                 time: forced.time.or(forced.executions.is_none().then_some(time)),
                 executions: forced.executions.into_iter().chain(limit).min(),
             },
-            again: Again::No,
+            pieces: 1,
+            rerun: Rerun::No,
         }
     }
 
@@ -447,31 +361,8 @@ impl<'a> Pool<'a> {
         };
         seat.processor += sliced.processor;
         let Some(task) = seat.answered() else { return };
-        self.noticed.add(sliced.noticed);
-        let wanted = self.work.wants(task.unit);
-        let before = self.work.left();
-        let wrong = self.work.learn(&sliced.relied, &sliced.learned);
-        if wrong || (sliced.misjudged && wanted && sliced.ending != Ending::FirstBug) {
-            self.work.start_over();
+        if self.state.answer(task.unit, sliced) {
             self.deaths.clear();
-            self.slices = Slices::default();
-            return self.drop_unwanted();
-        }
-        let found = trust::Found {
-            counts: sliced.counts,
-            bugs: sliced.bugs.into_iter().map(KnownBug).collect(),
-            first_bug: sliced.first_bug,
-            beyond: sliced.beyond.map(KnownBug),
-            unrolled: sliced.unrolled,
-            ending: ends(sliced.ending),
-        };
-        let rest = sliced.rest.into_iter();
-        let rest = rest.map(|piece| (Some(piece.unit), piece.share)).collect();
-        let executions = found.counts.executions;
-        self.work.answer(task.unit, found, rest);
-        if wanted {
-            let finished = before - self.work.left();
-            self.slices.add(finished.max(0.0), executions);
         }
         self.drop_unwanted();
     }
@@ -480,7 +371,7 @@ impl<'a> Pool<'a> {
     fn drop_unwanted(&mut self) {
         for seat in &mut self.seats {
             if let Some(task) = seat.task()
-                && !self.work.wants(task.unit)
+                && !self.state.work.wants(task.unit)
             {
                 seat.stop(1);
             }
@@ -497,10 +388,10 @@ impl<'a> Pool<'a> {
         self.processor.push(seat.processor);
         let (task, runs, counts, used) = (seat.task(), seat.runs(), seat.counts(), seat.used);
         let status = seat.end().map_err(failed)?;
-        let Some(task) = task.filter(|task| self.work.wants(task.unit)) else {
+        let Some(task) = task.filter(|task| self.state.work.wants(task.unit)) else {
             return Ok(());
         };
-        self.work.give_back(task.unit);
+        self.state.work.give_back(task.unit);
         let deaths = self.deaths.entry(task.unit).or_default();
         *deaths += 1;
         // Only a worker that has done nothing else shows in which run it happens.
@@ -508,26 +399,19 @@ impl<'a> Pool<'a> {
         if used || (killed && *deaths < KILLED) {
             return Ok(());
         }
-        let Some(unit) = self.work.unit(task.unit).cloned() else {
+        let Some(unit) = self.state.work.unit(task.unit).cloned() else {
             return Ok(());
         };
         let order = Order {
             unit,
-            known: self.work.known_before(task.unit),
-            learned: self.work.learned().to_vec(),
+            known: self.state.work.known_before(task.unit),
+            learned: self.state.work.learned().to_vec(),
             budget: Budget::default(),
-            again: Again::Run(runs),
+            pieces: 1,
+            rerun: Rerun::Run(runs),
         };
         let bug = self.client.died(order, status)?;
-        let found = trust::Found {
-            counts,
-            bugs: vec![KnownBug(bug)],
-            first_bug: Some(counts.all() + 1),
-            beyond: None,
-            unrolled: false,
-            ending: Some(Ending::FirstBug),
-        };
-        self.work.answer(task.unit, found, Vec::new());
+        self.state.answer(task.unit, Sliced::died(counts, bug));
         self.drop_unwanted();
         Ok(())
     }
@@ -573,7 +457,7 @@ impl<'a> Pool<'a> {
         for seat in self.seats.drain(..) {
             self.processor.push(seat.processor);
             if let Some(task) = seat.task() {
-                self.work.give_back(task.unit);
+                self.state.work.give_back(task.unit);
             }
         }
     }

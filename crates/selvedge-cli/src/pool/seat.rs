@@ -18,34 +18,34 @@ use crate::worker::protocol::{Counters, Request};
 use crate::worker::supervise::Output;
 
 /// A worker, the unit it has, and what it was told.
-pub(super) struct Seat {
-    pub(super) number: usize,
+pub(crate) struct Seat {
+    pub(crate) number: usize,
     worker: Worker,
     counters: Counters,
     file: PathBuf,
     task: Option<Slice>,
     /// It has explored a unit before this one.
-    pub(super) used: bool,
+    pub(crate) used: bool,
     /// How many of the facts about the program it was told.
-    pub(super) epoch: Option<u32>,
+    pub(crate) epoch: Option<u32>,
     /// The newest count of steps, and since when.
     steps: (u64, Instant),
     /// The processor time that its slices took.
-    pub(super) processor: Duration,
+    pub(crate) processor: Duration,
 }
 
 /// A unit that is being explored.
 #[derive(Clone, Copy)]
-pub(super) struct Slice {
-    pub(super) unit: UnitId,
-    pub(super) since: Instant,
-    pub(super) told_to_stop: bool,
+pub(crate) struct Slice {
+    pub(crate) unit: UnitId,
+    pub(crate) since: Instant,
+    pub(crate) told_to_stop: bool,
     /// The executions that it may have.
-    pub(super) reserved: u64,
+    pub(crate) reserved: u64,
 }
 
 impl Seat {
-    pub(super) fn start(
+    pub(crate) fn start(
         request: &Request,
         number: usize,
         hear: Sender<Message>,
@@ -74,7 +74,7 @@ impl Seat {
     }
 
     /// Has it explore `unit`.
-    pub(super) fn order(&mut self, unit: UnitId, order: &Order, reserved: u64) -> io::Result<()> {
+    pub(crate) fn order(&mut self, unit: UnitId, order: &Order, reserved: u64) -> io::Result<()> {
         self.counters.stop().store(0, Ordering::Relaxed);
         self.clear_counts();
         self.task = Some(Slice {
@@ -88,12 +88,12 @@ impl Seat {
     }
 
     /// What it is exploring.
-    pub(super) fn task(&self) -> Option<Slice> {
+    pub(crate) fn task(&self) -> Option<Slice> {
         self.task
     }
 
     /// It has answered.
-    pub(super) fn answered(&mut self) -> Option<Slice> {
+    pub(crate) fn answered(&mut self) -> Option<Slice> {
         self.used = true;
         self.clear_counts();
         self.task.take()
@@ -105,7 +105,7 @@ impl Seat {
     }
 
     /// Tells it to stop after the present execution and to divide the rest into so many units.
-    pub(super) fn stop(&mut self, pieces: u64) {
+    pub(crate) fn stop(&mut self, pieces: u64) {
         if let Some(task) = &mut self.task {
             task.told_to_stop = true;
             self.counters.stop().store(pieces, Ordering::Relaxed);
@@ -113,17 +113,17 @@ impl Seat {
     }
 
     /// What it has counted in the present slice.
-    pub(super) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         self.counters.counts()
     }
 
     /// How often it has started the program.
-    pub(super) fn runs(&self) -> u64 {
+    pub(crate) fn runs(&self) -> u64 {
         self.counters.runs().load(Ordering::Relaxed)
     }
 
     /// How long it has taken no step although it has a unit.
-    pub(super) fn silence(&mut self) -> Duration {
+    pub(crate) fn silence(&mut self) -> Duration {
         let steps = self.counters.steps().load(Ordering::Relaxed);
         if steps != self.steps.0 || self.task.is_none() {
             self.steps = (steps, Instant::now());
@@ -132,12 +132,12 @@ impl Seat {
     }
 
     /// The memory that it really has.
-    pub(super) fn memory(&self) -> u64 {
+    pub(crate) fn memory(&self) -> u64 {
         resident(self.worker.id()).unwrap_or(0)
     }
 
     /// Sees a worker off that says nothing more.
-    pub(super) fn end(self) -> io::Result<ExitStatus> {
+    pub(crate) fn end(self) -> io::Result<ExitStatus> {
         let _ = fs::remove_file(&self.file);
         self.worker.end()
     }

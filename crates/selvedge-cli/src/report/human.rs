@@ -290,7 +290,7 @@ pub(super) fn heading(bug: &Bug) -> String {
     format!("{title}: {}", bug.message)
 }
 
-/// What the places alone do not tell: who waits for whom, which memory, the threads' stacks.
+/// What the places alone do not show: which thread waits for which, the memory, the threads' stacks.
 fn explanation(bug: &Bug) -> String {
     let mut text = String::new();
     if let (FailureKind::DataRace, Some(other)) = (bug.kind, &bug.other) {
@@ -310,7 +310,7 @@ fn explanation(bug: &Bug) -> String {
     text
 }
 
-/// Each thread that waits, for whom, and where.
+/// Each thread that waits, the thread it waits for, and where.
 fn who_waits(text: &mut String, bug: &Bug) {
     for wait in &bug.waiting {
         let _ = write!(text, "{} waits {}", thread_name(wait.thread), wait.what);

@@ -1,4 +1,4 @@
-//! What a check has to tell, independent of how it is shown.
+//! The result of a check, independent of its format.
 //!
 //! The names and shapes here are what `--format json` prints, so they are part of the contract.
 
@@ -212,7 +212,7 @@ pub(crate) struct Bug {
     /// The other access of a race, the `free` before a use, ….
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) other: Option<Party>,
-    /// Who waits for whom in a deadlock.
+    /// The waiting threads of a deadlock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) waiting: Vec<Wait>,
     /// The heap blocks that names in this bug refer to.
@@ -251,7 +251,7 @@ pub(crate) struct Party {
     pub(crate) frames: Vec<Place>,
 }
 
-/// A thread that waits in vain.
+/// A thread that waits for ever.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
     /// The thread.
@@ -281,7 +281,7 @@ pub(crate) struct Block {
     /// Where it did.
     #[serde(flatten)]
     pub(crate) place: Place,
-    /// Who freed it where.
+    /// The thread that freed it, and the place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) freed: Option<Party>,
 }
@@ -297,11 +297,11 @@ pub(crate) struct Stack {
     pub(crate) frames: Vec<Place>,
 }
 
-/// Who wrote the value that a step reads.
+/// The origin of the value that a step reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReadsFrom {
-    /// Nobody: it is what the location held before.
+    /// The initial value of the location.
     Initial,
     /// The step with this number.
     #[serde(untagged)]
@@ -313,7 +313,7 @@ pub(crate) enum ReadsFrom {
 pub(crate) struct Step {
     /// Its number, from one.
     pub(crate) step: u32,
-    /// Who takes it.
+    /// The thread that takes it.
     pub(crate) thread: u32,
     /// How its thread came to run.
     pub(crate) switch: Switch,
@@ -328,7 +328,7 @@ pub(crate) struct Step {
     pub(crate) read: Option<Datum>,
     /// The value written.
     pub(crate) wrote: Option<Datum>,
-    /// Who wrote the value read.
+    /// The origin of the value read.
     pub(crate) reads_from: Option<ReadsFrom>,
     /// The earlier steps whose newer values it does not see, or does not write over. Only weak memory
     /// models have such steps.

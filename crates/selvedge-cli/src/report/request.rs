@@ -1,4 +1,4 @@
-//! What was asked for, as reports tell it.
+//! The request, as reports describe it.
 
 use std::path::{Path, PathBuf};
 
@@ -30,8 +30,7 @@ impl<'a> Asked<'a> {
 
     /// The program's files, as the user named them.
     pub(crate) fn files(&self) -> Vec<String> {
-        let files = self.verify.sources.files.iter();
-        files.map(|file| file.display().to_string()).collect()
+        self.verify.sources.names()
     }
 
     /// A short name of the program.

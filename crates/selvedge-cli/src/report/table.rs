@@ -123,7 +123,7 @@ fn reads_from(step: &Step, trace: &[Step]) -> String {
 /// How many stale steps are put into words.
 const TOLD: usize = 3;
 
-/// Says in words what memory kept back: who does not see, or comes too late for, whose write.
+/// Describes the stale reads and late writes of a trace in words.
 pub(super) fn stale_steps(trace: &[Step]) -> String {
     let stale = trace.iter().filter_map(|step| {
         let newer = trace.get(*step.passes.last()? as usize - 1)?;

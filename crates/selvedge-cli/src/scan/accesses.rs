@@ -63,7 +63,7 @@ pub(super) trait Surroundings {
 
 /// An access that is not announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Silent {
+pub(crate) struct Unannounced {
     /// The address of its instruction.
     pub(crate) ip: u64,
     /// Which instruction of the function that is.
@@ -97,12 +97,12 @@ pub(crate) struct Operand {
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
     /// What is not announced.
-    pub(super) silent: Vec<Silent>,
+    pub(super) unannounced: Vec<Unannounced>,
     /// The stores that are announced.
     pub(super) stores: Vec<Store>,
     /// Whether the compiler put any callback in, and be it for entering the function.
     pub(super) instrumented: bool,
-    /// Whether all silent accesses go where the first argument points, and every return hands that
+    /// Whether all unannounced accesses go where the first argument points, and every return hands that
     /// back: so a returned structure is filled in.
     pub(super) fills_result: bool,
     /// Whether registers are in use that callbacks do not preserve.
@@ -223,14 +223,14 @@ impl<S: Surroundings> Analysis<'_, S> {
             }
             for (offset, instruction) in code[block.start..block.end].iter().enumerate() {
                 self.nth = block.start + offset;
-                let silent = self.verdict.silent.len();
+                let unannounced = self.verdict.unannounced.len();
                 self.step(instruction);
                 // Optimisation may move the load that a callback has done away from it.
-                if self.verdict.silent.len() > silent
+                if self.verdict.unannounced.len() > unannounced
                     && self.surroundings.leaves_loads()
                     && self.is_dead_load(self.nth, n, blocks, code)
                 {
-                    self.verdict.silent.truncate(silent);
+                    self.verdict.unannounced.truncate(unannounced);
                 }
             }
             self.escape_backwards(n, blocks, code);
@@ -369,25 +369,25 @@ impl<S: Surroundings> Analysis<'_, S> {
                 _ => &[],
             };
             for &write in ways {
-                let silent = Silent {
+                let unannounced = Unannounced {
                     ip: instruction.ip(),
                     nth: self.nth,
                     operand,
                     write,
                 };
-                table |= self.access(silent, address);
+                table |= self.access(unannounced, address);
             }
         }
         table
     }
 
-    fn access(&mut self, silent: Silent, address: Value) -> bool {
+    fn access(&mut self, unannounced: Unannounced, address: Value) -> bool {
         let region = self.values.region(address);
-        let (write, bytes) = (silent.write, i64::from(silent.operand.bytes));
+        let (write, bytes) = (unannounced.write, i64::from(unannounced.operand.bytes));
         if region == Region::Frame && !write && bytes > 8 {
             self.lost.extend((0..bytes).map(|n| address.plus(n)));
         }
-        if silent.operand.repeated && !write {
+        if unannounced.operand.repeated && !write {
             self.lost.extend(self.held.iter().map(|&(slot, _)| slot));
         }
         let constant = match region {
@@ -398,10 +398,10 @@ impl<S: Surroundings> Analysis<'_, S> {
         if constant && !write {
             return false;
         }
-        if let Some(table) = self.is_announced(address, &silent) {
+        if let Some(table) = self.is_announced(address, &unannounced) {
             if write {
                 self.verdict.stores.push(Store {
-                    access: silent,
+                    access: unannounced,
                     flags: true,
                 });
             }
@@ -410,13 +410,14 @@ impl<S: Surroundings> Analysis<'_, S> {
         // Nobody knows the frame before anything was handed out.
         let early = self.first_block && self.escaped.is_empty();
         match region {
-            Region::Frame | Region::SomewhereInFrame if !early => {
-                self.in_frame.push(InFrame { silent, address })
-            }
+            Region::Frame | Region::SomewhereInFrame if !early => self.in_frame.push(InFrame {
+                unannounced,
+                address,
+            }),
             Region::Frame | Region::SomewhereInFrame => {}
             _ => {
                 self.beyond_first |= region != Region::First;
-                self.verdict.silent.push(silent);
+                self.verdict.unannounced.push(unannounced);
             }
         }
         false
@@ -425,8 +426,10 @@ impl<S: Surroundings> Analysis<'_, S> {
     fn finish(mut self) -> Verdict {
         let in_frame = self.shared_frame();
         self.verdict.fills_result = !self.beyond_first && self.returns_first && in_frame.is_empty();
-        self.verdict.silent.extend(in_frame);
-        self.verdict.silent.sort_by_key(|silent| silent.ip);
+        self.verdict.unannounced.extend(in_frame);
+        self.verdict
+            .unannounced
+            .sort_by_key(|unannounced| unannounced.ip);
         self.verdict
     }
 }

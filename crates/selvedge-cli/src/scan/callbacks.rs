@@ -1,4 +1,4 @@
-//! What the functions that compilers call on their own account mean for accesses.
+//! The accesses that calls inserted by compilers announce or make.
 
 /// How much a callback announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use object::{
     SectionIndex, SectionKind, SymbolIndex,
 };
 
-use super::accesses::{self, Reference, Silent, Surroundings};
+use super::accesses::{self, Reference, Surroundings, Unannounced};
 use super::index::Index;
 use super::stores::{Store, flags_matter};
 use super::variables::{Variable, Variables};
@@ -51,7 +51,7 @@ pub(crate) struct Silence {
     /// Where it begins in its section.
     pub(crate) start: u64,
     /// The accesses that the compiler does not announce, in the order of the code.
-    pub(crate) accesses: Vec<Silent>,
+    pub(crate) accesses: Vec<Unannounced>,
     /// The stores that are announced, or will be, and have no check behind them.
     pub(crate) stores: Vec<Store>,
     /// Whether it keeps numbers in the floating-point stack.
@@ -126,24 +126,27 @@ impl Inspection<'_> {
         };
         let verdict = accesses::analyse(&code, entries, continued, &surroundings);
         // What was announced by hand need not be understood.
-        let (own, silent): (Vec<Silent>, Vec<Silent>) = verdict
-            .silent
+        let (own, unannounced): (Vec<Unannounced>, Vec<Unannounced>) = verdict
+            .unannounced
             .into_iter()
-            .partition(|silent| index.is_announced(section, silent.ip));
-        let later = own.iter().chain(&silent).filter(|silent| silent.write);
-        let later = later.map(|silent| Store {
-            access: silent.clone(),
-            flags: flags_matter(&code, silent.nth),
+            .partition(|unannounced| index.is_announced(section, unannounced.ip));
+        let later = own
+            .iter()
+            .chain(&unannounced)
+            .filter(|unannounced| unannounced.write);
+        let later = later.map(|unannounced| Store {
+            access: unannounced.clone(),
+            flags: flags_matter(&code, unannounced.nth),
         });
         let mut stores: Vec<Store> = verdict.stores.into_iter().chain(later).collect();
         stores.retain(|store| !index.is_checked(section, code[store.access.nth].next_ip()));
-        if stores.is_empty() && silent.is_empty() {
+        if stores.is_empty() && unannounced.is_empty() {
             return;
         }
         let silence = Silence {
             names: names.to_owned(),
             start,
-            accesses: silent,
+            accesses: unannounced,
             stores,
             float: verdict.float,
             wide: verdict.wide,
@@ -153,7 +156,7 @@ impl Inspection<'_> {
             let first = silence
                 .accesses
                 .iter()
-                .map(|silent| silent.ip)
+                .map(|unannounced| unannounced.ip)
                 .chain(stores);
             let place = self.place(section, first.min().unwrap_or(start));
             let what = "has an access that the compiler does not announce";
@@ -167,7 +170,9 @@ impl Inspection<'_> {
         let first = first.ip;
         // Without any callback, what looks plain may be meant as atomic, unless it is too large or
         // the compiler would have announced atomic accesses.
-        let large = |silent: &Silent| silent.operand.bytes > 8 || silent.operand.repeated;
+        let large = |unannounced: &Unannounced| {
+            unannounced.operand.bytes > 8 || unannounced.operand.repeated
+        };
         let sanitized = |name: &String| {
             let attributes = self.source.attributes.as_ref();
             attributes.is_some_and(|attributes| attributes.is_instrumented(name))
@@ -183,7 +188,7 @@ impl Inspection<'_> {
             self.find(place, what.to_owned(), INSTRUMENT, entry());
             return;
         }
-        let unknown = |silent: &Silent| silent.operand.bytes == 0;
+        let unknown = |unannounced: &Unannounced| unannounced.operand.bytes == 0;
         if silence.wide || silence.accesses.iter().any(unknown) {
             let place = self.place(section, first);
             let what = "has an access that the compiler does not announce";

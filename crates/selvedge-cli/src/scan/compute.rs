@@ -1,4 +1,4 @@
-//! What instructions leave in registers and in the frame.
+//! The effect of instructions on registers and on the frame.
 
 use iced_x86::{Code, Instruction, Mnemonic, OpAccess, OpKind, Register, UsedMemory};
 

@@ -1,4 +1,4 @@
-//! What an inspection found, and how it is told.
+//! The findings of a scan, and their wording.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

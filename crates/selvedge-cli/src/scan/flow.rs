@@ -13,7 +13,7 @@ pub(super) struct Block {
     pub(super) end: usize,
     /// The blocks that may run before it; nothing is known if one of them is not listed.
     pub(super) before: Option<Vec<usize>>,
-    /// Whether it does nothing and nobody goes there.
+    /// Whether it is unreachable padding.
     padding: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Whose business the accesses to a function's own frame are.
+//! Which accesses to a function's own frame other threads may see.
 //!
 //! Its own, except for the variables whose address was handed out: to a function, to memory outside
 //! of the frame, or out of sight of the analysis.
@@ -6,14 +6,14 @@
 use std::collections::HashMap;
 use std::mem;
 
-use super::accesses::{Analysis, STACK_POINTER, Silent, Surroundings};
+use super::accesses::{Analysis, STACK_POINTER, Surroundings, Unannounced};
 use super::values::{Atom, Base, Region, Value};
 use super::variables::Exposed;
 
 /// An access to the frame that was not announced.
 pub(super) struct InFrame {
     /// The access.
-    pub(super) silent: Silent,
+    pub(super) unannounced: Unannounced,
     /// Where it goes.
     pub(super) address: Value,
 }
@@ -42,11 +42,14 @@ impl<S: Surroundings> Analysis<'_, S> {
     }
 
     /// The accesses to what is given away of the frame.
-    pub(super) fn shared_frame(&mut self) -> Vec<Silent> {
+    pub(super) fn shared_frame(&mut self) -> Vec<Unannounced> {
         let accesses = mem::take(&mut self.in_frame);
         if self.continued {
             // What was handed out before is not known.
-            return accesses.into_iter().map(|access| access.silent).collect();
+            return accesses
+                .into_iter()
+                .map(|access| access.unannounced)
+                .collect();
         }
         if self.all_kept_escape {
             self.escaped.extend(&self.kept);
@@ -86,9 +89,9 @@ impl<S: Surroundings> Analysis<'_, S> {
                 return false;
             };
             let offset = access.address.offset;
-            let bytes = i64::from(access.silent.operand.bytes);
+            let bytes = i64::from(access.unannounced.operand.bytes);
             let returns = base == frame && (0..8).contains(&offset);
-            match certain && !access.silent.operand.repeated {
+            match certain && !access.unannounced.operand.repeated {
                 true => !returns && exposed.overlaps(offset, bytes),
                 false => {
                     let mut reached = Exposed::default();
@@ -98,6 +101,6 @@ impl<S: Surroundings> Analysis<'_, S> {
             }
         };
         let shared = accesses.into_iter().filter(given_away);
-        shared.map(|access| access.silent).collect()
+        shared.map(|access| access.unannounced).collect()
     }
 }

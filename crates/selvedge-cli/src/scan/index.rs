@@ -1,4 +1,4 @@
-//! What is looked up in a compiled file for every function.
+//! Tables of a compiled file that the scan of every function needs.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -133,7 +133,7 @@ impl Index<'_> {
 
 /// Places in the code whose address is taken: labels of `switch` tables and of computed jumps.
 fn entries(file: &File<'_>) -> HashMap<SectionIndex, BTreeSet<u64>> {
-    // Tables hold distances from their own beginning, which is told by who refers to it.
+    // Tables hold distances from their own beginning, which their users tell.
     let mut tables: BTreeSet<(usize, i64)> = BTreeSet::new();
     // Where in a table it stands, the section it points to, and the offset there.
     let mut found = Vec::new();

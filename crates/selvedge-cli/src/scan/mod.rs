@@ -1,4 +1,5 @@
-//! Looks into the user's compiled files for what Selvedge would not see, and refuses it by name.
+//! Scans the user's compiled files for accesses and instructions that Selvedge would not see, and refuses
+//! them by name.
 //!
 //! A verdict is only worth something if every access of the program is announced. Whatever is not,
 //! is found here before anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the
@@ -32,7 +33,7 @@ use object::{
 use selvedge_runtime::support::EXPRESSION;
 use selvedge_runtime::symbols::{self, Symbol as External};
 
-pub(crate) use self::accesses::{Operand, Silent};
+pub(crate) use self::accesses::{Operand, Unannounced};
 use self::assembly::Block;
 pub(crate) use self::assembly::{blocks, instructions as instructions_of};
 pub(crate) use self::code::Silence;
@@ -109,7 +110,7 @@ pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {
     Ok(Scanned { silences, findings })
 }
 
-/// Functions that a program calls and nobody defines, and all else about what it needs that cannot
+/// Functions that a program calls and that have no definition, and all else about what it needs that cannot
 /// be checked.
 #[derive(Debug, Default)]
 pub(crate) struct Needed {

@@ -7,8 +7,8 @@ use iced_x86::{FlowControl, Instruction, Mnemonic, OpAccess, OpKind};
 use selvedge_runtime::symbols;
 
 use super::accesses::{
-    ARGUMENTS, Analysis, CHANGED, FRAME_POINTER, PRESERVED, Reference, STACK_POINTER, Silent,
-    Surroundings, number,
+    ARGUMENTS, Analysis, CHANGED, FRAME_POINTER, PRESERVED, Reference, STACK_POINTER, Surroundings,
+    Unannounced, number,
 };
 use super::callbacks::Extent;
 use super::flow;
@@ -235,7 +235,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// Whether instruction `nth` of block `n` loads what nobody reads.
+    /// Whether instruction `nth` of block `n` loads a value that is never used.
     pub(super) fn is_dead_load(
         &mut self,
         nth: usize,
@@ -291,12 +291,16 @@ impl<S: Surroundings> Analysis<'_, S> {
 
     /// Uses up what was announced of these bytes, if all of them were. Tells whether they are the
     /// address of a class's table.
-    pub(super) fn is_announced(&mut self, address: Value, silent: &Silent) -> Option<bool> {
+    pub(super) fn is_announced(
+        &mut self,
+        address: Value,
+        unannounced: &Unannounced,
+    ) -> Option<bool> {
         let start = |a: &Announced| address.offset.wrapping_sub(a.address.offset);
-        let bytes = i64::from(silent.operand.bytes);
+        let bytes = i64::from(unannounced.operand.bytes);
         let values = &self.values;
         let in_range = self.state.announced.iter().any(|a| match a.extent {
-            Extent::Range(size) if a.write == silent.write => {
+            Extent::Range(size) if a.write == unannounced.write => {
                 let inside =
                     start(a) >= 0 && (start(a) as u64).saturating_add(bytes as u64) <= size;
                 match a.address.base == address.base {
@@ -307,18 +311,18 @@ impl<S: Surroundings> Analysis<'_, S> {
             }
             _ => false,
         });
-        let access = (address, silent.operand.bytes, silent.write);
+        let access = (address, unannounced.operand.bytes, unannounced.write);
         if in_range && !self.state.done.contains(&access) {
             self.state.done.push(access);
             return Some(false);
         }
-        if silent.operand.repeated || !(1..=16).contains(&bytes) {
+        if unannounced.operand.repeated || !(1..=16).contains(&bytes) {
             return None;
         }
         let announced = &mut self.state.announced;
         let covers = |a: &Announced, n: i64| {
             let at = start(a).wrapping_add(n);
-            let same = a.address.base == address.base && a.write == silent.write;
+            let same = a.address.base == address.base && a.write == unannounced.write;
             same && (0..16).contains(&at) && a.left & (1 << at) != 0
         };
         if !(0..bytes).all(|n| announced.iter().any(|a| covers(a, n))) {

@@ -6,13 +6,13 @@
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, RflagsBits};
 
-use super::accesses::Silent;
+use super::accesses::Unannounced;
 
 /// A store that a callback announces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Store {
     /// The access.
-    pub(crate) access: Silent,
+    pub(crate) access: Unannounced,
     /// Whether the instructions that follow read flags that were set before it.
     pub(crate) flags: bool,
 }

@@ -1,4 +1,4 @@
-//! Programs that the worker cannot tell about: they fail before their threads can be scheduled, or
+//! Programs that end the worker process: they fail before their threads can be scheduled, or
 //! take the worker with them.
 
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,7 +14,7 @@ use super::Search;
 use crate::problem::Problem;
 use crate::report;
 use crate::worker::orders::Order;
-use crate::worker::protocol::{Again, FoundBug, Reply, Task};
+use crate::worker::protocol::{FoundBug, Reply, Rerun, Task};
 use crate::worker::supervise::{End, Watch};
 
 impl Search<'_> {
@@ -22,8 +22,8 @@ impl Search<'_> {
     pub(super) fn died(&self, watch: &Watch, status: ExitStatus) -> Result<FoundBug, Problem> {
         let death = Death::of(status)?;
         if !self.explorer.keeps_states() {
-            let again = Again::Run(watch.runs);
-            return self.last_steps(self.search(self.explorer, again), again, death);
+            let rerun = Rerun::Run(watch.runs);
+            return self.last_steps(self.search(self.explorer, rerun), rerun, death);
         }
         if !self.explorer.asked().expressions().is_empty() {
             return Err(Problem::request(format!(
@@ -36,29 +36,29 @@ impl Search<'_> {
     }
 
     /// The bug of a program that made the worker die that explored the unit of `order`.
-    pub(super) fn died_in_slice(
+    pub(crate) fn died_in_slice(
         &self,
         order: Order,
         status: ExitStatus,
     ) -> Result<FoundBug, Problem> {
-        let again = order.again;
-        let task = Task::Slices(self.parameters(self.explorer, again), Some(Box::new(order)));
-        self.last_steps(task, again, Death::of(status)?)
+        let rerun = order.rerun;
+        let task = Task::Slices(self.parameters(self.explorer, rerun), Some(Box::new(order)));
+        self.last_steps(task, rerun, Death::of(status)?)
     }
 
     /// The schedule that made the worker die: the search is deterministic, so it is run once more,
     /// and this time the last run of the program is told step by step.
-    fn last_steps(&self, task: Task, again: Again, death: Death) -> Result<FoundBug, Problem> {
+    fn last_steps(&self, task: Task, rerun: Rerun, death: Death) -> Result<FoundBug, Problem> {
         let mut steps: Vec<(report::Step, witness::Step)> = Vec::new();
         let watch = self.worker(task, |reply| match reply {
             Reply::Begin => steps.clear(),
             Reply::Step(step) => steps.push(*step),
             _ => {}
         })?;
-        let same = match again {
+        let same = match rerun {
             // While steps are told, none is taken back, and there may be more runs.
-            Again::Run(run) => watch.runs >= run,
-            Again::Step(_) | Again::No => true,
+            Rerun::Run(run) => watch.runs >= run,
+            Rerun::Step(_) | Rerun::No => true,
         };
         match same && death.is(&watch) {
             true => Ok(death.bug(steps)),
@@ -73,7 +73,7 @@ impl Search<'_> {
         let (explorer, step) = match self.explorer.one_by_one() {
             None => (self.explorer.clone(), watch.steps),
             Some(other) => {
-                let watch = self.worker(self.search(&other, Again::No), |_| {})?;
+                let watch = self.worker(self.search(&other, Rerun::No), |_| {})?;
                 if !death.is(&watch) {
                     return Err(death.unexplained());
                 }
@@ -84,8 +84,8 @@ impl Search<'_> {
             // Before the first one.
             0 => Ok(death.bug(Vec::new())),
             step => {
-                let again = Again::Step(step);
-                self.last_steps(self.search(&explorer, again), again, death)
+                let rerun = Rerun::Step(step);
+                self.last_steps(self.search(&explorer, rerun), rerun, death)
             }
         }
     }

@@ -1,6 +1,7 @@
-//! What a search came to, and what there is to tell about it.
+//! The result of a search, and its report.
 
 use selvedge_core::report::{Ending, Sampled};
+use selvedge_runtime::Extent;
 
 use crate::args;
 use crate::describe::title;
@@ -32,6 +33,13 @@ impl Found {
         told.or_else(dead)
     }
 
+    /// Bytes that the search refused because threads access them with different widths.
+    pub(super) fn mixed(&self) -> Option<Extent> {
+        let end = self.searched.as_ref()?;
+        end.mixed
+            .filter(|_| matches!(end.ending, Ending::Refused(_)))
+    }
+
     /// The most memory that the search had, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         let told = self.searched.as_ref().map_or(0, |end| end.memory);
@@ -42,8 +50,8 @@ impl Found {
     pub(crate) fn report(
         &self,
         explorer: &Explorer,
-        search: &args::Search,
-        machine: &args::Machine,
+        search: &args::SearchOptions,
+        machine: &args::ProgramOptions,
     ) -> Report {
         let described = || self.bugs.iter().map(|bug| bug.described.clone());
         let counts = self
@@ -80,7 +88,7 @@ impl Found {
                 Explorer::Temporal(_) => None,
                 _ => search.bound().or(beyond),
             },
-            bounds: explorer.bounds(),
+            bounds: explorer.descriptor().bounds,
             complete: beyond.is_none(),
             seconds: self.watch.elapsed.as_secs_f64(),
             processor_seconds: match &self.searched {
@@ -117,7 +125,7 @@ impl Found {
     }
 
     /// Why not every execution was explored. A first bug is reason enough to stop.
-    fn reason(&self, explorer: &Explorer, search: &args::Search) -> Option<String> {
+    fn reason(&self, explorer: &Explorer, search: &args::SearchOptions) -> Option<String> {
         match (&self.searched, &self.watch.cause) {
             (
                 Some(Searched {
@@ -166,7 +174,7 @@ impl Found {
     }
 
     /// What the program does that this search did not explore in full.
-    fn notes(&self, machine: &args::Machine) -> Vec<String> {
+    fn notes(&self, machine: &args::ProgramOptions) -> Vec<String> {
         let Some(end) = &self.searched else {
             return Vec::new();
         };
@@ -190,7 +198,7 @@ impl Found {
         status.into_iter().chain(told).collect()
     }
 
-    fn warnings(&self, machine: &args::Machine) -> Vec<String> {
+    fn warnings(&self, machine: &args::ProgramOptions) -> Vec<String> {
         let hot = || self.searched.as_ref()?.hot_loop.as_ref();
         let late = || hot().and_then(|hot| about_loop(hot, machine));
         let mut warnings: Vec<String> = self.warned.clone().or_else(late).into_iter().collect();
@@ -215,7 +223,10 @@ impl Found {
 }
 
 /// What to say of a loop that goes round so often, unless the user has bounded it.
-pub(super) fn about_loop((place, rounds): &HotLoop, machine: &args::Machine) -> Option<String> {
+pub(super) fn about_loop(
+    (place, rounds): &HotLoop,
+    machine: &args::ProgramOptions,
+) -> Option<String> {
     machine.unroll.is_empty().then(|| {
         format!(
             "the loop at {place} went round {rounds} times in one execution; --unroll N cuts loops \

@@ -4,13 +4,16 @@ mod death;
 mod found;
 mod sliced;
 
+use std::time::Duration;
+
 use selvedge_core::report::{Bug as RawBug, Ending};
 
 use crate::args::{self, Format};
-use crate::compile::{self, Build, Program};
+use crate::compile::{self, Build, Image, Program};
 use crate::describe::Binary;
 use crate::explorer::Explorer;
 use crate::output;
+use crate::pool::Outcome;
 use crate::pool::checkpoint::Saved;
 use crate::problem::{Problem, Status, note, warn};
 use crate::report::request::Asked;
@@ -20,7 +23,7 @@ use crate::temporal;
 use crate::trace::Trace;
 use crate::worker;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{self, Again, Bound, Reply, Request, Searched, Task};
+use crate::worker::protocol::{self, Bound, Reply, Request, Rerun, Searched, Task};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 use death::before_main;
 pub(crate) use found::Found;
@@ -35,7 +38,7 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
             )),
         );
     }
-    check(verify, verify.program(), None)
+    check(verify, verify.program()?, None)
 }
 
 /// Checks a program, from where a search of it was stopped if there was one.
@@ -66,26 +69,50 @@ pub(crate) fn check(
     if let Explorer::Temporal(settings) = &mut explorer {
         temporal::settle(&mut settings.property, &build)?;
     }
-    let search = Search {
-        verify,
-        build: &build,
-        explorer: &explorer,
-        label: None,
-        resumed: resumed.as_ref(),
+    let image = build.image();
+    let fingerprint = match verify.checkpoint {
+        Some(_) => Some(build.compiled.fingerprint()?),
+        None => None,
     };
-    let found = search.run()?;
-    let mut report = found.report(&explorer, &verify.search, &verify.machine);
-    report.warnings.extend(remark);
-    if report.verdict == Verdict::Incomplete
-        && let Some(path) = verify.checkpoint.as_ref().filter(|path| path.exists())
-    {
+    let mut search = Search {
+        resumed: resumed.as_ref(),
+        fingerprint,
+        ..Search::new(verify, &image, &explorer)
+    };
+    #[cfg(feature = "cluster")]
+    let coordinator = search.coordinator()?;
+    #[cfg(feature = "cluster")]
+    if let Some((coordinator, resume)) = &coordinator {
+        search.elsewhere = Some(coordinator);
+        return conclude(search, &program, remark, Some(resume.clone()));
+    }
+    let resume = verify.checkpoint.as_ref().map(|path| {
         let compiler = verify.sources.cc.as_ref();
         let compiler = compiler.map_or(String::new(), |cc| format!(" --cc {}", human::quoted(cc)));
-        report.resume = Some(format!("selvedge resume {}{compiler}", human::quoted(path)));
+        format!("selvedge resume {}{compiler}", human::quoted(path))
+    });
+    conclude(search, &program, remark, resume)
+}
+
+/// Runs a search and tells what it came to. `resume` is the command that continues it, if it can be
+/// continued.
+pub(crate) fn conclude(
+    mut search: Search<'_>,
+    program: &Program,
+    remark: Option<String>,
+    resume: Option<String>,
+) -> Result<Status, Problem> {
+    let found = search.run()?;
+    let (verify, explorer) = (search.verify, search.explorer);
+    let mut report = found.report(explorer, &verify.search, &verify.machine);
+    report.warnings.extend(remark);
+    let saved = verify.checkpoint.as_ref().is_none_or(|path| path.exists());
+    if report.verdict == Verdict::Incomplete && saved {
+        report.resume = resume;
     }
     let trace = match (&verify.trace_out, found.bugs.first()) {
         (Some(path), Some(bug)) => {
-            Trace::new(&program, verify, &explorer, bug).and_then(|trace| trace.write(path))
+            Trace::new(program, &search.machine, explorer, bug).and_then(|trace| trace.write(path))
         }
         _ => Ok(()),
     };
@@ -128,7 +155,7 @@ fn tell_unsupported(count: usize) {
 }
 
 /// Makes sure that the functions whose loops are bounded exist.
-fn check_functions(machine: &args::Machine, build: &Build) -> Result<(), Problem> {
+fn check_functions(machine: &args::ProgramOptions, build: &Build) -> Result<(), Problem> {
     let named = machine.rounds_of_functions();
     if named.is_empty() {
         return Ok(());
@@ -146,23 +173,74 @@ fn check_functions(machine: &args::Machine, build: &Build) -> Result<(), Problem
     }
 }
 
+/// Explores work units on other machines.
+pub(crate) trait Elsewhere {
+    /// Explores all of them, or as many as the limits allow.
+    fn explore(&self, limits: Limits) -> Result<Outcome, Problem>;
+}
+
 /// A search of a program that is built.
 pub(crate) struct Search<'a> {
     /// The request.
     pub(crate) verify: &'a args::Verify,
     /// The program.
-    pub(crate) build: &'a Build,
-    /// Who explores it.
+    pub(crate) image: &'a Image,
+    /// The explorer.
     pub(crate) explorer: &'a Explorer,
     /// What the line that shows progress begins with.
     pub(crate) label: Option<&'static str>,
     /// The search that is continued.
     pub(crate) resumed: Option<&'a Saved>,
+    /// What tells the program from others, if the search is kept in a file.
+    pub(crate) fingerprint: Option<[u8; 16]>,
+    /// Who explores the units, if not workers on this machine.
+    pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
+    /// How the program behaves.
+    pub(crate) machine: args::ProgramOptions,
+    /// The time that searches took which had to start over.
+    pub(crate) spent: Duration,
 }
 
-impl Search<'_> {
-    /// Runs it to its end, and every bug's schedule once more.
-    pub(crate) fn run(&self) -> Result<Found, Problem> {
+impl<'a> Search<'a> {
+    /// The search that a request asks for.
+    pub(crate) fn new(
+        verify: &'a args::Verify,
+        image: &'a Image,
+        explorer: &'a Explorer,
+    ) -> Search<'a> {
+        Search {
+            verify,
+            image,
+            explorer,
+            label: None,
+            resumed: None,
+            fingerprint: None,
+            elsewhere: None,
+            machine: verify.machine.clone(),
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// Runs it to its end, and every bug's schedule once more. If threads turn out to access bytes
+    /// with different widths at the same time, these bytes become one location, and the search
+    /// starts over: that is exact under sequential consistency. On other machines it cannot start
+    /// over.
+    pub(crate) fn run(&mut self) -> Result<Found, Problem> {
+        loop {
+            let found = self.run_once()?;
+            let can_merge = self.explorer.model() == args::Model::Sc && self.elsewhere.is_none();
+            match found.mixed().filter(|_| can_merge) {
+                Some(extent) if !self.machine.merged.contains(&extent) => {
+                    self.machine.merge(extent);
+                    self.resumed = None;
+                    self.spent += found.watch.elapsed;
+                }
+                _ => return Ok(found),
+            }
+        }
+    }
+
+    fn run_once(&self) -> Result<Found, Problem> {
         // Where executions come from is seen by comparing each with the one before.
         let compared = self.verify.report.is_some()
             && self.verify.search.jobs.is_none()
@@ -172,7 +250,7 @@ impl Search<'_> {
             false => self.run_whole()?,
         };
         let bugs = &mut found.bugs;
-        worker::retell(bugs, |task, listen| self.worker(task, listen))?;
+        worker::confirm(bugs, |task, listen| self.worker(task, listen))?;
         if let Some(bug) = bugs.first_mut() {
             bug.described.advice = self.advice(&bug.raw)?;
         }
@@ -183,7 +261,7 @@ impl Search<'_> {
     fn run_whole(&self) -> Result<Found, Problem> {
         let (mut bugs, mut searched, mut unloadable) = (Vec::new(), None, None);
         let mut warned = None;
-        let search = self.search(self.explorer, Again::No);
+        let search = self.search(self.explorer, Rerun::No);
         let watch = self.worker(search, |reply| match reply {
             Reply::Bug(bug) => bugs.push(*bug),
             Reply::Searched(end) => searched = Some(end),
@@ -216,7 +294,7 @@ impl Search<'_> {
         })
     }
 
-    /// What would have forbidden `bug`, unless nobody wants to know. The verdict does not depend on it,
+    /// The orders and fences that would have forbidden `bug`, unless the user does not want advice. The verdict does not depend on it,
     /// so it does not matter how that worker ends.
     fn advice(&self, bug: &RawBug) -> Result<Option<report::Advice>, Problem> {
         let model = self.explorer.model();
@@ -232,13 +310,13 @@ impl Search<'_> {
         Ok(advice)
     }
 
-    fn search(&self, explorer: &Explorer, again: Again) -> Task {
-        Task::Search(self.parameters(explorer, again))
+    fn search(&self, explorer: &Explorer, rerun: Rerun) -> Task {
+        Task::Search(self.parameters(explorer, rerun))
     }
 
-    fn parameters(&self, explorer: &Explorer, again: Again) -> protocol::Search {
+    fn parameters(&self, explorer: &Explorer, rerun: Rerun) -> protocol::SearchTask {
         let search = &self.verify.search;
-        protocol::Search {
+        protocol::SearchTask {
             explorer: explorer.clone(),
             keep_going: search.keep_going,
             bound: match (search.bound(), search.iterative) {
@@ -247,8 +325,8 @@ impl Search<'_> {
                 (None, false) => Bound::None,
             },
             max_executions: search.max_executions,
-            again,
-            origins: self.verify.report.is_some() && again == Again::No,
+            rerun,
+            origins: self.verify.report.is_some() && rerun == Rerun::No,
         }
     }
 
@@ -257,18 +335,26 @@ impl Search<'_> {
         supervise::run(&request, limits, Output::Diverted, listen)
     }
 
+    /// What a worker is asked for that explores units.
+    pub(crate) fn slices(&self) -> Request {
+        self.request(Task::Slices(
+            self.parameters(self.explorer, Rerun::No),
+            None,
+        ))
+    }
+
     fn request(&self, task: Task) -> Request {
         Request {
             stateful: self.explorer.keeps_states(),
             asked: self.explorer.asked(),
-            ..Request::new(self.build, &self.verify.machine, task)
+            ..Request::new(self.image, &self.machine, task)
         }
     }
 
     fn limits(&self) -> Limits {
         let search = &self.verify.search;
         Limits {
-            timeout: search.timeout,
+            timeout: search.timeout.map(|limit| limit.saturating_sub(self.spent)),
             executions: search.max_executions,
             label: self.label,
             events: self.verify.format == Format::Jsonl,

@@ -3,23 +3,28 @@
 use std::process::ExitStatus;
 
 use selvedge_core::report::Ending;
+use sha2::{Digest as _, Sha256};
 
 use super::death::before_main;
 use super::{Found, Search, found, hung};
+#[cfg(feature = "cluster")]
+use crate::cluster::{self, Coordinator};
 use crate::compile::Program;
-use crate::pool::checkpoint::{Checkpoint, State, Subject};
-use crate::pool::{Client, Outcome, Plan, Pool};
+use crate::pool::checkpoint::{Checkpoint, Subject};
+use crate::pool::{Client, Outcome, Plan, Pool, State};
 use crate::problem::{Problem, warn};
 use crate::report::human;
 use crate::worker::orders::Order;
-use crate::worker::protocol::{Again, FoundBug, HotLoop, Searched, Task};
+use crate::worker::protocol::{FoundBug, HotLoop, Library, Reply, Searched, Task};
 use crate::worker::supervise::{Cause, End, Watch};
 
 impl Search<'_> {
     /// Runs it in as many processes as are of use.
     pub(super) fn run_sliced(&self) -> Result<Found, Problem> {
-        let task = Task::Slices(self.parameters(self.explorer, Again::No), None);
-        let request = self.request(task);
+        if let Some(elsewhere) = self.elsewhere {
+            return self.found(elsewhere.explore(self.limits())?, None);
+        }
+        let request = self.slices();
         let mut client = Sliced {
             search: self,
             warned: None,
@@ -32,11 +37,7 @@ impl Search<'_> {
         let work = (begun, self.checkpoint()?);
         let pool = Pool::new(&request, self.limits(), plan, work, &mut client);
         let outcome = pool.run()?;
-        let warned = client.warned;
-        if outcome.cause == Some(Cause::Hung) {
-            return Err(hung());
-        }
-        self.found(outcome, warned)
+        self.found(outcome, client.warned)
     }
 
     /// Where the search is kept, if that is asked for.
@@ -44,31 +45,90 @@ impl Search<'_> {
         let Some(path) = &self.verify.checkpoint else {
             return Ok(None);
         };
-        let fingerprint = self.build.compiled.fingerprint()?;
+        let fingerprint = self.with_libraries(self.fingerprint.unwrap_or_default())?;
         let subject = match self.resumed {
             Some(saved) if saved.fingerprint != fingerprint => {
                 return Err(Problem::request(format!(
-                    "{} is about another program: the source, the compiler or its flags have changed",
+                    "{} is about another program: the source, the compiler, its flags or a shared library have changed",
                     human::quoted(path)
                 ))
                 .help("start over: selvedge verify with another file"));
             }
             Some(saved) => saved.subject.clone(),
-            None => Subject {
-                program: Program {
-                    directory: Some(std::env::current_dir().map_err(|error| {
-                        Problem::internal(format!("the current directory is gone: {error}"))
-                    })?),
-                    ..self.verify.program()
-                },
-                search: self.verify.search.clone(),
-                machine: self.verify.machine.clone(),
-            },
+            None => self.subject()?,
         };
         Checkpoint::new(path, &subject, fingerprint).map(Some)
     }
 
+    /// What is searched, for somebody who is somewhere else.
+    fn subject(&self) -> Result<Subject, Problem> {
+        let directory = std::env::current_dir().map_err(|error| {
+            Problem::internal(format!("the current directory is gone: {error}"))
+        })?;
+        Ok(Subject {
+            program: Program {
+                directory: Some(directory),
+                ..self.verify.program()?
+            },
+            search: self.verify.search.clone(),
+            machine: self.machine.clone(),
+        })
+    }
+
+    /// Who has the search explored on other machines, if the user wants that, and the command that
+    /// continues it.
+    #[cfg(feature = "cluster")]
+    pub(super) fn coordinator(&self) -> Result<Option<(Coordinator, String)>, Problem> {
+        let Some(url) = &self.verify.cluster.cluster else {
+            return Ok(None);
+        };
+        if !self.explorer.is_sliced(&self.verify.search) {
+            let what = match self.verify.search.iterative {
+                true => "--iterative",
+                false => self.explorer.name(),
+            };
+            return Err(
+                Problem::request(format!("--cluster does not go with {what}"))
+                    .help("it goes with trust, without --iterative"),
+            );
+        }
+        let subject = self.subject()?;
+        cluster::begin(
+            &self.verify.cluster,
+            url,
+            &subject,
+            self.image,
+            self.libraries()?,
+        )
+        .map(Some)
+    }
+
+    /// The fingerprint of a program together with the shared libraries that it loads.
+    fn with_libraries(&self, program: [u8; 16]) -> Result<[u8; 16], Problem> {
+        let mut hash = Sha256::new_with_prefix(program);
+        for (name, version) in self.libraries()? {
+            hash.update(format!("{name} {version}\n"));
+        }
+        let mut fingerprint = [0; 16];
+        fingerprint.copy_from_slice(&hash.finalize()[..16]);
+        Ok(fingerprint)
+    }
+
+    /// The shared libraries that the program loads. A program that cannot be loaded has none.
+    pub(crate) fn libraries(&self) -> Result<Vec<Library>, Problem> {
+        let mut libraries = Vec::new();
+        self.worker(Task::Libraries, |reply| {
+            if let Reply::Libraries(found) = reply {
+                libraries = found;
+            }
+        })?;
+        Ok(libraries)
+    }
+
     fn found(&self, outcome: Outcome, warned: Option<String>) -> Result<Found, Problem> {
+        if outcome.cause == Some(Cause::Hung) {
+            return Err(hung());
+        }
         let mut bugs: Vec<FoundBug> = outcome.found.bugs.into_iter().map(|bug| bug.0).collect();
         let counts = outcome.found.counts;
         let loaded = outcome.unloadable.is_none();
@@ -94,6 +154,7 @@ impl Search<'_> {
             weak_exchanges: outcome.noticed.weak_exchanges,
             freed_pointers: outcome.noticed.freed_pointers,
             status: outcome.noticed.status,
+            mixed: outcome.noticed.mixed,
             memory: outcome.noticed.memory,
             processor_seconds: match &outcome.processor[..] {
                 [_] => Vec::new(),

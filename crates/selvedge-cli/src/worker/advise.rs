@@ -1,11 +1,11 @@
-//! Which orders and fences would have forbidden a bug.
+//! Finds the orders and fences that would have forbidden a bug.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::repair::{self, Repair};
 use selvedge_core::report::Bug as RawBug;
-use selvedge_core::{Machine, Site, ThreadId, with_model};
+use selvedge_core::{Machine, Site, SpinLoops, ThreadId, with_model};
 
 use super::follow;
 use super::journal::Watched;
@@ -83,6 +83,9 @@ impl Machine for Located<'_, '_> {
     }
 
     selvedge_core::forward_machine!(machine: reset, threads, pending, initial, resume);
-    selvedge_core::forward_machine!(machine: quiet, never_races, misjudged, pointless);
-    selvedge_core::forward_machine!(machine: watch, failure, leftover, refusal);
+    selvedge_core::forward_machine!(machine: pointless, watch, failure, leftover, refusal);
+}
+
+impl SpinLoops for Located<'_, '_> {
+    selvedge_core::forward_machine!(machine: quiet, never_races, misjudged);
 }

@@ -8,7 +8,9 @@ use std::sync::atomic::Ordering;
 use selvedge_core::dpor;
 use selvedge_core::graph::Graph;
 use selvedge_core::ltl;
-use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer, Report, Silent, StateCounts};
+use selvedge_core::report::{
+    Bug as RawBug, Counts, Ending, NoObserver, Observer, Report, StateCounts,
+};
 use selvedge_core::states::{self, Identity};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
@@ -21,7 +23,7 @@ use super::confine;
 use super::journal::Watched;
 use super::measure::memory;
 use super::origins::{Origins, Sites};
-use super::protocol::{Again, Bound, Counters, FoundBug, HotLoop, Reply, Search, Searched};
+use super::protocol::{Bound, Counters, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;
@@ -32,7 +34,7 @@ const HOT_LOOP: u32 = 1000;
 
 /// A search and everything it needs besides the program.
 pub(super) struct Exploration<'a> {
-    pub(super) search: &'a Search,
+    pub(super) search: &'a SearchTask,
     pub(super) binary: &'a Binary,
     pub(super) counters: &'a Counters,
     pub(super) reply: &'a dyn Fn(Reply),
@@ -41,10 +43,10 @@ pub(super) struct Exploration<'a> {
 impl<'a> Exploration<'a> {
     /// Explores the program, once or bound by bound.
     pub(super) fn run(&self, machine: &mut Watched<'a>) -> Searched {
-        match self.search.again {
-            Again::No => {}
-            Again::Run(from) => self.journal(machine, from),
-            Again::Step(step) => {
+        match self.search.rerun {
+            Rerun::No => {}
+            Rerun::Run(from) => self.journal(machine, from),
+            Rerun::Step(step) => {
                 self.journal(machine, u64::MAX);
                 machine.fatal = Some(step);
             }
@@ -148,6 +150,7 @@ impl<'a> Exploration<'a> {
             weak_exchanges: overlooked.weak_exchanges,
             freed_pointers: overlooked.freed_pointers,
             status: overlooked.status,
+            mixed: overlooked.mixed,
             first_bug: None,
             beyond: None,
             memory: memory("VmHWM:"),
@@ -181,7 +184,7 @@ pub(super) fn search<'a>(
         }
         Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
         Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
-        Explorer::Priced(measure) => {
+        Explorer::CostBounded(measure) => {
             let bound = settings.preemptions.unwrap_or(0);
             dpor::search_within(machine, *measure, bound, keep_going, observer)
         }
@@ -211,7 +214,7 @@ pub(super) fn search<'a>(
                     (report, team.wait())
                 }
                 Ok(Some(team)) => {
-                    states::search_with(machine, settings, team, &mut Silent);
+                    states::search_with(machine, settings, team, &mut NoObserver);
                     // The one with rank 0 speaks for all.
                     std::process::exit(0);
                 }

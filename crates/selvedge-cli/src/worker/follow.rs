@@ -266,12 +266,13 @@ impl Follower<'_, '_> {
 fn same_function(one: &Function, other: &Function) -> bool {
     match (one, other) {
         (
-            Function::Memory { width, rmw },
+            Function::Memory { offset, width, rmw },
             Function::Memory {
+                offset: offset_,
                 width: width_,
                 rmw: rmw_,
             },
-        ) => width == width_ && discriminant(rmw) == discriminant(rmw_),
+        ) => (offset, width) == (offset_, width_) && discriminant(rmw) == discriminant(rmw_),
         (Function::Object(one), Function::Object(other)) => {
             discriminant(one) == discriminant(other)
         }

@@ -1,4 +1,4 @@
-//! How a search got on over time, in a bounded number of samples.
+//! The progress of a search over time, in a bounded number of samples.
 
 use std::time::Duration;
 

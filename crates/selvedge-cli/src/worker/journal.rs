@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
 use selvedge_core::{
-    Fact, Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable,
+    Fact, Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable, SpinLoops,
     StateMachine, ThreadId, Value,
 };
 use selvedge_runtime::NativeMachine;
@@ -42,7 +42,7 @@ pub(super) struct Watched<'a> {
     pub(super) fatal: Option<u64>,
     /// The processor time that each process of a search over states took, in seconds.
     pub(super) processor_seconds: Vec<f64>,
-    /// Where the site of each event is noted, if anybody wants to know.
+    /// Where the site of each event is noted, if the search records origins.
     pub(super) sites: Option<Rc<RefCell<Sites<'a>>>>,
 }
 
@@ -201,14 +201,18 @@ impl Machine for Watched<'_> {
         true
     }
 
+    selvedge_core::forward_machine!(
+        machine: around, pending, is_about_to, initial, pointless
+    );
+}
+
+impl SpinLoops for Watched<'_> {
     fn can_retry(&mut self, location: Location) -> bool {
         // What was told cannot be taken back.
         self.runs < self.journal_from && self.machine.can_retry(location)
     }
 
-    selvedge_core::forward_machine!(
-        machine: around, pending, is_about_to, initial, never_races, retry, pointless
-    );
+    selvedge_core::forward_machine!(machine: quiet, never_races, retry, misjudged);
 }
 
 impl Portable for Watched<'_> {

@@ -5,10 +5,12 @@
 mod advise;
 pub(crate) mod child;
 mod confine;
+mod confirm;
 mod explore;
 mod follow;
 pub(crate) mod history;
 mod journal;
+pub(crate) mod libraries;
 mod measure;
 pub(crate) mod orders;
 pub(crate) mod origins;
@@ -17,10 +19,9 @@ pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod protocol;
 mod prove;
-mod retell;
 pub(crate) mod slices;
 pub(crate) mod supervise;
 
+pub(crate) use confirm::confirm;
 pub(crate) use follow::HOOK;
 pub(crate) use perform::perform;
-pub(crate) use retell::retell;

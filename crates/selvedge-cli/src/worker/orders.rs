@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use selvedge_core::report::{Counts, Ending};
 use selvedge_core::{Fact, Failure};
+use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
 
-use super::protocol::{Again, FoundBug, HotLoop};
+use super::protocol::{FoundBug, HotLoop, Rerun};
 
 /// A unit as it is sent and kept; nothing for the whole search.
 pub(crate) type Packed = Option<Vec<u8>>;
@@ -21,8 +22,10 @@ pub(crate) struct Order {
     pub(crate) learned: Vec<(Fact, Fact)>,
     /// When to stop.
     pub(crate) budget: Budget,
+    /// Into how many units the rest is to be divided then, at most.
+    pub(crate) pieces: u64,
     /// Whether the unit has ended its process before.
-    pub(crate) again: Again,
+    pub(crate) rerun: Rerun,
 }
 
 /// When a slice stops by itself.
@@ -63,6 +66,26 @@ pub(crate) struct Sliced {
     pub(crate) processor: Duration,
 }
 
+impl Sliced {
+    /// The program ended the process that explored the unit, after so much.
+    pub(crate) fn died(counts: Counts, bug: FoundBug) -> Sliced {
+        Sliced {
+            ending: Ending::FirstBug,
+            counts,
+            bugs: vec![bug],
+            first_bug: Some(counts.all() + 1),
+            beyond: None,
+            unrolled: false,
+            rest: Vec::new(),
+            relied: Vec::new(),
+            learned: Vec::new(),
+            misjudged: false,
+            noticed: Noticed::default(),
+            processor: Duration::ZERO,
+        }
+    }
+}
+
 /// What the program was seen to do, in all slices of a worker so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Noticed {
@@ -74,6 +97,8 @@ pub(crate) struct Noticed {
     pub(crate) freed_pointers: bool,
     /// The largest status that it ended with.
     pub(crate) status: i32,
+    /// Bytes that it accesses with different widths at the same time.
+    pub(crate) mixed: Option<Extent>,
     /// The most memory that the worker had, in bytes.
     pub(crate) memory: u64,
 }
@@ -88,6 +113,7 @@ impl Noticed {
         self.weak_exchanges |= other.weak_exchanges;
         self.freed_pointers |= other.freed_pointers;
         self.status = self.status.max(other.status);
+        self.mixed = self.mixed.or(other.mixed);
         self.memory = self.memory.max(other.memory);
     }
 }

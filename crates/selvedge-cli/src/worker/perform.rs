@@ -1,11 +1,14 @@
 //! The work of a worker, wherever it runs.
 
+use std::ffi::CString;
+
 use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings, Unroll};
 
 use super::advise::Advisor;
 use super::explore::Exploration;
 use super::follow;
 use super::journal::Watched;
+use super::libraries;
 use super::measure;
 use super::orders::Order;
 use super::protocol::{Counters, Reply, Request, Task, Unloadable};
@@ -24,7 +27,11 @@ pub(crate) fn perform(
         Task::Search(search) | Task::Slices(search, _) => {
             search.explorer.model() != args::Model::Ra
         }
-        Task::Advise(..) | Task::Replay(_) | Task::Measure(_) | Task::Relax(_) => true,
+        Task::Libraries
+        | Task::Advise(..)
+        | Task::Replay(_)
+        | Task::Measure(_)
+        | Task::Relax(_) => true,
     };
     let settings = Settings {
         fences,
@@ -87,6 +94,9 @@ pub(crate) fn perform(
             let relaxed = prover.run(&mut machine, request.machine.plain);
             reply(Reply::Relaxed(Box::new(relaxed)));
         }
+        Task::Libraries => {
+            reply(Reply::Libraries(libraries::loaded(&request.library)));
+        }
         Task::Replay(bugs) => {
             for bug in bugs {
                 reply(Reply::Replayed(follow::schedule(
@@ -101,7 +111,7 @@ pub(crate) fn perform(
     reply(Reply::Done);
 }
 
-fn settings(machine: &args::Machine, show_output: bool) -> Settings {
+fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
     Settings {
         plain: match machine.plain {
             args::Plain::Race => Plain::Race,
@@ -117,12 +127,23 @@ fn settings(machine: &args::Machine, show_output: bool) -> Settings {
         reuse_memory: machine.reuse_memory,
         fences: true,
         enforced: false,
+        merged: machine.merged.clone(),
         show_output,
         check_leaks: machine.leaks,
         stateful: false,
         propositions: Vec::new(),
         progress: false,
+        arguments: strings(machine.args.iter().flat_map(|words| &words.0)),
+        environment: strings(&machine.env),
     }
+}
+
+/// What the program is given. No string from a command line contains a zero byte.
+fn strings<'a>(given: impl IntoIterator<Item = &'a String>) -> Vec<CString> {
+    let given = given.into_iter();
+    given
+        .filter_map(|string| CString::new(string.as_str()).ok())
+        .collect()
 }
 
 /// The bounds of loops, with the symbols of the functions that the user names.

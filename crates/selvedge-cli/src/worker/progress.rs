@@ -44,6 +44,8 @@ pub(crate) struct Now {
     pub(crate) done: Option<f64>,
     /// How many executions there are, about.
     pub(crate) estimate: Option<Estimate>,
+    /// How many workers explore it elsewhere, and on how many machines.
+    pub(crate) workers: Option<(u64, u64)>,
 }
 
 /// Shows and records progress.
@@ -58,7 +60,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Nothing is shown before it has taken a while, or where nobody looks.
+    /// Nothing is shown in the first moments, or if the output is no terminal.
     pub(crate) fn new(limits: Limits) -> Progress {
         let start = Instant::now();
         Progress {
@@ -175,6 +177,7 @@ fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> 
         piece(3, format!("{} per second", HumanCount(rate as u64))),
         piece(1, clock(elapsed)),
     ];
+    pieces.extend(now.workers.map(|workers| piece(2, elsewhere(workers))));
     if let (Some(done), Some(estimate)) = (now.done, now.estimate) {
         let left = Duration::from_secs_f64(estimate.seconds_left.min(1e9));
         pieces.push(piece(
@@ -186,6 +189,15 @@ fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> 
         by_count.into_iter().chain(by_time(limits, elapsed)),
     ));
     pieces
+}
+
+fn elsewhere((workers, machines): (u64, u64)) -> String {
+    match (workers, machines) {
+        (0, _) => "no workers (selvedge serve URL)".to_owned(),
+        (1, _) => "1 worker".to_owned(),
+        (_, 1) => format!("{workers} workers on 1 machine"),
+        _ => format!("{workers} workers on {machines} machines"),
+    }
 }
 
 /// The executions so far, of how many.
@@ -259,6 +271,7 @@ mod tests {
             memory_limit: u64::MAX,
             done: None,
             estimate: None,
+            workers: None,
         };
         line(&now, Duration::from_secs(10), limits, width)
     }
@@ -284,6 +297,7 @@ mod tests {
                 memory_limit: 2 << 30,
                 done: None,
                 estimate: None,
+                workers: None,
             };
             line(&now, Duration::from_secs(10), limits, 100)
         };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use selvedge_core::Failure;
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, StateCounts};
 use selvedge_core::witness;
+use selvedge_runtime::Extent;
 use selvedge_runtime::process::SharedCounters;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::orders::{Order, Sliced};
 use super::origins::Origin;
 use crate::args::{self, Model};
-use crate::compile::Build;
+use crate::compile::Image;
 use crate::explorer::Explorer;
 use crate::problem::Problem;
 use crate::report;
@@ -33,7 +34,7 @@ pub(crate) struct Request {
     /// The shared counters.
     pub(crate) counters: PathBuf,
     /// How the program behaves.
-    pub(crate) machine: args::Machine,
+    pub(crate) machine: args::ProgramOptions,
     /// Whether the program's output is shown.
     pub(crate) show_output: bool,
     /// Whether the program is run as one whose states are kept.
@@ -46,10 +47,10 @@ pub(crate) struct Request {
 
 impl Request {
     /// A request for `task`, of a program whose states are not kept and whose output is not shown.
-    pub(crate) fn new(build: &Build, machine: &args::Machine, task: Task) -> Request {
+    pub(crate) fn new(image: &Image, machine: &args::ProgramOptions, task: Task) -> Request {
         Request {
-            library: build.library.clone(),
-            counters: build.scratch().join("counters"),
+            library: image.library.clone(),
+            counters: image.scratch.join("counters"),
             machine: machine.clone(),
             show_output: false,
             stateful: false,
@@ -71,9 +72,11 @@ impl Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Explore every execution.
-    Search(Search),
+    Search(SearchTask),
     /// Explore parts of that: the one given here, else those that are ordered.
-    Slices(Search, Option<Box<Order>>),
+    Slices(SearchTask, Option<Box<Order>>),
+    /// Tell which shared libraries come with the program.
+    Libraries,
     /// Run the schedules of these bugs and see whether they end as they did before.
     Replay(Vec<RawBug>),
     /// See which orders and fences would have forbidden this bug, which was found under this model.
@@ -101,8 +104,8 @@ pub(crate) struct Relax {
 
 /// A search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Search {
-    /// Who explores.
+pub(crate) struct SearchTask {
+    /// The explorer.
     pub(crate) explorer: Explorer,
     /// Whether it goes on after a bug.
     pub(crate) keep_going: bool,
@@ -111,14 +114,14 @@ pub(crate) struct Search {
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
     /// Whether it has ended its process before.
-    pub(crate) again: Again,
+    pub(crate) rerun: Rerun,
     /// Whether it tells where executions come from.
     pub(crate) origins: bool,
 }
 
 /// Whether a search is repeated to see how it ended its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Again {
+pub(crate) enum Rerun {
     /// It is not.
     No,
     /// Every step is told from this run of the program on.
@@ -148,6 +151,8 @@ pub(crate) enum Reply {
     Loaded,
     /// The program cannot be loaded.
     Unloadable(Unloadable),
+    /// The shared libraries that were loaded, each with what tells its versions apart.
+    Libraries(Vec<Library>),
     /// A bug was found.
     Bug(Box<FoundBug>),
     /// The program starts from the beginning (only with a journal).
@@ -173,6 +178,9 @@ pub(crate) enum Reply {
     /// There is nothing more to say.
     Done,
 }
+
+/// The name of a shared library, and what tells its versions apart.
+pub(crate) type Library = (String, String);
 
 /// A loop, and how often it went round in one execution.
 pub(crate) type HotLoop = (report::Place, u32);
@@ -233,6 +241,8 @@ pub(crate) struct Searched {
     pub(crate) freed_pointers: bool,
     /// The largest status that it ended with.
     pub(crate) status: i32,
+    /// Bytes that it accesses with different widths at the same time.
+    pub(crate) mixed: Option<Extent>,
     /// The first bug was found in the execution with this number, of all that ended in any way.
     pub(crate) first_bug: Option<u64>,
     /// A bug in an execution beyond the bound.
@@ -307,13 +317,13 @@ pub(crate) struct Constraint {
     /// For which input.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub(crate) input: Vec<u32>,
-    /// Who waits.
+    /// The waiting thread.
     pub(crate) thread: u32,
     /// Before which of its counted events.
     pub(crate) event: u32,
     /// Where that is.
     pub(crate) place: report::Place,
-    /// For whom.
+    /// The thread that it waits for.
     pub(crate) source: u32,
     /// For how many of its counted events.
     pub(crate) count: u32,

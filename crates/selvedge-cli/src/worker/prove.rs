@@ -325,7 +325,7 @@ fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>) -> InputPart {
         let found = threads.iter().position(|&(other, _)| other == thread);
         found.map_or(NONE, |index| index as u32)
     };
-    let describe = |&(thread, place): &(ThreadId, Option<irs::Place>)| {
+    let describe = |&(thread, place): &(ThreadId, Option<irs::EventPlace>)| {
         let limit = input.demands.limit(thread);
         let mut waits: Vec<Wait> = input
             .demands

@@ -14,7 +14,7 @@ use super::explore::{Exploration, hot_loop};
 use super::journal::Watched;
 use super::measure::memory;
 use super::orders::{Budget, Noticed, Order, Piece, Sliced};
-use super::protocol::{Again, Bound, FoundBug, Reply};
+use super::protocol::{Bound, FoundBug, Reply, Rerun};
 use crate::describe;
 use crate::explorer::Explorer;
 
@@ -37,7 +37,7 @@ impl<'a> Exploration<'a> {
 
     fn slice(&self, machine: &mut Watched<'a>, order: Order) -> Sliced {
         let start = processor_time();
-        if let Again::Run(from) = order.again {
+        if let Rerun::Run(from) = order.rerun {
             self.journal(machine, from);
         }
         machine.learn(&order.learned);
@@ -49,7 +49,7 @@ impl<'a> Exploration<'a> {
             ended: 0,
             first_bug: None,
             beyond: None,
-            pieces: 1,
+            pieces: order.pieces,
             bugs: Vec::new(),
         };
         let answer = match order.unit.as_deref().map(postcard::from_bytes).transpose() {
@@ -80,6 +80,7 @@ impl<'a> Exploration<'a> {
                 weak_exchanges: overlooked.weak_exchanges,
                 freed_pointers: overlooked.freed_pointers,
                 status: overlooked.status,
+                mixed: overlooked.mixed,
                 memory: memory("VmHWM:"),
             },
             processor: processor_time() - start,

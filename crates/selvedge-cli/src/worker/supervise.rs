@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::report::{Counts, StateCounts};
 use selvedge_runtime::process::SharedCounters;
+use serde::{Deserialize, Serialize};
 
 use super::history::Sample;
 use super::process::{Worker, memory_limit, resident};
@@ -38,7 +39,7 @@ pub(crate) enum End {
 }
 
 /// Why a worker was stopped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Cause {
     /// The time is up.
     Timeout,
@@ -252,6 +253,7 @@ impl Guard {
             memory_limit: self.memory,
             done: None,
             estimate: None,
+            workers: None,
         }
     }
 

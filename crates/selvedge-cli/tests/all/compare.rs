@@ -153,7 +153,10 @@ fn what_cannot_be_compared_is_refused() {
         sandbox.run(&arguments).ends_with(2).says(why);
     };
     refused(&["--algorithm", "trust"], "add --algorithms trust");
-    refused(&["--algorithms", "fastest"], "no algorithm named fastest");
+    refused(
+        &["--algorithms", "fastest"],
+        "invalid value 'fastest' for '--algorithms <NAMES>'",
+    );
     refused(&["--algorithms", "bpor"], "needs a bound");
     refused(
         &["--equivalence", "reads-from"],

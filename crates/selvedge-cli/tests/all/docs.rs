@@ -162,6 +162,32 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
+/// All files below `directory`.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).expect("a directory of sources");
+    let paths = entries.map(|entry| entry.expect("a file").path());
+    let below = |path: PathBuf| match path.is_dir() {
+        true => files(&path),
+        false => vec![path],
+    };
+    paths.flat_map(below).collect()
+}
+
+#[test]
+fn the_code_map_names_files_that_exist() {
+    let sources = files(&root().join("crates"));
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("there is a map");
+    let named = map.split('`').skip(1).step_by(2);
+    let named = named.filter(|name| name.ends_with(".rs") && !name.contains(' '));
+    let mut checked = 0;
+    for name in named {
+        let exists = sources.iter().any(|path| path.ends_with(name));
+        assert!(exists, "{name} is not there");
+        checked += 1;
+    }
+    assert!(checked > 100, "only {checked} files are named");
+}
+
 #[test]
 fn quotes_keep_words_together() {
     let words = words("selvedge verify a.c --ltl 'G (p -> F q)' --fair");

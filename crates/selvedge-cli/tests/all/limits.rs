@@ -251,7 +251,8 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
     let outcome = sandbox.run(&["verify", "short.c", "--algorithm", "guess"]);
     outcome
         .ends_with(2)
-        .says("error: there is no algorithm named guess\nhelp: available now: trust");
+        .says("error: invalid value 'guess' for '--algorithm <NAME>'")
+        .says("trust, tracer, source-dpor");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod commands;
 mod common;
 mod compare;
@@ -17,13 +19,16 @@ mod formats;
 mod inline_assembly;
 mod irs_enforce;
 mod irs_verify;
+mod kills;
 mod library;
 mod limits;
 mod litmus;
 mod ltl;
 mod memory;
 mod misuse;
+mod mixed_sizes;
 mod pages;
+mod projects;
 mod real_code;
 mod replay;
 mod reports;

@@ -76,6 +76,9 @@ fn concurrency_kit() {
         &["-DLOCK=cas", "-DWEAK"],
         Err("data race"),
     );
+    check("ck_spinlock.c", "sc", &["-DLOCK=ticket"], Ok(4));
+    let weak = ["-DLOCK=ticket", "-DWEAK"];
+    check("ck_spinlock.c", "sc", &weak, Err("endless spinning"));
     check("ck_stack.c", "tso", &[], Ok(4));
     check("ck_stack.c", "tso", &["-DWEAK"], Err("assertion failed"));
     check("ck_fifo.c", "tso", &[], Ok(2));
@@ -96,6 +99,12 @@ fn dpdk() {
         Ok(2),
     );
     check("dpdk_locks.c", "rc11", &with(&["-DLOCK=spinlock"]), Ok(4));
+    // That one is inline assembly, which has no orders to weaken.
+    let in_c = with(&["-DLOCK=spinlock", "-DRTE_FORCE_INTRINSICS"]);
+    check("dpdk_locks.c", "rc11", &in_c, Ok(2));
+    let weak = [&in_c[..], &["-DWEAK"]].concat();
+    check("dpdk_locks.c", "rc11", &weak, Err("data race"));
+    check("dpdk_locks.c", "sc", &with(&["-DLOCK=ticketlock"]), Ok(8));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{Sandbox, wait_until, workers_of};
 
 /// 34,650 executions.
-const COUNTERS: &str = "
+pub(crate) const COUNTERS: &str = "
 #include <pthread.h>
 #include <stdatomic.h>
 static atomic_int x;
@@ -23,10 +23,10 @@ int main(void) {
     return 0;
 }
 ";
-const EXECUTIONS: u64 = 34_650;
+pub(crate) const EXECUTIONS: u64 = 34_650;
 
 /// Threads that create threads, in an order that depends on the schedule.
-const NESTED: &str = "
+pub(crate) const NESTED: &str = "
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,7 +56,7 @@ int main(void) {
 ";
 
 /// The first schedule that reaches the null pointer ends the process.
-const CRASH: &str = "
+pub(crate) const CRASH: &str = "
 #include <pthread.h>
 #include <stdatomic.h>
 static atomic_int x;
@@ -71,7 +71,7 @@ int main(void) {
 ";
 
 /// What must not depend on how a search is divided.
-fn essence(json: &Value) -> Value {
+pub(crate) fn essence(json: &Value) -> Value {
     let keys = [
         "verdict",
         "executions",

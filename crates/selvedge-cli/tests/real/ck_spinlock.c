@@ -1,4 +1,4 @@
-/* Concurrency Kit's locks; LOCK is fas or cas. */
+/* Concurrency Kit's locks; LOCK is fas, cas or ticket. */
 #include <assert.h>
 #include <ck_pr.h>
 #ifdef WEAK

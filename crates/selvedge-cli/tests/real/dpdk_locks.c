@@ -1,4 +1,4 @@
-/* DPDK's locks: LOCK is spinlock. */
+/* DPDK's locks: LOCK is spinlock or ticketlock. */
 #include <rte_config.h>
 #ifdef WEAK
 #undef __ATOMIC_RELEASE

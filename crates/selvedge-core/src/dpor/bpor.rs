@@ -15,15 +15,16 @@
 use super::Algorithm;
 use super::act::{Act, Target};
 use super::explore::State;
-use super::trace::Place;
+use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
 pub(super) struct Bpor {
     bound: u32,
-    conservative: bool,
-    heeds_waiting: bool,
-    races_only: bool,
-    oldest_first: bool,
+    // What follows differs in `specimen.rs` only.
+    pub(super) conservative: bool,
+    pub(super) heeds_waiting: bool,
+    pub(super) races_only: bool,
+    pub(super) oldest_first: bool,
 }
 
 impl Bpor {
@@ -37,40 +38,8 @@ impl Bpor {
         }
     }
 
-    /// Does not care what ends a wait. Loses executions.
-    pub(super) fn heedless_of_waiting(self) -> Bpor {
-        Bpor {
-            heeds_waiting: false,
-            ..self
-        }
-    }
-
-    /// Heeds only steps that do not happen before the next one. Loses executions.
-    pub(super) fn races_only(self) -> Bpor {
-        Bpor {
-            races_only: true,
-            ..self
-        }
-    }
-
-    /// Adds no conservative branches. Loses executions.
-    pub(super) fn without_conservative(self) -> Bpor {
-        Bpor {
-            conservative: false,
-            ..self
-        }
-    }
-
-    /// Begins with the oldest thread that the bound allows. Loses executions.
-    pub(super) fn oldest_first(self) -> Bpor {
-        Bpor {
-            oldest_first: true,
-            ..self
-        }
-    }
-
     /// The last step of `other` that ended the waiting of `p`, whose next step could have had to wait.
-    fn last_enabling(&self, state: &State, p: ThreadId, other: ThreadId) -> Option<Place> {
+    fn last_enabling(&self, state: &State, p: ThreadId, other: ThreadId) -> Option<StepIndex> {
         let trace = &state.trace;
         let next = state.next(p).filter(|_| self.heeds_waiting)?;
         match next.act.target {
@@ -90,7 +59,7 @@ impl Bpor {
     }
 
     /// The last dependent step of `other`.
-    fn last_dependent(&self, state: &State, p: ThreadId, other: ThreadId) -> Option<Place> {
+    fn last_dependent(&self, state: &State, p: ThreadId, other: ThreadId) -> Option<StepIndex> {
         let next = state.pending_of(p)?;
         let trace = &state.trace;
         let clock = trace.clock(p);

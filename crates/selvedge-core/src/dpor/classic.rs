@@ -4,7 +4,7 @@
 use super::Algorithm;
 use super::act::{Act, Next};
 use super::explore::State;
-use super::trace::Place;
+use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
 pub(super) struct ClassicDpor;
@@ -46,7 +46,7 @@ impl State {
     }
 
     /// Adds `thread` to `back(i)` if it is enabled there, else everything that is.
-    pub(super) fn add_or_all(&mut self, i: Place, thread: ThreadId) {
+    pub(super) fn add_or_all(&mut self, i: StepIndex, thread: ThreadId) {
         let node = self.node_mut(i);
         if node.enabled.contains(thread) {
             node.back.insert(thread);
@@ -58,12 +58,12 @@ impl State {
 
 impl super::trace::Trace {
     /// The steps of other threads, newest first, that are dependent and may be co-enabled with `next`.
-    pub(super) fn dependent<'a>(&'a self, next: &'a Next) -> impl Iterator<Item = Place> + 'a {
+    pub(super) fn dependent<'a>(&'a self, next: &'a Next) -> impl Iterator<Item = StepIndex> + 'a {
         let accesses = match next.act.location() {
             Some(location) => self.accesses(location),
             None => &[],
         };
-        let others = move |&i: &Place| self.step(i).act.thread != next.act.thread;
+        let others = move |&i: &StepIndex| self.step(i).act.thread != next.act.thread;
         let accesses = accesses.iter().rev().copied().filter(others);
         accesses.filter(move |&i| self.reversible(next, i))
     }

@@ -1,4 +1,4 @@
-//! Searches bounded by a price that every switch has, whatever it is a switch from: delays (Emmi,
+//! Searches with a bound on a cost that every switch has: delays (Emmi,
 //! Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011) and context switches (Qadeer and
 //! Rehof, TACAS 2005).
 //!

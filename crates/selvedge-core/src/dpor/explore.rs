@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::act::{Act, Next};
 use super::threads::ThreadSet;
-use super::trace::{Place, Trace};
+use super::trace::{StepIndex, Trace};
 use super::{Algorithm, Completed, Statistics};
 use crate::bugs::Bugs;
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use crate::machine::{Machine, Pending, Stop, may_join};
 use crate::op::Op;
 use crate::report::{self, Counts, Ending, Observer, Waiting};
 use crate::rewind::Rewind;
-use crate::trust::Settings;
+use crate::settings::Settings;
 
 /// A state on the way, before the step of the same number.
 #[derive(Default)]
@@ -71,7 +71,7 @@ pub(super) struct State {
     enabled: ThreadSet,
     pub(super) statistics: Statistics,
     /// Scratch of the race detection.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<StepIndex>,
 }
 
 impl State {
@@ -80,11 +80,11 @@ impl State {
         &mut self.nodes[self.trace.len()]
     }
 
-    pub(super) fn node(&self, place: Place) -> &Node {
+    pub(super) fn node(&self, place: StepIndex) -> &Node {
         &self.nodes[place]
     }
 
-    pub(super) fn node_mut(&mut self, place: Place) -> &mut Node {
+    pub(super) fn node_mut(&mut self, place: StepIndex) -> &mut Node {
         &mut self.nodes[place]
     }
 
@@ -151,7 +151,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         }
     }
 
-    /// A new node: who is enabled, what races, and whom to try first.
+    /// A new node: finds the enabled threads and the races, and picks the first thread to explore.
     fn arrive(&mut self) -> ControlFlow<Ending> {
         // A bug found on the way here took the machine somewhere else.
         self.replay()?;

@@ -14,7 +14,7 @@
 
 use super::explore::State;
 use super::source::Initials;
-use super::trace::{Place, Trace};
+use super::trace::{StepIndex, Trace};
 use super::{Algorithm, Completed};
 use crate::ids::ThreadId;
 use crate::linear::least_preemptions;
@@ -38,9 +38,10 @@ pub(super) struct LazyBpor {
     slack: bool,
     /// How many threads the program was thought to have when the bound first rejected a step.
     rejected_at: Option<usize>,
-    races_of_all: bool,
-    running_first: bool,
-    count_all: bool,
+    // These three differ in `specimen.rs` only.
+    pub(super) races_of_all: bool,
+    pub(super) running_first: bool,
+    pub(super) count_all: bool,
     /// For each node on the way, what is known about its preemptions.
     path: Vec<Known>,
     /// The same for the node that the step allowed last leads to.
@@ -87,30 +88,6 @@ impl LazyBpor {
     fn limit(&self, trace: &Trace) -> u32 {
         let slack = trace.graph.threads().saturating_sub(2) as u32;
         self.bound + if self.slack { slack } else { 0 }
-    }
-
-    /// Heeds only the races of threads that are explored. Loses executions.
-    pub(super) fn races_of_explored(self) -> LazyBpor {
-        LazyBpor {
-            races_of_all: false,
-            ..self
-        }
-    }
-
-    /// Begins with the oldest thread.
-    pub(super) fn oldest_first(self) -> LazyBpor {
-        LazyBpor {
-            running_first: false,
-            ..self
-        }
-    }
-
-    /// Counts blocks that begin with a join or a lock as well. Loses executions.
-    pub(super) fn counting_all(self) -> LazyBpor {
-        LazyBpor {
-            count_all: true,
-            ..self
-        }
     }
 
     /// What is known about `E.p`, which is the trace now; `before` is about `E`.
@@ -166,7 +143,7 @@ impl LazyBpor {
 
 impl Trace {
     /// The step of the same thread before the one at `place`.
-    fn previous(&self, place: Place) -> Option<Place> {
+    fn previous(&self, place: StepIndex) -> Option<StepIndex> {
         let thread = self.step(place).act.thread;
         let steps = self.steps()[..place].iter();
         steps
@@ -175,7 +152,7 @@ impl Trace {
     }
 
     /// Whether `a → i → e` for some step `i` of another thread.
-    fn comes_between(&self, a: Place, e: Place) -> bool {
+    fn comes_between(&self, a: StepIndex, e: StepIndex) -> bool {
         let own = self.step(e).act.thread;
         let clock = self.order(e);
         let threads = (0..clock.len() as u32).map(ThreadId);

@@ -21,8 +21,8 @@
 //! | `lazy-bpor-2` | second approximation of it | yes | yes |
 //!
 //! Several algorithms lose classes as they were printed. Those that are offered under their names
-//! although they do end with [`Ending::Lossy`]; the other slips are kept as
-//! [`Specimen`]s, so that tests can show what goes wrong.
+//! although they do end with [`Ending::Lossy`]. Other known-broken variants are in `specimen.rs`, for
+//! tests that show what goes wrong.
 //!
 //! Deviations common to all of them:
 //! * The races of a thread that waits count too, where everything is stuck and where everything
@@ -51,6 +51,8 @@ mod races;
 mod sample;
 mod source;
 mod source_bpor;
+#[cfg(feature = "specimens")]
+mod specimen;
 mod threads;
 mod trace;
 
@@ -64,9 +66,11 @@ use crate::ids::ThreadId;
 use crate::machine::Machine;
 use crate::report::{Counts, Ending, Observer, Report, Sampled};
 use crate::rewind::Rewind;
-use crate::trust::Settings;
+use crate::settings::Settings;
 pub use cost_bounded::Measure;
 pub use sample::{Sample, Strategy};
+#[cfg(feature = "specimens")]
+pub use specimen::{Specimen, search_specimen};
 
 use act::Act;
 use explore::{Search, State};
@@ -115,7 +119,7 @@ impl Engine {
     ];
 
     /// The name users know it by.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Engine::SourceDpor => "source-dpor",
             Engine::ClassicDpor => "classic-dpor",
@@ -132,7 +136,7 @@ impl Engine {
     }
 
     /// Whether it needs a bound on preemptions; the others take none.
-    pub fn bounded(self) -> bool {
+    pub const fn bounded(self) -> bool {
         !matches!(
             self,
             Engine::SourceDpor | Engine::ClassicDpor | Engine::NidhuggDpor | Engine::OptimalDpor
@@ -140,7 +144,7 @@ impl Engine {
     }
 
     /// Whether it finds every class, within its bound if it has one.
-    pub fn complete(self) -> bool {
+    pub const fn complete(self) -> bool {
         !matches!(
             self,
             Engine::NaiveBpor | Engine::NidhuggBpor | Engine::SourceBpor | Engine::LazyBpor1
@@ -148,7 +152,7 @@ impl Engine {
     }
 
     /// Whether it visits no class twice.
-    pub fn visits_once(self) -> bool {
+    pub const fn visits_once(self) -> bool {
         !matches!(
             self,
             Engine::ClassicDpor | Engine::Bpor | Engine::NidhuggBpor | Engine::SourceBpor
@@ -170,38 +174,6 @@ impl FromStr for Engine {
         all.find(|engine| engine.name() == name)
             .ok_or_else(|| format!("there is no interleaving engine named {name}"))
     }
-}
-
-/// Forms of the bounded algorithms that lose executions, each for one reason. Kept because people
-/// know the printed algorithms: the tests and the documentation show with them what goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Specimen {
-    /// Nidhugg-BPOR whose conservative branches begin with an empty sleep set.
-    ConservativeBranchesWakeAll,
-    /// Nidhugg-BPOR in which only threads that end with the step go to sleep.
-    OnlyEndedThreadsSleep,
-    /// Source-BPOR without any sleep sets.
-    SourceBporWithoutSleep,
-    /// Nidhugg-BPOR without any sleep sets.
-    NidhuggBporWithoutSleep,
-    /// BPOR that does not care what ends a wait. The other forms of BPOR below do not either.
-    BporHeedlessOfWaiting,
-    /// BPOR that heeds only steps which do not happen before the next one.
-    BporRacesOnly,
-    /// BPOR without conservative branches.
-    BporWithoutConservative,
-    /// BPOR that begins with the oldest thread in place of the running one.
-    BporOldestFirst,
-    /// Lazy-BPOR that prunes whatever exceeds the bound. The other forms of it below do so too.
-    LazyWithoutSlack,
-    /// Lazy-BPOR as printed: only the races of threads that are explored. Oldest thread first.
-    LazyOldestFirst,
-    /// The same with the running thread first.
-    LazyRunningFirst,
-    /// The first approximation with joins and locks counted.
-    FirstApproximationOfAll,
-    /// The second approximation with joins and locks counted.
-    SecondApproximationOfAll,
 }
 
 /// What an exploration counted besides executions.
@@ -264,76 +236,6 @@ pub fn search<M: Machine>(
         }
     };
     if !engine.complete() && report.ending == Ending::Complete {
-        report.ending = Ending::Lossy;
-    }
-    (report, statistics)
-}
-
-/// Explores `machine` with a form of an algorithm that is known to lose executions.
-pub fn search_specimen<M: Machine>(
-    machine: &mut M,
-    specimen: Specimen,
-    settings: Settings,
-    observer: &mut impl Observer<M>,
-) -> (Report, Statistics) {
-    let bound = settings.preemptions.unwrap_or(0);
-    let nidhugg = |sleep| nidhugg_bpor::NidhuggBpor {
-        sleep,
-        ..nidhugg_bpor::NidhuggBpor::new(bound)
-    };
-    let bpor = bpor::Bpor::new(bound).heedless_of_waiting();
-    let lazy = |count| lazy_bpor::LazyBpor::new(bound, count).without_slack();
-    use nidhugg_bpor::Sleep;
-    let (mut report, statistics) = match specimen {
-        Specimen::ConservativeBranchesWakeAll => run(
-            machine,
-            nidhugg(Sleep::WokenByConservative),
-            settings,
-            observer,
-        ),
-        Specimen::OnlyEndedThreadsSleep => {
-            run(machine, nidhugg(Sleep::OnlyEnded), settings, observer)
-        }
-        Specimen::NidhuggBporWithoutSleep => {
-            run(machine, nidhugg(Sleep::Never), settings, observer)
-        }
-        Specimen::SourceBporWithoutSleep => {
-            let algorithm = nidhugg_bpor::NidhuggBpor {
-                sleep: Sleep::Never,
-                ..source_bpor::source_bpor(bound)
-            };
-            run(machine, algorithm, settings, observer)
-        }
-        Specimen::BporHeedlessOfWaiting => run(machine, bpor, settings, observer),
-        Specimen::BporRacesOnly => run(machine, bpor.races_only(), settings, observer),
-        Specimen::BporWithoutConservative => {
-            run(machine, bpor.without_conservative(), settings, observer)
-        }
-        Specimen::BporOldestFirst => run(machine, bpor.oldest_first(), settings, observer),
-        Specimen::LazyWithoutSlack => {
-            let algorithm = lazy(lazy_bpor::Count::Least);
-            run(machine, algorithm, settings, observer)
-        }
-        Specimen::LazyOldestFirst => {
-            let algorithm = lazy(lazy_bpor::Count::Least)
-                .races_of_explored()
-                .oldest_first();
-            run(machine, algorithm, settings, observer)
-        }
-        Specimen::LazyRunningFirst => {
-            let algorithm = lazy(lazy_bpor::Count::Least).races_of_explored();
-            run(machine, algorithm, settings, observer)
-        }
-        Specimen::FirstApproximationOfAll => {
-            let algorithm = lazy(lazy_bpor::Count::First).counting_all();
-            run(machine, algorithm, settings, observer)
-        }
-        Specimen::SecondApproximationOfAll => {
-            let algorithm = lazy(lazy_bpor::Count::Second).counting_all();
-            run(machine, algorithm, settings, observer)
-        }
-    };
-    if report.ending == Ending::Complete {
         report.ending = Ending::Lossy;
     }
     (report, statistics)

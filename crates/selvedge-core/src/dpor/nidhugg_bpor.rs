@@ -7,11 +7,15 @@ use super::Algorithm;
 use super::act::{Act, Next};
 use super::explore::State;
 use super::source::Initials;
-use super::trace::Place;
+use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
 /// What goes to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    not(feature = "specimens"),
+    expect(dead_code, reason = "only specimens differ from the printed algorithm")
+)]
 pub(super) enum Sleep {
     /// What was not added conservatively, as printed.
     NotConservative,
@@ -25,7 +29,7 @@ pub(super) enum Sleep {
 
 pub(super) struct NidhuggBpor {
     pub(super) bound: u32,
-    /// Who may start a reversal: [`Initials::Persistent`] here.
+    /// The threads that may start a reversal: [`Initials::Persistent`] here.
     pub(super) initials: Initials,
     pub(super) sleep: Sleep,
 }
@@ -92,7 +96,7 @@ impl State {
 
     /// Adds the racing thread itself, if it is enabled where the block starts (Algorithm 15). Where
     /// it is wanted for a race too, the conservative branch prevails.
-    fn add_conservative_branch(&mut self, start: Place, next: &Next) {
+    fn add_conservative_branch(&mut self, start: StepIndex, next: &Next) {
         let thread = next.act.thread;
         let node = self.node_mut(start);
         if node.enabled.contains(thread) {

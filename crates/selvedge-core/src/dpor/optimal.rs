@@ -8,7 +8,7 @@
 use super::Algorithm;
 use super::act::{Act, Next};
 use super::explore::State;
-use super::trace::Place;
+use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
 #[derive(Default)]
@@ -18,7 +18,7 @@ pub(super) struct OptimalDpor {
     /// The subtree of the branch taken last, for the node it leads to.
     handed: Vec<Branch>,
     /// For each step on the way, the steps it races with, as seen before it was taken.
-    races: Vec<(Place, Place)>,
+    races: Vec<(StepIndex, StepIndex)>,
     v: Vec<Act>,
 }
 
@@ -113,7 +113,7 @@ impl OptimalDpor {
 
     /// Sees to it that the reversal is explored from the node `i`, unless that was done before. The
     /// moved step may have other alternatives there than where it was taken.
-    fn wake_up(&mut self, state: &State, i: Place, next: &Next, taken: Option<Place>) {
+    fn wake_up(&mut self, state: &State, i: StepIndex, next: &Next, taken: Option<StepIndex>) {
         let v = &mut self.v;
         let sleep = &state.node(i).sleep;
         for choice in 0..next.alternatives_at(state.trace.step(i).before) {

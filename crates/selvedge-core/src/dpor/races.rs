@@ -1,7 +1,8 @@
-//! Race detection: which earlier steps a next step could come before, and who has to start for that.
+//! Race detection: the earlier steps that a next step could come before, and the threads that have to start
+//! for that.
 
 use super::act::{Act, Next};
-use super::trace::{Place, Trace};
+use super::trace::{StepIndex, Trace};
 use crate::ids::ThreadId;
 
 impl Trace {
@@ -12,7 +13,7 @@ impl Trace {
     /// unlock before it, a semaphore's wait with the post it needs. It may be possible to
     /// exchange it with what came before (the other thread's lock), so the search goes on there. A
     /// step that has to wait now races in the same way.
-    pub(super) fn races(&self, next: &Next, found: &mut Vec<Place>) {
+    pub(super) fn races(&self, next: &Next, found: &mut Vec<StepIndex>) {
         found.clear();
         let Some(location) = next.act.location() else {
             return;
@@ -29,7 +30,7 @@ impl Trace {
             if !self.reversible(next, place) {
                 continue;
             }
-            let before_another = |&other: &Place| self.happens_before(place, other);
+            let before_another = |&other: &StepIndex| self.happens_before(place, other);
             if found.iter().any(before_another) {
                 continue;
             }
@@ -42,7 +43,7 @@ impl Trace {
 
     /// Whether `next` conflicts with the step at `place`, an access to the same location, and could
     /// be taken instead of it.
-    pub(super) fn reversible(&self, next: &Next, place: Place) -> bool {
+    pub(super) fn reversible(&self, next: &Next, place: StepIndex) -> bool {
         let step = self.step(place);
         let Some(there) = next.at_value(step.before) else {
             return false;
@@ -62,7 +63,7 @@ impl Trace {
     pub(super) fn is_initial(
         &self,
         thread: ThreadId,
-        i: Place,
+        i: StepIndex,
         next: &Next,
         related_only: bool,
     ) -> bool {
@@ -81,14 +82,14 @@ impl Trace {
 
     /// `d'`: `next` with its kind taken anew at the node `i`, where its location held what the step
     /// there found. (No later write to that location is left in `u`.)
-    fn moved(&self, i: Place, next: &Next) -> Act {
+    fn moved(&self, i: StepIndex, next: &Next) -> Act {
         let same = self.step(i).act.target == next.act.target;
         let there = same.then(|| next.at_value(self.step(i).before)).flatten();
         there.unwrap_or(next.act)
     }
 
     /// Whether everything that happens before the step at `place` lies before the node `i`.
-    fn nothing_before(&self, place: Place, i: Place) -> bool {
+    fn nothing_before(&self, place: StepIndex, i: StepIndex) -> bool {
         let own = self.step(place).act.thread;
         let clock = self.order(place);
         (0..clock.len() as u32).map(ThreadId).all(|thread| {
@@ -97,7 +98,11 @@ impl Trace {
     }
 
     /// The steps of `u(i, d)` that `moved` conflicts with.
-    fn hindrances<'a>(&'a self, i: Place, moved: &'a Act) -> impl Iterator<Item = Place> + 'a {
+    fn hindrances<'a>(
+        &'a self,
+        i: StepIndex,
+        moved: &'a Act,
+    ) -> impl Iterator<Item = StepIndex> + 'a {
         let accesses = match moved.location() {
             Some(location) => self.accesses(location),
             None => &[],
@@ -106,11 +111,11 @@ impl Trace {
         later.filter(move |&k| !self.happens_before(i, k) && self.step(k).act.conflicts(moved))
     }
 
-    fn unhindered(&self, i: Place, moved: &Act) -> bool {
+    fn unhindered(&self, i: StepIndex, moved: &Act) -> bool {
         self.hindrances(i, moved).next().is_none()
     }
 
-    fn comes_before_moved(&self, first: Place, i: Place, next: &Next) -> bool {
+    fn comes_before_moved(&self, first: StepIndex, i: StepIndex, next: &Next) -> bool {
         let p = next.act.thread;
         let moved = &self.moved(i, next);
         self.step(first).act.thread == p
@@ -122,7 +127,13 @@ impl Trace {
 
     /// `v` of Optimal-DPOR, for the race of the step `k` with the step `i`: everything after `i`,
     /// also after `k`, that does not happen after `i`; then `k`, its kind taken anew.
-    pub(super) fn reversal(&self, i: Place, k: &Next, taken: Option<Place>, v: &mut Vec<Act>) {
+    pub(super) fn reversal(
+        &self,
+        i: StepIndex,
+        k: &Next,
+        taken: Option<StepIndex>,
+        v: &mut Vec<Act>,
+    ) {
         v.clear();
         for place in i + 1..self.len() {
             if Some(place) != taken && !self.happens_before(i, place) {

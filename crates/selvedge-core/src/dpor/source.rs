@@ -3,7 +3,7 @@
 use super::Algorithm;
 use super::act::Next;
 use super::explore::State;
-use super::trace::Place;
+use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
 pub(super) struct SourceDpor;
@@ -65,7 +65,7 @@ impl State {
     /// For persistent sets that is the candidate closest to the end of the trace, as in the
     /// document's code (Algorithm 13): the racing thread itself wherever it can start. Any other
     /// serves too, but more executions are given up then (60 in place of 33 in `lastzero`).
-    pub(super) fn add_branch(&mut self, i: Place, next: &Next, initials: Initials) {
+    pub(super) fn add_branch(&mut self, i: StepIndex, next: &Next, initials: Initials) {
         let related_only = initials == Initials::Persistent;
         let (trace, node) = (&self.trace, self.node(i));
         let starts = |&thread: &ThreadId| trace.is_initial(thread, i, next, related_only);

@@ -12,7 +12,7 @@ use crate::model::{Model, SequentialConsistency};
 use crate::op::{Effect, Op, Value};
 
 /// A step's place in the sequence, counted from zero; also the node before that step.
-pub(super) type Place = usize;
+pub(super) type StepIndex = usize;
 
 /// One step of the sequence.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Step {
     first: Slot,
     pub(super) last: Slot,
     /// Where the block it belongs to begins, the maximal run of one thread.
-    pub(super) block: Place,
+    pub(super) block: StepIndex,
 }
 
 #[derive(Default)]
@@ -35,9 +35,9 @@ pub(super) struct Trace {
     pub(super) model: SequentialConsistency,
     steps: Vec<Step>,
     /// Of each event, its step.
-    place_of: Vec<Place>,
+    place_of: Vec<StepIndex>,
     /// Of each location, the steps that touch it.
-    accesses: Vec<Vec<Place>>,
+    accesses: Vec<Vec<StepIndex>>,
     none: Vec<u32>,
 }
 
@@ -46,7 +46,7 @@ impl Trace {
         self.steps.len()
     }
 
-    pub(super) fn step(&self, place: Place) -> &Step {
+    pub(super) fn step(&self, place: StepIndex) -> &Step {
         &self.steps[place]
     }
 
@@ -70,7 +70,7 @@ impl Trace {
     }
 
     /// The steps that touch `location`, oldest first.
-    pub(super) fn accesses(&self, location: Location) -> &[Place] {
+    pub(super) fn accesses(&self, location: Location) -> &[StepIndex] {
         match self.accesses.get(location.index()) {
             Some(accesses) => accesses,
             None => &[],
@@ -92,23 +92,23 @@ impl Trace {
     }
 
     /// What happens before the step at `place`, itself included.
-    pub(super) fn order(&self, place: Place) -> &[u32] {
+    pub(super) fn order(&self, place: StepIndex) -> &[u32] {
         self.model.linear_order(&self.graph, self.steps[place].last)
     }
 
     /// Whether `clock` knows of the step at `place`.
-    pub(super) fn knows(&self, clock: &[u32], place: Place) -> bool {
+    pub(super) fn knows(&self, clock: &[u32], place: StepIndex) -> bool {
         let id = self.graph.event(self.steps[place].last).id;
         clock.get(id.thread.index()).is_some_and(|&n| n > id.index)
     }
 
     /// `earlier → later`
-    pub(super) fn happens_before(&self, earlier: Place, later: Place) -> bool {
+    pub(super) fn happens_before(&self, earlier: StepIndex, later: StepIndex) -> bool {
         self.knows(self.order(later), earlier)
     }
 
     /// The first step of `thread` at or after `place`.
-    pub(super) fn first_from(&self, thread: ThreadId, place: Place) -> Option<Place> {
+    pub(super) fn first_from(&self, thread: ThreadId, place: StepIndex) -> Option<StepIndex> {
         let events = self.graph.thread(thread);
         let from = self.steps.get(place)?.first;
         let at = events.partition_point(|&slot| slot < from);
@@ -116,20 +116,20 @@ impl Trace {
     }
 
     /// The last step of `thread` that `clock` knows of.
-    pub(super) fn last_known(&self, thread: ThreadId, clock: &[u32]) -> Option<Place> {
+    pub(super) fn last_known(&self, thread: ThreadId, clock: &[u32]) -> Option<StepIndex> {
         let count = clock.get(thread.index()).copied().unwrap_or(0) as usize;
         let slot = self.graph.thread(thread).get(count.checked_sub(1)?)?;
         Some(self.place_of[*slot as usize])
     }
 
     /// The last step of `thread`.
-    pub(super) fn last_of(&self, thread: ThreadId) -> Option<Place> {
+    pub(super) fn last_of(&self, thread: ThreadId) -> Option<StepIndex> {
         let slot = self.graph.thread(thread).last()?;
         Some(self.place_of[*slot as usize])
     }
 
     /// Whether `thread` existed at the node `place`.
-    pub(super) fn existed(&self, thread: ThreadId, place: Place) -> bool {
+    pub(super) fn existed(&self, thread: ThreadId, place: StepIndex) -> bool {
         let from = match self.steps.get(place) {
             Some(step) => step.first,
             None => return true,

@@ -271,8 +271,8 @@ impl Graph {
     }
 
     /// The last of the updates in a row after `write`, which may be [`INIT`], that left its value as
-    /// it was; `write` itself if there is none. Who waits for another value does not care which of
-    /// them it read.
+    /// it was; `write` itself if there is none. A thread that waits for another value does not distinguish
+    /// the writes of a row.
     pub fn last_equal(&self, location: Location, mut write: Slot) -> Slot {
         loop {
             let keeps = |&reader: &Slot| {

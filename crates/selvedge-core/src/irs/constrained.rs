@@ -1,4 +1,4 @@
-//! A program with waits built in: what enforcement makes of it, as one more machine.
+//! A program with its enforced waits built in, as a machine.
 //!
 //! Each source event of a wait has a flag of its own, a location that the program does not know of.
 //! It is set right after the event, or when the thread ends without it, and awaited right before
@@ -13,7 +13,7 @@ use super::log::Log;
 use super::plan::{Flags, Plan, at};
 use super::reversal::{FLAG, Pair};
 use crate::ids::{Location, Site, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::machine::{Machine, Outcome, Pending, SpinLoops, Stop};
 use crate::objects::ObjectFunction;
 use crate::op::{Function, MemoryOrder, Op, Value};
 
@@ -372,11 +372,6 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         true
     }
 
-    fn never_races(&mut self, location: Location) -> bool {
-        let own = location.0.checked_sub(self.flags.count);
-        own.is_some_and(|own| self.inner.never_races(Location(own)))
-    }
-
     fn pointless(&self, thread: ThreadId) -> bool {
         let local = self.threads.get(thread.index());
         let awaits = local.and_then(|local| local.awaits.last());
@@ -384,6 +379,15 @@ impl<M: Machine> Machine for Constrained<'_, M> {
     }
 
     crate::forward_machine!(inner: around);
+}
+
+impl<M: SpinLoops> SpinLoops for Constrained<'_, M> {
+    fn never_races(&mut self, location: Location) -> bool {
+        let own = location.0.checked_sub(self.flags.count);
+        own.is_some_and(|own| self.inner.never_races(Location(own)))
+    }
+
+    crate::forward_machine!(inner: quiet, misjudged);
 }
 
 impl<M: Machine> Constrained<'_, M> {

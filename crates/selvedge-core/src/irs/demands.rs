@@ -1,4 +1,4 @@
-//! What is asked of schedules: sets of waits.
+//! Demands on schedules: sets of waits.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::ids::ThreadId;
 /// events, or has ended, or will never exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Demand {
-    /// Who waits.
+    /// The event that waits.
     pub thread: ThreadId,
-    /// For whom.
+    /// The event that it waits for.
     pub source: ThreadId,
     /// Before which of its counted events, from zero.
     pub event: u32,
@@ -19,7 +19,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Whether whoever keeps to `self` keeps to `other`, whatever the program does.
+    /// Whether every execution that satisfies `self` satisfies `other`.
     pub fn implies(&self, other: &Demand) -> bool {
         (self.thread, self.source) == (other.thread, other.source)
             && self.event <= other.event

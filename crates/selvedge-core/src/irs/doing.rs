@@ -1,9 +1,9 @@
-//! What is done at a site.
+//! The sort of operation that a site performs.
 
 use serde::{Deserialize, Serialize};
 
-use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
+use crate::words::{self, ObjectKind};
 
 /// The sort of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,6 @@ impl Doing {
 
 impl From<Op> for Doing {
     fn from(op: Op) -> Doing {
-        use ObjectFunction as F;
         match op {
             Op::Load { .. } => Doing::Load,
             Op::Store { .. } => Doing::Store,
@@ -59,20 +58,15 @@ impl From<Op> for Doing {
             Op::Choose { .. } => Doing::Choice,
             Op::Update { function, .. } => match function {
                 Function::Memory { .. } => Doing::Update,
-                Function::Object(function) => match function {
-                    F::MutexLock { .. } | F::MutexTryLock { .. } => Doing::Mutex,
-                    F::ReadLock | F::ReadTryLock | F::ReadUnlock => Doing::ReadWriteLock,
-                    F::WriteLock | F::WriteTryLock => Doing::ReadWriteLock,
-                    F::SemaphoreWait | F::SemaphoreTryWait => Doing::Semaphore,
-                    F::SemaphorePost => Doing::Semaphore,
-                    F::ConditionEnqueue
-                    | F::ConditionAwait { .. }
-                    | F::ConditionLeave { .. }
-                    | F::ConditionSignal
-                    | F::ConditionBroadcast => Doing::Condition,
-                    F::BarrierArrive { .. } | F::BarrierAwait { .. } => Doing::Barrier,
-                    F::OnceBegin => Doing::Once,
-                    F::Destroy => Doing::Destroy,
+                Function::Object(function) => match words::kind(function) {
+                    Some(ObjectKind::Memory) => Doing::Update,
+                    Some(ObjectKind::Mutex) => Doing::Mutex,
+                    Some(ObjectKind::ReadWriteLock) => Doing::ReadWriteLock,
+                    Some(ObjectKind::Semaphore) => Doing::Semaphore,
+                    Some(ObjectKind::Condition) => Doing::Condition,
+                    Some(ObjectKind::Barrier) => Doing::Barrier,
+                    Some(ObjectKind::Once) => Doing::Once,
+                    None => Doing::Destroy,
                 },
             },
         }

@@ -14,7 +14,7 @@ use super::strip::strip;
 use super::trace::Trace;
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::ThreadId;
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::model::SequentialConsistency;
 use crate::report::{Bug, Counts, Ending, Observer};
 use crate::trust;
@@ -31,7 +31,7 @@ struct Finder<'a, W> {
     schedules: Vec<Schedule>,
 }
 
-impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Finder<'_, W> {
+impl<M: SpinLoops, W: Watcher<M>> Observer<Constrained<'_, M>> for Finder<'_, W> {
     fn complete(&mut self, graph: &Graph) {
         self.schedules.push(schedule(graph, self.inputs));
     }
@@ -52,7 +52,7 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Finder<'_, W> {
 }
 
 /// Looks for an execution that ends well.
-pub(super) fn search<M: Machine, W: Watcher<M>>(
+pub(super) fn search<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     inputs: &[u32],
     watcher: &mut W,

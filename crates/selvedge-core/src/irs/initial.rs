@@ -13,7 +13,7 @@ use crate::random::Random;
 /// How a run came to an end.
 pub(super) enum Ended {
     Well(Box<Trace>),
-    /// A thread failed, or nobody could go on.
+    /// A thread failed, or no thread could go on.
     Badly,
     /// A thread spun from this step on.
     Spun(ThreadId, u32),
@@ -23,7 +23,7 @@ pub(super) enum Ended {
     Refused(String),
 }
 
-/// Runs `machine` once; `pick` says who goes next among those who can, with which alternative.
+/// Runs `machine` once; `pick` chooses the next thread among the enabled ones, and its alternative.
 /// The first choices of main are `inputs`.
 pub(super) fn run<M: Machine>(
     machine: &mut M,
@@ -103,7 +103,7 @@ pub(super) fn run<M: Machine>(
     }
 }
 
-/// Nobody can go on.
+/// No thread can go on.
 fn ended<M: Machine>(machine: &M, trace: Trace) -> Ended {
     let mut waits = false;
     for thread in (0..machine.threads() as u32).map(ThreadId) {
@@ -143,7 +143,7 @@ impl Order {
     const ALL: [Order; 3] = [Order::Ascending, Order::Descending, Order::Turns];
 }
 
-/// Who goes first when several can: the rank of each thread, and those steps before which a thread
+/// The order of threads when several are enabled: the rank of each thread, and those steps before which a thread
 /// lets the others go ahead because it would only spin there.
 #[derive(Clone, Debug, Default)]
 struct Policy {

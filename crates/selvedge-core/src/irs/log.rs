@@ -1,4 +1,4 @@
-//! What searches meet on their way: sites, events, threads.
+//! The sites, events and threads that searches have met.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use super::doing::Doing;
 use crate::ids::{Location, Site, ThreadId};
 
 /// A thread's place in the spawn tree: its parent, and which of its children it is.
-pub type Place = (ThreadId, u32);
+pub type EventPlace = (ThreadId, u32);
 
 /// What was met on the way.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -17,19 +17,19 @@ pub(super) struct Log {
     /// The sites of operations on what another thread touches too, if one of them writes it.
     #[serde(default)]
     pub(super) shared: FxHashSet<Site>,
-    /// Who touched what. Both parts of a conflict happen in one execution, so this need not be kept.
+    /// The threads that accessed each location. Both parts of a conflict happen in one execution, so this need not be kept.
     #[serde(skip)]
     touched: FxHashMap<Location, Touched>,
     /// Of each thread, for each counted event, its site, `None` if there were several.
     pub(super) events: Vec<Vec<Option<Site>>>,
     /// The threads met, in that order, with their places.
-    pub(super) threads: Vec<(ThreadId, Place)>,
+    pub(super) threads: Vec<(ThreadId, EventPlace)>,
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
 }
 
-/// Who touched a location, in any execution.
+/// The threads that accessed a location, in any execution.
 #[derive(Clone, Debug)]
 struct Touched {
     first: ThreadId,

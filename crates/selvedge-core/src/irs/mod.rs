@@ -38,12 +38,12 @@ use rustc_hash::FxHashSet;
 pub use demands::{Demand, Demands};
 pub use doing::Doing;
 pub use initial::Order;
-pub use log::Place;
+pub use log::EventPlace;
 pub use relax::{Kept, Reason, Relaxed, Watcher};
 pub use saved::Saved;
 
 use crate::ids::{Site, ThreadId};
-use crate::machine::Machine;
+use crate::machine::{Machine, SpinLoops};
 use crate::report::{Bug, Ending};
 use relax::{Context, Step};
 
@@ -107,10 +107,10 @@ impl Verified {
 impl Relaxed {
     /// The threads that were met, main first, parents before children, and their places. Later ones
     /// come behind those that were known before.
-    pub fn threads(&self) -> Vec<(ThreadId, Option<Place>)> {
+    pub fn threads(&self) -> Vec<(ThreadId, Option<EventPlace>)> {
         let places = self.trace.places.iter().enumerate();
         let known = places.filter_map(|(thread, place)| Some((ThreadId(thread as u32), (*place)?)));
-        let mut threads: Vec<(ThreadId, Place)> = known.collect();
+        let mut threads: Vec<(ThreadId, EventPlace)> = known.collect();
         for &(thread, place) in &self.log.threads {
             if !threads.iter().any(|&(other, _)| other == thread) {
                 threads.push((thread, place));
@@ -174,7 +174,7 @@ impl Default for Settings {
 }
 
 /// Proves as much as `watcher` allows for, from the beginning or on top of what is `saved`.
-pub fn verify<M: Machine, W: Watcher<M>>(
+pub fn verify<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     saved: Option<Saved>,
@@ -210,7 +210,7 @@ fn all_inputs<M: Machine>(machine: &mut M) -> Result<Vec<Vec<u32>>, Impossible> 
 }
 
 /// Finds and proves an initial trace for each input.
-fn begin<M: Machine, W: Watcher<M>>(
+fn begin<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     watcher: &mut W,
@@ -264,7 +264,7 @@ fn begin<M: Machine, W: Watcher<M>>(
 }
 
 /// Explores what keeps to the initial demands of an input. False if that is not safe.
-fn prove<M: Machine, W: Watcher<M>>(
+fn prove<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     verified: &mut Verified,
     index: usize,
@@ -292,7 +292,7 @@ fn prove<M: Machine, W: Watcher<M>>(
 }
 
 /// Weakens what is demanded as far as possible.
-fn relax<M: Machine, W: Watcher<M>>(
+fn relax<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     verified: &mut Verified,
@@ -304,7 +304,7 @@ fn relax<M: Machine, W: Watcher<M>>(
     }
 }
 
-fn try_relax<M: Machine, W: Watcher<M>>(
+fn try_relax<M: SpinLoops, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     verified: &mut Verified,

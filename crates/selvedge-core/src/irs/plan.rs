@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::demands::{Demand, Demands};
-use super::log::Place;
+use super::log::EventPlace;
 use super::reversal::FLAG;
 use crate::ids::{Site, ThreadId};
 
@@ -14,7 +14,7 @@ pub(super) struct Plan<'a> {
     /// The sites whose events are counted.
     pub(super) counted: &'a FxHashSet<Site>,
     /// The places of the threads that waits mention.
-    pub(super) places: &'a [Option<Place>],
+    pub(super) places: &'a [Option<EventPlace>],
     /// What is waited for.
     pub(super) demands: &'a Demands,
     /// The other way round: this event comes before that one, or the execution is of no interest.
@@ -40,7 +40,7 @@ impl Reversed {
     }
 }
 
-/// The flags and who sets and awaits them.
+/// The flags, and the events that set and await them.
 pub(super) struct Flags {
     /// By thread: number of events after which it sets a flag, ascending.
     pub(super) set: Vec<Vec<(u32, u32)>>,
@@ -58,7 +58,7 @@ impl Flags {
         };
         let mut known: FxHashMap<(ThreadId, u32), u32> = FxHashMap::default();
         if let Some(Reversed { later, .. }) = plan.reversed {
-            // Nobody sets this one for a thread that has ended.
+            // This one is not set for a thread that has ended.
             flags.add(later, FLAG.0);
             flags.count = 1;
         }

@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 use super::Verified;
 use super::constrained::Constrained;
 use super::demands::{Demand, Demands};
-use super::log::{Log, Place};
+use super::log::{EventPlace, Log};
 use super::plan::{Plan, Reversed};
 use super::reversal::Pair;
 use super::strip::{strip, waits_for_flag};
 use super::trace::Trace;
 use crate::graph::Graph;
 use crate::ids::{Site, ThreadId};
-use crate::machine::Machine;
+use crate::machine::{Machine, SpinLoops};
 use crate::model::SequentialConsistency;
 use crate::report::{Bug, Counts, Ending, Observer};
 use crate::trust;
@@ -77,7 +77,7 @@ pub(super) enum Step {
     Ended(Ending),
 }
 
-/// Who wants to know.
+/// The observer of the search.
 pub trait Watcher<M> {
     /// A bug was found; the machine stands where it happens, and `bug` leads there without
     /// enforcement too.
@@ -106,7 +106,7 @@ struct Listener<'a, W> {
     /// What has to come in another order for an execution to be new.
     reversed: Option<Reversed>,
     pair: &'a Pair,
-    places: &'a [Option<Place>],
+    places: &'a [Option<EventPlace>],
     inputs: &'a [u32],
     traces: u64,
     /// No more executions than that.
@@ -168,7 +168,7 @@ pub(super) struct Context<'a, M, W> {
     pub(super) patience: u64,
 }
 
-impl<M: Machine, W: Watcher<M>> Context<'_, M, W> {
+impl<M: SpinLoops, W: Watcher<M>> Context<'_, M, W> {
     /// Explores what keeps to `demands`, all of it or only what is contrary to a demand.
     pub(super) fn explore(
         &mut self,
@@ -272,7 +272,7 @@ impl Relaxed {
     }
 
     /// Tries to weaken `demand`. `Break` if the search did not come to an end.
-    pub(super) fn weaken<M: Machine, W: Watcher<M>>(
+    pub(super) fn weaken<M: SpinLoops, W: Watcher<M>>(
         &mut self,
         demand: Demand,
         context: &mut Context<'_, M, W>,
@@ -323,7 +323,7 @@ impl Relaxed {
     }
 
     /// No demand can be weakened alone, but not because of a bug: tries to do without all of those.
-    pub(super) fn leave_out_the_rest<M: Machine, W: Watcher<M>>(
+    pub(super) fn leave_out_the_rest<M: SpinLoops, W: Watcher<M>>(
         &mut self,
         context: &mut Context<'_, M, W>,
     ) -> ControlFlow<Ending> {

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use super::log::Place;
+use super::log::EventPlace;
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::Op;
@@ -33,7 +33,7 @@ impl Pair {
         &self,
         graph: &Graph,
         (first, later): (ThreadId, ThreadId),
-        places: &[Option<Place>],
+        places: &[Option<EventPlace>],
     ) -> bool {
         let Some(index) = self.first.get() else {
             return false;
@@ -48,7 +48,7 @@ impl Pair {
     }
 }
 
-fn last_of(graph: &Graph, thread: ThreadId, places: &[Option<Place>]) -> Option<Slot> {
+fn last_of(graph: &Graph, thread: ThreadId, places: &[Option<EventPlace>]) -> Option<Slot> {
     graph.last(thread).or_else(|| {
         let (parent, _) = places.get(thread.index()).copied().flatten()?;
         last_of(graph, parent, places)

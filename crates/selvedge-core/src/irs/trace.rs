@@ -3,7 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::demands::{Demand, Demands};
-use super::log::Place;
+use super::log::EventPlace;
 use crate::ids::{Location, Site, ThreadId};
 use crate::op::{Effect, Op, Value};
 
@@ -42,9 +42,9 @@ impl Step {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Trace {
     pub(super) steps: Vec<Step>,
-    /// Who took each step, and which alternative.
+    /// The thread of each step, and its alternative.
     pub(super) schedule: Vec<(ThreadId, u32)>,
-    pub(super) places: Vec<Option<Place>>,
+    pub(super) places: Vec<Option<EventPlace>>,
     /// Of each step, how many steps of each thread come before it whatever the schedule: program order,
     /// creations and joins.
     natural: Vec<Vec<u32>>,
@@ -216,7 +216,7 @@ impl Trace {
         })
     }
 
-    /// The demand that is next weaker in who waits: a later event of the same thread.
+    /// The next weaker demand for the waiting thread: a later event of the same thread.
     pub(super) fn postponed(&self, demand: &Demand) -> Option<Demand> {
         let (later, source) = self.ends(demand);
         let next = (later + 1..self.steps.len()).find(|&next| {

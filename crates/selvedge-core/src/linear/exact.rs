@@ -171,7 +171,7 @@ fn joiners<F: Frontier>(steps: &Steps<'_, F>) -> usize {
         .count()
 }
 
-/// Whether the operation ends nobody's waiting, the joining of its thread aside.
+/// Whether the operation ends no wait, apart from a join of its thread.
 fn goes_first(graph: &Graph, op: &Op) -> bool {
     match *op {
         Op::Update {

@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::ids::ThreadId;
 use crate::report::{Bug, Counts, Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
-use crate::states::{self, Step, retell};
+use crate::states::{self, StateStep, replay};
 
 /// What executions that never end must be like.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Property {
         };
         match self {
             Property::Formula(formula) => format!("{formula} does not hold: {how}"),
-            Property::Progress => format!("nobody makes progress any more: {how}"),
+            Property::Progress => format!("no thread makes progress any more: {how}"),
             Property::NoStarvation { .. } => format!("{starving} never gets on again: {how}"),
         }
     }
@@ -125,7 +125,7 @@ struct Found {
     /// An execution that violates the property, and the thread that starves in it.
     violation: Option<(Lasso, ThreadId)>,
     /// The ways to what is wrong.
-    bugs: Vec<Vec<Step>>,
+    bugs: Vec<Vec<StateStep>>,
     counts: StateCounts,
     unrolled: bool,
 }
@@ -193,7 +193,7 @@ fn explore<M: StateMachine>(mut program: Program<'_, M>, settings: &Settings) ->
     }
 }
 
-/// A lasso that violates the property, and whom it is about. If there is none, every state has been
+/// A lasso that violates the property, and the thread that it is about. If there is none, every state has been
 /// looked at.
 fn violated<M: StateMachine>(
     program: &mut Program<'_, M>,
@@ -232,16 +232,16 @@ fn violated<M: StateMachine>(
 fn bug<M: StateMachine>(
     machine: &mut M,
     settings: &Settings,
-    steps: &[Step],
+    steps: &[StateStep],
 ) -> Result<Bug, String> {
     let wrong = |machine: &M| {
         let again = "a failure was not seen again when its schedule was repeated";
         states::wrong(machine, settings.races).ok_or_else(|| again.to_owned())
     };
-    retell(machine, steps)?;
+    replay(machine, steps)?;
     let (failure, _) = wrong(machine)?;
     machine.watch(&failure);
-    let witness = retell(machine, steps)?;
+    let witness = replay(machine, steps)?;
     let (failure, waiting) = wrong(machine)?;
     Ok(Bug {
         failure,
@@ -266,7 +266,7 @@ fn violation<M: StateMachine>(
         None if before == all.len() => End::Rest,
         None => End::Cycle,
     };
-    let mut witness = retell(machine, &all)?;
+    let mut witness = replay(machine, &all)?;
     witness.cycle = (end != End::Decided).then_some(before as u32);
     let thread = match settings.property {
         Property::NoStarvation { .. } => starving,
@@ -286,9 +286,9 @@ fn violation<M: StateMachine>(
 }
 
 /// The moves that threads make.
-fn steps<'m>(moves: impl Iterator<Item = &'m Move>) -> Vec<Step> {
+fn steps<'m>(moves: impl Iterator<Item = &'m Move>) -> Vec<StateStep> {
     let step = |by: &Move| {
-        by.thread.map(|thread| Step {
+        by.thread.map(|thread| StateStep {
             thread,
             choice: by.choice,
         })

@@ -7,7 +7,7 @@ use crate::ids::ThreadId;
 pub struct Move {
     /// The state it leads to.
     pub to: u32,
-    /// Who moves; nobody once the program has ended.
+    /// The thread that moves; `None` once the program has ended.
     pub thread: Option<ThreadId>,
     /// Which of the thread's alternatives it is.
     pub choice: u32,

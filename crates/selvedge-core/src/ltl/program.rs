@@ -17,7 +17,7 @@ use crate::machine::{Pending, Stop};
 use crate::op::Op;
 use crate::report::{Divergence, Ending, StateCounts, same_bug};
 use crate::saved::StateMachine;
-use crate::states::{Look, StateId, States, Step, look};
+use crate::states::{Look, StateId, StateStep, States, look};
 
 /// The threads that formulas and fairness can speak of.
 pub const MOST_THREADS: usize = 64;
@@ -29,7 +29,7 @@ pub struct Program<'m, M> {
     labels: Vec<u64>,
     rows: Vec<Row>,
     moves: Vec<Packed>,
-    steps: Vec<Step>,
+    steps: Vec<StateStep>,
     races: bool,
     keep_going: bool,
     /// What is known to be wrong, and where.
@@ -42,7 +42,7 @@ pub struct Program<'m, M> {
     watch: &'m mut dyn FnMut(&StateCounts) -> ControlFlow<()>,
 }
 
-/// How many states are run between two words to whoever watches.
+/// How many states are run between two reports to the observer.
 const BREATH: u64 = 1 << 10;
 
 /// Why the program cannot be run any further.
@@ -54,7 +54,7 @@ pub enum Halt {
     Differs(Divergence),
     /// The program does something that is not modelled.
     Refused(String),
-    /// Whoever watches the search said so.
+    /// The observer stopped the search.
     Stopped,
 }
 
@@ -105,7 +105,7 @@ const PROGRESS: u32 = 0x80;
 const CHOICE: u32 = 8;
 
 impl Packed {
-    fn new(to: StateId, step: Step, progress: bool) -> Packed {
+    fn new(to: StateId, step: StateStep, progress: bool) -> Packed {
         let mark = if progress { PROGRESS } else { 0 };
         Packed {
             to: to.0,
@@ -213,8 +213,8 @@ impl<'m, M: StateMachine> Program<'m, M> {
     }
 
     /// The steps to a state that has been met, with few context switches.
-    pub fn way_to(&mut self, state: StateId) -> Vec<Step> {
-        let step = |by: Move| Step {
+    pub fn way_to(&mut self, state: StateId) -> Vec<StateStep> {
+        let step = |by: Move| StateStep {
             thread: by
                 .thread
                 .expect("programs that have ended stay where they are"),
@@ -235,7 +235,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
             let Some(thread) = by.thread else {
                 continue;
             };
-            let step = Step {
+            let step = StateStep {
                 thread,
                 choice: by.choice,
             };
@@ -338,7 +338,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
                 steps.clear();
                 self.note(state, wrong.0)?;
             }
-            // What comes after a failed assumption is of no interest, whoever else could go on.
+            // What comes after a failed assumption is of no interest, even if other threads could go on.
             _ if stopped(Stop::Assumed) || stopped(Stop::Unrolled) => steps.clear(),
             Look::Complete => self.moves.push(Packed::stays(state)),
             Look::Open if stopped(Stop::Exited) => {

@@ -10,7 +10,7 @@ use super::graph::{Graph, Lasso, Move};
 use super::product::{Product, Successor};
 use crate::ids::ThreadId;
 
-/// A node, and who moved last.
+/// A node, and the thread that moved last.
 type Place = (u32, Option<ThreadId>);
 
 const CONNECTED: &str = "the component is strongly connected";

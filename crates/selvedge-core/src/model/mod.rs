@@ -23,7 +23,7 @@ use crate::op::{MemoryOrder, Op};
 /// An access that is about to be added to a graph, or to be given a new source.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Who performs it.
+    /// The thread that performs it.
     pub thread: ThreadId,
     /// What comes right before it: the last event of its thread, or the thread's creation.
     pub predecessor: Option<Slot>,

@@ -5,7 +5,7 @@
 //!
 //! Happens-before is causality, which the graph keeps anyway, so the model has no state. An event
 //! may read or follow a write *w* iff nothing that was written over *w* happens before
-//! it: whoever read such a write has that write in its causes too.
+//! it: a thread that read such a write has that write in its causes too.
 
 use super::{Access, Model};
 use crate::graph::{Graph, Slot};

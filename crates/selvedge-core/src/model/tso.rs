@@ -174,7 +174,7 @@ impl Model for TotalStoreOrder {
     }
 
     fn happens_before<'a>(&'a self, graph: &'a Graph, slot: Slot) -> &'a [u32] {
-        // Whoever reads a write comes after all that its thread did before it.
+        // A read of a write comes after all earlier events of the writing thread.
         graph.causality(slot)
     }
 }

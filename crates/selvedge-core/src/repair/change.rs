@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{Site, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Stop};
+use crate::machine::{Machine, Outcome, Pending, SpinLoops, Stop};
 use crate::op::{Function, MemoryOrder, Op};
 
 /// Something to be changed in the program's source.
@@ -249,5 +249,9 @@ impl<M: Machine> Machine for Changed<'_, M> {
         self.machine.resume(thread, outcome, &clock);
     }
 
-    crate::forward_machine!(machine: around, initial, never_races, pointless);
+    crate::forward_machine!(machine: around, initial, pointless);
+}
+
+impl<M: SpinLoops> SpinLoops for Changed<'_, M> {
+    crate::forward_machine!(machine: quiet, never_races, misjudged);
 }

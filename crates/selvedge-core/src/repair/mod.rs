@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::Site;
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::model::{Model, SequentialConsistency};
 use crate::report::{self, Bug, Counts, Ending, Observer};
 use crate::trust::{self, Settings};
@@ -66,7 +66,7 @@ pub enum Effect {
 ///
 /// Only accesses and fences that `own` accepts are changed. `go_on` is asked before each run of
 /// the program; what is known by the time it says no is the answer.
-pub fn repair<C: Model, M: Machine>(
+pub fn repair<C: Model, M: SpinLoops>(
     machine: &mut M,
     bug: &Bug,
     own: &dyn Fn(Site) -> bool,
@@ -126,7 +126,11 @@ pub fn repair<C: Model, M: Machine>(
 }
 
 /// Whether `bug` is found under sequential consistency.
-fn is_sequential<M: Machine>(machine: &mut M, bug: &Bug, go_on: &mut dyn FnMut() -> bool) -> bool {
+fn is_sequential<M: SpinLoops>(
+    machine: &mut M,
+    bug: &Bug,
+    go_on: &mut dyn FnMut() -> bool,
+) -> bool {
     match confirm::<SequentialConsistency, M>(machine, &[], &[], go_on) {
         Confirmed::Fails(found) => report::same_bug(&found.failure, &bug.failure),
         Confirmed::Effect(_) => false,
@@ -139,7 +143,7 @@ enum Confirmed {
 }
 
 /// Explores the changed program, up to a bug that is not among `others`.
-fn confirm<C: Model, M: Machine>(
+fn confirm<C: Model, M: SpinLoops>(
     machine: &mut M,
     changes: &[Change],
     others: &[Bug],

@@ -3,7 +3,7 @@
 use super::change::{Change, Way};
 use super::example::Example;
 use crate::ids::Site;
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::model::Model;
 
 /// Where there are more sets of one size, they are not tried one by one.
@@ -50,7 +50,7 @@ pub(super) struct Trials<'a, M> {
     pub(super) at_least: usize,
 }
 
-impl<M: Machine> Trials<'_, M> {
+impl<M: SpinLoops> Trials<'_, M> {
     /// The smallest set of changes found that forbids every example. Stronger orders never allow more,
     /// so whether a set of places will do is decided with the strongest.
     pub(super) fn smallest<C: Model>(&mut self, candidates: &[Candidate]) -> Option<Vec<Change>> {

@@ -1,4 +1,4 @@
-//! Who reaches a state first, in whatever order claims arrive.
+//! Which claim to a state comes first, independently of the order in which claims arrive.
 //!
 //! Of the claims that are made in a round to a state, with as many switches, the least (node
 //! before, step) wins, as if one peer had made all of them in that order. Where the thread that ran
@@ -55,11 +55,11 @@ impl Claim {
 
 /// The claims of one round to the states that a peer owns.
 pub(super) struct Contest {
-    /// Those who are first so far: of the states that are new in this round, by number, and of others.
+    /// The first claims so far: to the states that are new in this round, by number, and to others.
     new: Vec<Claim>,
     first_new: Number,
     first: FxHashMap<Number, Claim>,
-    /// Those who are first so far with a further thread.
+    /// The first claims so far with a further thread.
     further: FxHashMap<(Number, u32), Claim>,
     /// What the claims of each peer come to so far, and whether they take a switch.
     results: Vec<Vec<(Won, bool)>>,
@@ -181,7 +181,7 @@ impl Contest {
         }
     }
 
-    /// Who is first in this round to reach a state with the fewest switches.
+    /// The first claim of this round to a state with the fewest switches.
     fn first_of(&self, state: Number) -> Option<Claim> {
         let sooner = self.first.get(&state).copied();
         sooner.or_else(|| {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::parts::Contents;
 use super::queue::{Node, Packed};
 use super::search::{Search, Seen};
-use super::space::Step;
+use super::space::StateStep;
 use crate::ids::ThreadId;
 use crate::report::{Ending, Observer, Report};
 use crate::saved::StateMachine;
@@ -16,7 +16,7 @@ pub(super) struct Depth<'a, M, O> {
     stack: Vec<Frame>,
     /// The states of the stack, and the steps that lead out of them.
     tuples: Vec<Contents>,
-    steps: Vec<Step>,
+    steps: Vec<StateStep>,
 }
 
 /// A state on the way to the newest one.
@@ -45,7 +45,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
     }
 
     fn explore(&mut self) -> ControlFlow<Ending> {
-        let main = Step {
+        let main = StateStep {
             thread: ThreadId::MAIN,
             choice: 0,
         };
@@ -68,7 +68,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
     }
 
     /// The machine is in a state that `step` led to from that of `parent`.
-    fn arrive(&mut self, parent: Node, step: Step) -> ControlFlow<Ending> {
+    fn arrive(&mut self, parent: Node, step: StateStep) -> ControlFlow<Ending> {
         let search = &mut self.search;
         let identity = search.space.identity();
         let (_, verdict) = search.visited.claim(identity, 0, step.thread);
@@ -96,7 +96,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
         }
         let frames = self.stack.capacity() * size_of::<Frame>();
         let tuples = self.tuples.capacity() * size_of::<Contents>();
-        let steps = self.steps.capacity() * size_of::<Step>();
+        let steps = self.steps.capacity() * size_of::<StateStep>();
         self.search
             .breathe(self.stack.len(), frames + tuples + steps)
     }

@@ -1,9 +1,9 @@
-//! States with numbers, each of which can be come back to.
+//! Numbered states that a search can return to.
 
 use super::hash;
 use super::index::Index;
 use super::parts::Contents;
-use super::space::{Identity, Space, Step};
+use super::space::{Identity, Space, StateStep};
 use crate::interleave::Performed;
 use crate::saved::StateMachine;
 
@@ -97,12 +97,12 @@ impl<'m, M: StateMachine> States<'m, M> {
     }
 
     /// Appends the steps that can be taken here, by thread and choice.
-    pub fn steps(&self, into: &mut Vec<Step>) {
+    pub fn steps(&self, into: &mut Vec<StateStep>) {
         self.space.steps(into);
     }
 
     /// Takes a step, one of [`steps`](States::steps).
-    pub fn take(&mut self, step: Step) -> Reached {
+    pub fn take(&mut self, step: StateStep) -> Reached {
         let performed = self.space.take(step);
         let new = self.arrive();
         Reached {

@@ -21,7 +21,7 @@ use super::Algorithm;
 use super::peers::{Flow, Peers, exchange};
 use super::queue::{Later, Node, Packed, Queue};
 use super::search::{Search, Seen};
-use super::space::Step;
+use super::space::StateStep;
 use super::together::{Apart, Notice, Round, Stranger};
 use super::visited::{MOST_SWITCHES, MOST_THREADS, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -100,9 +100,9 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         }
     }
 
-    /// The first state. Main runs there; nobody had to switch to it.
+    /// The first state. Main runs there, without a switch.
     fn begin(&mut self) {
-        let main = Step {
+        let main = StateStep {
             thread: ThreadId::MAIN,
             choice: 0,
         };
@@ -114,7 +114,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         self.now.push(search.space.here(), node, main, false);
     }
 
-    /// Looks at all of `now`. Returns how many states there are to look at next, whoever does it.
+    /// Expands all states of `now`. Returns how many states all peers together have to expand next.
     fn round(&mut self) -> Flow<usize> {
         if self.apart.is_none() && !self.alone && self.peers.count() > 1 {
             self.share_out()?;
@@ -197,7 +197,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
     }
 
     /// A step has led to a thread that has no number yet, which peers have to agree upon first.
-    fn put_off(&mut self, place: usize, (node, step): (Node, Step)) {
+    fn put_off(&mut self, place: usize, (node, step): (Node, StateStep)) {
         let machine = self.search.space.machine_mut();
         let (parent, child) = machine.origin(ThreadId(machine.threads() as u32 - 1));
         machine.forget_newest();
@@ -205,7 +205,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         self.strangers.push((place, stranger));
     }
 
-    /// Takes the steps that were put off, now that everybody knows the threads.
+    /// Takes the steps that were put off, now that all peers know the threads.
     fn catch_up(&mut self, threads: &[Stranger]) {
         let search = &mut self.search;
         let mut known = Vec::new();
@@ -243,7 +243,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
 
     /// The machine is in a state that `step` led to from that of node `parent`, with a switch or
     /// without.
-    fn claim(&mut self, parent: Node, step: Step, switches: bool) {
+    fn claim(&mut self, parent: Node, step: StateStep, switches: bool) {
         let layer = self.layer() + u32::from(switches);
         let search = &mut self.search;
         let identity = search.space.identity();
@@ -319,7 +319,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         self.hear(round)
     }
 
-    /// If there is enough for everybody, and all have come to the same, each goes on with its share.
+    /// If there are enough states for all peers, and all have come to the same ones, each goes on with its share.
     fn share_out(&mut self) -> ControlFlow<Ending> {
         let (rank, count) = (self.peers.rank(), self.peers.count());
         if self.now.len() < self.peers.enough() * count || !self.agree()? {
@@ -423,7 +423,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         }
     }
 
-    /// Takes up what peers have said. Returns how many states there are to look at, whoever does it.
+    /// Processes messages of peers. Returns how many states all peers together have to expand.
     fn hear(&mut self, round: Round) -> Flow<usize> {
         self.search.elsewhere = round.elsewhere;
         for node in round.wrong {

@@ -1,7 +1,7 @@
-//! What there is to see in a state.
+//! Inspects a state: failures, deadlocks, races, and the steps that it allows.
 
 use super::queue::MOST;
-use super::space::Step;
+use super::space::StateStep;
 use crate::failure::{Failure, FailureKind, Other};
 use crate::ids::ThreadId;
 use crate::interleave::alternatives;
@@ -17,7 +17,7 @@ pub(crate) enum Look {
     Open,
     /// Every thread has ended.
     Complete,
-    /// Nobody goes on, and that is of no interest.
+    /// No thread goes on, and that is of no interest.
     Blocked,
     /// Something is wrong with it.
     Wrong(Box<(Failure, Vec<Waiting>)>),
@@ -30,7 +30,7 @@ pub(crate) enum Look {
 pub(crate) fn look<M: StateMachine>(
     machine: &M,
     races: bool,
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<StateStep>,
     unrolled: &mut bool,
 ) -> Look {
     steps.clear();
@@ -47,7 +47,7 @@ pub(crate) fn look<M: StateMachine>(
                     ));
                 }
                 waiting += u32::from(choices == 0);
-                steps.extend((0..choices).map(|choice| Step { thread, choice }));
+                steps.extend((0..choices).map(|choice| StateStep { thread, choice }));
                 plain |= races && machine.access(thread).is_some_and(|access| !access.atomic);
             }
             Pending::Stopped(Stop::Failed) => {
@@ -85,7 +85,7 @@ pub fn wrong<M: StateMachine>(machine: &M, races: bool) -> Option<(Failure, Vec<
     }
 }
 
-/// Nobody can take a step.
+/// No thread can take a step.
 fn end<M: StateMachine>(machine: &M) -> Look {
     let spins = |_, _| unreachable!("no thread of such a machine spins");
     let waits = |_, op| Obstacle {
@@ -158,7 +158,7 @@ fn waits_for<M: StateMachine>(machine: &M, thread: ThreadId) -> Option<ThreadId>
     }
 }
 
-/// Who holds the mutex that `op` waits for.
+/// The thread that holds the mutex that `op` waits for.
 fn owner<M: StateMachine>(machine: &M, op: Op) -> Option<ThreadId> {
     let Op::Update {
         at,

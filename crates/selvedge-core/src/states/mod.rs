@@ -1,7 +1,7 @@
-//! Searches over states that are kept: programs that never end are as good as others here.
+//! Searches over stored states, which also serve programs that never end.
 //!
 //! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know
-//! executions, only states and the [`Step`]s between them. [`search`] looks whether something wrong
+//! executions, only states and the [`StateStep`]s between them. [`search`] looks whether something wrong
 //! can be reached; [`States`] gives each state a number and goes back to any of them, for searches
 //! that need more.
 //!
@@ -27,7 +27,7 @@ mod mail;
 mod parts;
 mod peers;
 mod queue;
-mod retell;
+mod replay;
 mod search;
 mod share;
 mod space;
@@ -46,8 +46,8 @@ pub use kept::{Reached, StateId, States};
 pub use look::wrong;
 pub(crate) use look::{Look, look};
 pub use peers::{Alone, Peers};
-pub use retell::retell;
-pub use space::{Identity, Step};
+pub use replay::replay;
+pub use space::{Identity, StateStep};
 
 use depth::Depth;
 use layers::Layers;
@@ -76,7 +76,7 @@ impl Algorithm {
     ];
 
     /// The name users know it by.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Algorithm::Csdr => "csdr",
             Algorithm::CsdrExact => "csdr-exact",
@@ -151,7 +151,7 @@ pub fn search<M: StateMachine>(
     search_with(machine, settings, Alone, observer)
 }
 
-/// The same together with others, each of whom calls this with a machine of its own. What is found
+/// The same together with peers: each calls this with a machine of its own. What is found
 /// is told by the one with rank 0; what it reports counts for all, the reports of the others do
 /// not. Nodes are numbered as if one searched alone, so the counterexample is the same. Depth-first
 /// search and exact comparison of states are not for several.

@@ -8,7 +8,7 @@ use crate::report::Ending;
 /// Goes on with a value, or ends the search.
 pub(super) type Flow<T> = ControlFlow<Ending, T>;
 
-/// Those who search together, seen by one of them. Each runs a copy of the same machine: the same
+/// The processes that search together, as seen by one of them. Each runs a copy of the same machine: the same
 /// numbers stand for the same threads, and equal states are identified by the same bytes, in all of
 /// them.
 pub trait Peers {
@@ -25,7 +25,7 @@ pub trait Peers {
     }
 
     /// Sends `outgoing[r]` to the one with rank *r*, and returns what each of them sent to this
-    /// one. All of them call it equally often; it returns when everybody's message has arrived.
+    /// one. All of them call it equally often; it returns when the messages of all have arrived.
     fn exchange(&mut self, outgoing: &[Vec<u8>]) -> Result<Vec<Vec<u8>>, String>;
 }
 
@@ -47,7 +47,7 @@ impl<P: Peers> Peers for &mut P {
     }
 }
 
-/// Nobody else.
+/// A search by one process.
 pub struct Alone;
 
 impl Peers for Alone {
@@ -64,7 +64,7 @@ impl Peers for Alone {
     }
 }
 
-/// Sends everybody a message, and returns what they sent.
+/// Sends a message to each peer, and returns theirs.
 pub(super) fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Vec<Vec<u8>>> {
     match peers.exchange(outgoing) {
         Ok(incoming) => ControlFlow::Continue(incoming),

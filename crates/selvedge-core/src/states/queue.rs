@@ -1,8 +1,8 @@
-//! States that wait to be looked at, and how they were reached.
+//! The queue of states to expand, with the steps that led to them.
 
 use super::chunks::Chunks;
 use super::parts::Contents;
-use super::space::Step;
+use super::space::StateStep;
 use crate::fingerprint::Fingerprint;
 use crate::ids::ThreadId;
 
@@ -14,13 +14,13 @@ pub(super) struct Packed(u32);
 pub(super) const MOST: u32 = 1 << 16;
 
 impl Packed {
-    pub(super) fn new(step: Step) -> Packed {
+    pub(super) fn new(step: StateStep) -> Packed {
         debug_assert!(step.thread.0 < MOST && step.choice < MOST);
         Packed(step.thread.0 << 16 | step.choice)
     }
 
-    pub(super) fn step(self) -> Step {
-        Step {
+    pub(super) fn step(self) -> StateStep {
+        StateStep {
             thread: self.thread(),
             choice: self.0 & (MOST - 1),
         }
@@ -55,7 +55,7 @@ impl Nodes {
     }
 
     /// The steps from the first node to `node`.
-    pub(super) fn path(&self, mut node: Node) -> Vec<Step> {
+    pub(super) fn path(&self, mut node: Node) -> Vec<StateStep> {
         let mut steps = Vec::new();
         while node != 0 {
             let (parent, step) = self.0[node];
@@ -84,7 +84,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
     /// The step that led there.
     pub(super) step: Packed,
-    /// Whether only the thread of that step goes on from here; somebody else looks at the others.
+    /// Whether only the thread of that step goes on from here; another peer looks at the others.
     pub(super) only: bool,
     end: usize,
 }

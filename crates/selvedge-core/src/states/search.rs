@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::look::{Look, look, wrong};
 use super::queue::{Node, Nodes};
-use super::retell::retell;
-use super::space::{Space, Step};
+use super::replay::replay;
+use super::space::{Space, StateStep};
 use super::visited::Visited;
 use super::{Algorithm, Settings};
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ pub(super) struct Search<'a, M, O> {
     pub(super) visited: Visited,
     pub(super) nodes: Nodes,
     /// The steps that lead out of the state that was looked at last.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<StateStep>,
     /// How many steps were taken, how far the search has come.
     pub(super) transitions: u64,
     pub(super) layer: u32,
@@ -89,7 +89,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
 
     /// Tells of what is wrong with the state that `schedule` leads to, after running it once more.
     /// The machine is in its first state then.
-    pub(super) fn tell(&mut self, schedule: &[Step]) -> ControlFlow<Ending> {
+    pub(super) fn tell(&mut self, schedule: &[StateStep]) -> ControlFlow<Ending> {
         match self.bug(schedule) {
             Ok(bug) => {
                 let known = |other: &Bug| report::same_bug(&other.failure, &bug.failure);
@@ -109,17 +109,17 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         }
     }
 
-    pub(super) fn path(&self, node: Node) -> Vec<Step> {
+    pub(super) fn path(&self, node: Node) -> Vec<StateStep> {
         self.nodes.path(node)
     }
 
     /// Takes a step from the state of `node`, which the machine is in. A step that is known to end
     /// the process is taken from the beginning, where it is watched.
-    pub(super) fn take(&mut self, node: Node, step: Step) -> ControlFlow<Ending> {
+    pub(super) fn take(&mut self, node: Node, step: StateStep) -> ControlFlow<Ending> {
         if self.space.machine().doomed() {
             let mut schedule = self.path(node);
             schedule.push(step);
-            let shown = retell(self.space.machine_mut(), &schedule);
+            let shown = replay(self.space.machine_mut(), &schedule);
             let why = shown
                 .err()
                 .unwrap_or_else(|| "it went well this time".to_owned());
@@ -131,11 +131,11 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
     }
 
     /// The first run shows what is wrong, the second one is watched.
-    fn bug(&mut self, schedule: &[Step]) -> Result<Bug, String> {
-        retell(self.space.machine_mut(), schedule)?;
+    fn bug(&mut self, schedule: &[StateStep]) -> Result<Bug, String> {
+        replay(self.space.machine_mut(), schedule)?;
         let (failure, _) = self.wrong()?;
         self.space.machine_mut().watch(&failure);
-        let witness = retell(self.space.machine_mut(), schedule)?;
+        let witness = replay(self.space.machine_mut(), schedule)?;
         let (failure, waiting) = self.wrong()?;
         Ok(Bug {
             failure,

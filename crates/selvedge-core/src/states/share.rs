@@ -1,4 +1,4 @@
-//! Who gives how many states to whom, so that all have as many to look at.
+//! Load balancing between processes: how many states each gives to each other one.
 
 /// By giver and receiver, how many of the states go from one to the other. What is hardly worth the
 /// trouble stays.

@@ -11,8 +11,8 @@ use crate::saved::StateMachine;
 
 /// What leads from one state to the next: a thread performs its pending operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Step {
-    /// Who.
+pub struct StateStep {
+    /// The thread that takes it.
     pub thread: ThreadId,
     /// Which alternative, where the operation has several.
     pub choice: u32,
@@ -140,15 +140,15 @@ impl<'m, M: StateMachine> Space<'m, M> {
     }
 
     /// Appends the steps that can be taken, by thread and choice.
-    pub(super) fn steps(&self, into: &mut Vec<Step>) {
+    pub(super) fn steps(&self, into: &mut Vec<StateStep>) {
         for thread in (0..self.machine.threads() as u32).map(ThreadId) {
             let choices = choices(self.machine, thread);
-            into.extend((0..choices).map(|choice| Step { thread, choice }));
+            into.extend((0..choices).map(|choice| StateStep { thread, choice }));
         }
     }
 
     /// Takes a step, which must be possible.
-    pub(super) fn take(&mut self, step: Step) -> Performed {
+    pub(super) fn take(&mut self, step: StateStep) -> Performed {
         let performed = perform(self.machine, step);
         self.changed.clear();
         self.machine.changed(&mut self.changed);
@@ -166,7 +166,7 @@ impl<'m, M: StateMachine> Space<'m, M> {
 
     /// # Panics
     ///
-    /// If something is not as it was that nobody said had changed.
+    /// A part of the state changed although the machine did not report it as changed.
     fn compare_all(&mut self) {
         for part in 0..self.here.len() {
             self.bytes.clear();
@@ -264,8 +264,8 @@ pub(super) fn choices<M: StateMachine>(machine: &M, thread: ThreadId) -> u32 {
 }
 
 /// Lets a thread of `machine` perform its pending operation on what memory holds now.
-pub(super) fn perform<M: StateMachine>(machine: &mut M, step: Step) -> Performed {
-    let Step { thread, choice } = step;
+pub(super) fn perform<M: StateMachine>(machine: &mut M, step: StateStep) -> Performed {
+    let StateStep { thread, choice } = step;
     let Pending::Op(op) = machine.pending(thread) else {
         panic!("{thread} has no step to take");
     };

@@ -1,11 +1,11 @@
 //! A round of several peers.
 //!
-//! Who a state belongs to is a matter of its fingerprint; that peer knows whether it was met. A
-//! round has three exchanges: everybody claims the states of others that its own lead to; their
+//! The fingerprint of a state decides which peer owns it; the owner knows whether the state was visited. A
+//! round has three exchanges: each peer claims the states of others that its own lead to; their
 //! owners answer which are new, among equal claims in favour of the least (node before, step);
-//! everybody numbers what it has won, in the order of (node before, step) over all peers, and gives
+//! each peer numbers what it has won, in the order of (node before, step) over all peers, and gives
 //! away what it has more of than others. So nodes have the same numbers, and the counterexample is
-//! the same, however many peers there are and whoever is faster.
+//! the same, however many peers there are, and whichever is faster.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,7 @@ use super::parts::Contents;
 use super::peers::{Flow, Peers, Reader, exchange, put_bytes, put_words};
 use super::queue::{Later, Node, Nodes, Packed, Queue};
 use super::share;
-use super::space::{Space, Step};
+use super::space::{Space, StateStep};
 use super::visited::Visited;
 use super::ways::Ways;
 use crate::ids::ThreadId;
@@ -33,7 +33,7 @@ pub(super) struct Apart {
     switches: Vec<bool>,
     /// The claims to states of others, by owner.
     outgoing: Vec<Vec<u8>>,
-    /// What was claimed from others lately: claiming it again would be in vain.
+    /// What was claimed from others lately: it need not be claimed again.
     recent: Vec<u128>,
     contest: Contest,
     /// Whether claims were made that are not in order.
@@ -49,7 +49,7 @@ const RECENT: usize = 1 << 12;
 /// The size of a claim in a message.
 const CLAIM: usize = 25;
 
-/// A step that leads to a thread which has no number yet: the node before, and who creates the thread.
+/// A step that leads to a thread which has no number yet: the node before, and the creator of the thread.
 pub(super) type Stranger = (Node, Packed, ThreadId, u32);
 
 /// States of a queue that are numbered next, by place and in order.
@@ -59,7 +59,7 @@ pub(super) struct Next {
     have: Vec<usize>,
 }
 
-/// What everybody has to say at the end of a round.
+/// What each peer reports at the end of a round.
 pub(super) struct Notice {
     /// Nodes with which something is wrong.
     pub(super) wrong: Vec<Node>,
@@ -144,7 +144,7 @@ impl Apart {
         self.switches.push(switches);
     }
 
-    /// Has everybody's claims arrive where they belong, and tells everybody's strangers, in order.
+    /// Sends all claims to their owners, and returns the new threads of all peers, in order.
     pub(super) fn deliver<P: Peers>(
         &mut self,
         peers: &mut P,
@@ -181,12 +181,12 @@ impl Apart {
             }
         }
         all.sort_unstable();
-        // Those who lead to them are about to be taken again.
+        // The steps that lead to them are about to be taken again.
         self.late |= !all.is_empty();
         ControlFlow::Continue(all)
     }
 
-    /// Tells everybody what their claims came to. What this peer has won with a switch goes to
+    /// Answers the claims of all peers. What this peer has won with a switch goes to
     /// `later`, with the nodes before; the rest is returned.
     pub(super) fn settle<P: Peers>(
         &mut self,
@@ -257,7 +257,7 @@ impl Apart {
     }
 
     /// Numbers states over all peers, and puts those into `now` that this one is to look at.
-    /// Everybody hears what the others have to say.
+    /// Exchanges the reports of all peers.
     pub(super) fn number<P: Peers, M: StateMachine>(
         &mut self,
         peers: &mut P,
@@ -373,7 +373,7 @@ impl Apart {
         peers: &mut P,
         nodes: &Nodes,
         mut node: Node,
-    ) -> Flow<Vec<Step>> {
+    ) -> Flow<Vec<StateStep>> {
         let mut steps = Vec::new();
         while node >= self.ways.first() {
             let mut message = Vec::new();

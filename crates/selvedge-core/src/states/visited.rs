@@ -1,4 +1,4 @@
-//! Which states were met, and how.
+//! The states that were visited, and how each was reached.
 
 use rustc_hash::FxHashSet;
 
@@ -16,7 +16,7 @@ pub(super) enum Verdict {
     Same,
     /// It was not met before.
     New,
-    /// It was met before, but not with so few switches; nobody has looked at it yet.
+    /// It was met before, but not with so few switches; it was not expanded yet.
     Sooner,
     /// It was met with as many switches, but not by this thread.
     Again,

@@ -1,4 +1,4 @@
-//! How nodes were reached that one of several peers has won.
+//! The steps to nodes that one of several peers has won.
 
 use super::chunks::Chunks;
 use super::queue::{Node, Packed};
@@ -7,7 +7,7 @@ use super::queue::{Node, Packed};
 /// from there.
 pub(super) struct Ways {
     nodes: Chunks<(Node, Node, Packed)>,
-    /// The number of the next node, whoever wins it.
+    /// The number of the next node.
     next: Node,
     /// The first node of this time.
     first: Node,

@@ -7,12 +7,12 @@ use super::{Flow, Search, value_of};
 use crate::failure::Failure;
 use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Pending, SpinLoops, Stop};
 use crate::model::ReleaseAcquire;
 use crate::op::{Effect, Op};
 use crate::report::{self, End, Ending, Observer, Waiting};
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Counts an execution in which no thread can run any more, and reports its bugs.
     pub(super) fn finish(&mut self) -> Flow {
         let mut waiting = false;

@@ -4,11 +4,11 @@ use super::consistency::Consistency;
 use super::{Search, value_of};
 use crate::graph::{Event, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::op::{Effect, Op, Value};
 use crate::report::Observer;
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Adds the events of an operation. `None` if the trace becomes inconsistent or the operation is
     /// blocked; the caller then calls [`undo`](Search::undo).
     pub(super) fn push(

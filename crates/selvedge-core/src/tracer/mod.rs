@@ -52,7 +52,7 @@ use std::ops::ControlFlow;
 use crate::bugs::Bugs;
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending};
+use crate::machine::{Pending, SpinLoops};
 use crate::op::{Op, Value};
 use crate::report::{Counts, Ending, Observer, Report};
 use crate::rewind::Rewind;
@@ -62,7 +62,7 @@ use schedules::Step;
 
 /// Visits every class of executions of `machine` that is consistent under `C`, each once. Stops at
 /// the first bug unless `keep_going`.
-pub fn search<C: Consistency, M: Machine>(
+pub fn search<C: Consistency, M: SpinLoops>(
     machine: &mut M,
     keep_going: bool,
     observer: &mut impl Observer<M>,
@@ -125,7 +125,7 @@ const RESTARTS: u32 = 10_000;
 
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Explores, and starts over when an await loop was discovered, or when the machine had wrongly
     /// judged that an iteration accesses nothing that other threads can reach.
     fn run(&mut self) -> Ending {

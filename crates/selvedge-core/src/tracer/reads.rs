@@ -12,11 +12,11 @@ use super::schedules::Step;
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Pending};
+use crate::machine::{Pending, SpinLoops};
 use crate::op::{Effect, Op};
 use crate::report::{Ending, Observer};
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Opens a frame for the pending operation of `thread` (lines 6 and 7).
     pub(super) fn open(&mut self, thread: ThreadId, op: Op) {
         let (mut sources, mut schedules, mut iterations) = match self.frames.get_mut(self.depth) {

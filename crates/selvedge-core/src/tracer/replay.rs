@@ -6,12 +6,12 @@ use super::consistency::Consistency;
 use super::{Flow, Search};
 use crate::graph::{Kind, Slot};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Pending, SpinLoops, Stop};
 use crate::op::Op;
 use crate::report::{Ending, Observer};
 use crate::rewind::outcome;
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Lets the machine perform the events of the graph that it has not performed.
     pub(super) fn catch_up(&mut self) -> Flow {
         let Some(performed) = self.performed else {

@@ -14,7 +14,7 @@ use super::frame::{Frame, NOWHERE, alternatives};
 use super::schedules::{Observation, Step};
 use crate::graph::{Event, Graph, INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::op::{Effect, Op};
 use crate::report::Observer;
 
@@ -35,7 +35,7 @@ struct Tail {
     read: Option<(EventId, u32)>,
 }
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Declares the operation that begins in `slot`, just added, to earlier reads.
     pub(super) fn declare(&mut self, slot: Slot) {
         let event = *self.graph.event(slot);

@@ -1,4 +1,4 @@
-//! What becomes of an execution: failures, deadlocks, completion.
+//! The ends of executions: failures, deadlocks, completion.
 
 use std::ops::ControlFlow;
 
@@ -6,12 +6,13 @@ use super::{Ending, Level, Observer, Search, Waiting, maximal};
 use crate::failure::Failure;
 use crate::graph::{Kind, Next};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Pending, SpinLoops, Stop};
 use crate::model::Model;
 use crate::op::Op;
 use crate::report;
+use crate::spins::may_drop_iteration;
 
-impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Looks at every thread, see [`check`](Search::check).
     pub(super) fn check_all(&mut self) -> ControlFlow<Ending> {
         let all = 0..self.machine.threads() as u32;
@@ -43,17 +44,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
                 ControlFlow::Continue(())
             }
             Pending::Stopped(Stop::Spinning { since }) => {
-                let level = &mut self.levels[self.depth];
-                // What an iteration touches besides the location it waits for may yet be freed, or
-                // be written by an access that it races with, by a thread that has not come to that.
+                let level = self.cursor.level_mut();
                 let machine = &mut self.machine;
-                if machine.quiet(thread)
-                    && (maximal::waits_for_one(&level.graph, thread, since)
-                        || maximal::locations(&level.graph, thread, since)
-                            .all(|location| machine.never_races(location)))
-                {
+                if may_drop_iteration(machine, &level.graph, thread, since) {
                     if let Some(value) = level.note_futile(thread, since) {
-                        self.spins.note(machine.site(thread), value);
+                        self.hints.spins.note(machine.site(thread), value);
                     }
                     let Level { graph, stable, .. } = level;
                     graph.park_if_alone(thread, since, maximal::tries_again);
@@ -115,7 +110,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         if self.bugs.knows(&failure) {
             return ControlFlow::Continue(false);
         }
-        let Level { graph, model, .. } = &self.levels[self.depth];
+        let Level { graph, model, .. } = self.cursor.level();
         let search = (self.machine.lend(), &mut *self.observer);
         self.bugs.record(search, (graph, model), failure, waiting)?;
         ControlFlow::Continue(true)
@@ -126,19 +121,19 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         let graph = &level.graph;
         let mut threads = (0..graph.threads() as u32).map(ThreadId);
         let parked = threads.any(|thread| {
             let last = graph.thread(thread).last();
             last.is_some_and(|&last| graph.event(last).kind == Kind::Parked)
         });
-        if !self.schedule.is_known() {
-            self.schedule.find(level, bound);
+        if !self.hints.schedule.is_known() {
+            self.hints.schedule.find(level, bound);
         }
         // The schedule leaves parked reads out.
-        (!(parked && ended) && self.schedule.is_within(bound))
-            || level.is_within(bound, ended, &mut self.scratch)
+        (!(parked && ended) && self.hints.schedule.is_within(bound))
+            || level.is_within(bound, ended, &mut self.hints.scratch)
     }
 
     /// Counts an execution that is not complete.
@@ -156,7 +151,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             if within {
                 self.bug(failure, waiting)?;
             } else {
-                let Level { graph, model, .. } = &self.levels[self.depth];
+                let Level { graph, model, .. } = self.cursor.level();
                 let search = (self.machine.lend(), &mut *self.observer);
                 let bugs = &mut self.bugs;
                 bugs.note_beyond(search, (graph, model), failure, waiting)?;
@@ -176,7 +171,7 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
             }
             _ => self.is_within_bound(true),
         };
-        let graph = &self.levels[self.depth].graph;
+        let graph = self.cursor.graph();
         match end {
             report::End::Complete => {
                 if within {

@@ -1,6 +1,6 @@
 //! A whole search in slices: what is left of it and what was found, in the order of the search tree.
 //!
-//! Units can be explored in any order, by anybody, several at a time: the answers are put together in
+//! Units can be explored in any order, by any process, several at a time: the answers are put together in
 //! the order in which one search would have come to them. So counts, bugs and the bug that ends a
 //! search do not depend on how the search was divided.
 
@@ -155,7 +155,7 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
         open.find(|open| open.id == id)
     }
 
-    /// Hands out the largest unit that nobody has.
+    /// Hands out the largest unit that no worker has.
     pub fn take(&mut self) -> Option<(UnitId, U)> {
         let free = self.all_open().filter(|open| !open.taken);
         let largest = free.max_by(|a, b| a.share.total_cmp(&b.share))?.id;
@@ -164,7 +164,7 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
         Some((largest, open.unit.clone()))
     }
 
-    /// How many units nobody has.
+    /// How many units no worker has.
     pub fn waiting(&self) -> usize {
         self.all_open().filter(|open| !open.taken).count()
     }
@@ -184,6 +184,15 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
     pub fn give_back(&mut self, id: UnitId) {
         if let Some(open) = self.open_mut(id) {
             open.taken = false;
+        }
+    }
+
+    /// Takes all units back that were handed out.
+    pub fn give_back_all(&mut self) {
+        for segment in &mut self.segments {
+            if let Segment::Open(open) = segment {
+                open.taken = false;
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! A graph on the way, one for each nested revisit.
+//! The graph of one nested revisit, and its untried alternatives.
 
 use super::branch::Branch;
 use crate::graph::{Event, Graph, Slot};

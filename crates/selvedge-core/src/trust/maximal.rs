@@ -1,4 +1,4 @@
-//! Which events a revisit may delete, and which graphs have no future.
+//! Which events a revisit may delete, and which graphs lead to blocked executions only.
 //!
 //! An event was added maximally if it read the newest write, or was the newest write and had no
 //! reader, or took the first of several alternatives. Only such events may be deleted, so each
@@ -7,8 +7,8 @@
 //! An update that was *woken* (parked, then revisited by the write it waited for without deleting
 //! anything) is judged as if it were still parked by every write that does not know the one that woke
 //! it. That takes the place of the graph in which a lock stays parked although the mutex is free, or
-//! a compare-exchange is tried for ever although it would succeed, which otherwise would have to be
-//! explored and would come to nothing.
+//! a compare-exchange is tried for ever although it would succeed; that graph would have to be explored
+//! and would be blocked.
 
 use crate::graph::{Graph, INIT, Kind, Slot, join};
 use crate::ids::{Location, ThreadId};
@@ -131,23 +131,6 @@ pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
     let lasts = (0..graph.threads() as u32).filter_map(|t| graph.thread(ThreadId(t)).last());
     let mut parked = lasts.filter(|&&last| graph.event(last).kind == Kind::Parked);
     parked.any(|&last| frozen(graph, last, stable))
-}
-
-/// The locations of the events of `thread` from `since` on.
-pub(crate) fn locations(
-    graph: &Graph,
-    thread: ThreadId,
-    since: u32,
-) -> impl Iterator<Item = Location> {
-    let iteration = graph.thread(thread)[since as usize..].iter();
-    iteration.filter_map(|&slot| graph.event(slot).op.location())
-}
-
-/// Whether they are all the same.
-pub(crate) fn waits_for_one(graph: &Graph, thread: ThreadId, since: u32) -> bool {
-    let mut locations = locations(graph, thread, since);
-    let first = locations.next();
-    locations.all(|location| Some(location) == first)
 }
 
 /// Whether `thread`, which spins since its event `since`, spins for good: none of the reads

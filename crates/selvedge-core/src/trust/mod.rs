@@ -18,13 +18,14 @@
 //! The search keeps one graph for each nested revisit and, for each event added to it, the
 //! alternatives that are still untried: memory is polynomial in the length of an execution.
 
-pub(crate) mod again;
 mod bound;
 mod branch;
+mod cursor;
 mod endings;
 mod frontier;
+mod in_place;
 mod level;
-pub(crate) mod maximal;
+mod maximal;
 mod replay;
 mod schedule;
 mod unit;
@@ -33,38 +34,31 @@ mod writes;
 pub use frontier::{Found, Frontier, Known, UnitId};
 pub use unit::Unit;
 
-pub use crate::report::{Bug, Counts, Ending, Observer, Report, Silent, Waiting};
+pub use crate::report::{Bug, Counts, Ending, NoObserver, Observer, Report, Waiting};
+pub use crate::settings::Settings;
 
 use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
 use crate::failure::Failure;
-use crate::graph::{Event, Graph, Kind};
+use crate::graph::{Graph, Kind};
 use crate::ids::{Location, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, Portable};
+use crate::machine::{Outcome, Pending, Portable, SpinLoops};
 use crate::model::Model;
 use crate::op::{Op, Value};
 use crate::rewind::Rewind;
-use again::Spins;
+use crate::spins::Spins;
 use bound::GraphSchedule;
 use branch::{Branch, ReadBranch};
-use level::{Choice, Level};
-use writes::{Place, WriteBranch};
+use cursor::{Advanced, Cursor};
+use level::Level;
+use writes::{WriteBranch, WritePlace};
 
 /// After so many graphs that were given up the observer is asked whether to go on.
 const GIVEN_UP: u64 = 256;
 
-/// What a search is to do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Whether to go on after a bug, for all of them.
-    pub keep_going: bool,
-    /// Only executions with at most so many preemptions are wanted.
-    pub preemptions: Option<u32>,
-}
-
 /// Checks every execution of `machine` that is consistent with the model `C`.
-pub fn search<C: Model, M: Machine>(
+pub fn search<C: Model, M: SpinLoops>(
     machine: &mut M,
     settings: Settings,
     observer: &mut impl Observer<M>,
@@ -98,21 +92,15 @@ pub fn slice<C: Model, M: Portable>(
     let mut search = Search::<C, M, _>::new(machine, settings, observer);
     search.bugs.know(known);
     let ending = match unit {
-        Some(unit) => match unit.load(&mut search.levels, search.machine.lend()) {
-            Ok(depth) => {
-                search.depth = depth;
-                search.go_on()
-            }
+        Some(unit) => match unit.load(&mut search.cursor, search.machine.lend()) {
+            Ok(()) => search.go_on(),
             Err(why) => Ending::Nondeterministic(why.into()),
         },
         None => search.run(),
     };
     let misjudged = search.machine.misjudged();
     let rest = match ending {
-        Ending::Stopped => {
-            let levels = &search.levels[..=search.depth];
-            Unit::of(levels, search.machine.spawned())
-        }
+        Ending::Stopped => Unit::of(&search.cursor, search.machine.spawned()),
         _ => None,
     };
     Answer {
@@ -126,11 +114,8 @@ struct Search<'a, C, M, O> {
     machine: Rewind<'a, M>,
     observer: &'a mut O,
     settings: Settings,
-    /// One for each nested revisit; those beyond `depth` are kept for their memory.
-    levels: Vec<Level<C>>,
-    depth: usize,
-    /// The thread whose last event is a read half without its write half.
-    half: Option<ThreadId>,
+    cursor: Cursor<C>,
+    hints: Hints,
     counts: Counts,
     bugs: Bugs,
     /// Of the present execution, not reported yet.
@@ -143,12 +128,16 @@ struct Search<'a, C, M, O> {
     given_up: u64,
     /// The observer ended the search between two such graphs.
     stopped: bool,
+}
+
+/// What makes the search faster. It may be dropped between any two executions: what is explored does not
+/// depend on it.
+#[derive(Default)]
+struct Hints {
     scratch: bound::Scratch,
     /// Kept if preemptions are bounded.
     schedule: GraphSchedule,
     spins: Spins,
-    /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
-    share: f64,
 }
 
 /// Why growing a graph came to an end.
@@ -159,19 +148,14 @@ enum Grown {
     Dropped,
 }
 
-impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
+impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
     fn new(machine: &'a mut M, settings: Settings, observer: &'a mut O) -> Self {
-        let first = Level {
-            bounded: settings.preemptions.is_some(),
-            ..Level::default()
-        };
         Search {
             machine: Rewind::new(machine),
             observer,
             settings,
-            levels: vec![first],
-            depth: 0,
-            half: None,
+            cursor: Cursor::new(settings.preemptions.is_some()),
+            hints: Hints::default(),
             counts: Counts::default(),
             bugs: Bugs::within(settings.preemptions, settings.keep_going),
             failures: Vec::new(),
@@ -179,10 +163,6 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             hopeless: false,
             given_up: 0,
             stopped: false,
-            scratch: bound::Scratch::default(),
-            schedule: GraphSchedule::default(),
-            spins: Spins::default(),
-            share: 1.0,
         }
     }
 
@@ -206,9 +186,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
                 return ending;
             }
             self.counts = Counts::default();
-            self.share = 1.0;
-            self.depth = 0;
-            self.levels[0].clear();
+            self.cursor.restart();
             self.observer.restart();
         }
     }
@@ -216,7 +194,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
     fn run(&mut self) -> Ending {
         self.machine.reset();
         self.failures.clear();
-        self.schedule.begin();
+        self.hints.schedule.begin();
         if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
             return ending;
         }
@@ -266,11 +244,11 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
     }
 
     fn level(&mut self) -> &mut Level<C> {
-        &mut self.levels[self.depth]
+        self.cursor.level_mut()
     }
 
     fn graph(&self) -> &Graph {
-        &self.levels[self.depth].graph
+        self.cursor.graph()
     }
 
     /// Adds events in step with the machine until the execution ends.
@@ -279,8 +257,8 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             if self.hopeless {
                 return ControlFlow::Continue(Grown::Dropped);
             }
-            if let Some(thread) = self.half.take() {
-                let branch = self.half_branch(thread);
+            if let Some(thread) = self.cursor.half.take() {
+                let branch = self.cursor.half_branch(thread);
                 if !self.add_write(branch)? {
                     return ControlFlow::Continue(Grown::Dropped);
                 }
@@ -295,15 +273,15 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             match op {
                 Op::Load { at, .. } | Op::Update { at, .. } => self.add_read(thread, op, at)?,
                 Op::Store { at, value, .. } => {
-                    let event = self.write_event(thread, op, Kind::Write, value);
-                    let branch = WriteBranch::new(self.level(), event, at, Place::Anywhere);
+                    let event = self.cursor.write_event(thread, op, Kind::Write, value);
+                    let branch = WriteBranch::new(self.level(), event, at, WritePlace::Anywhere);
                     if !self.add_write(branch)? {
                         return ControlFlow::Continue(Grown::Dropped);
                     }
                 }
                 Op::Choose { alternatives } => {
                     if alternatives > 1 {
-                        self.remember(Branch::Choose {
+                        self.cursor.remember(Branch::Choose {
                             thread,
                             op,
                             next: 1,
@@ -319,38 +297,15 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
         }
     }
 
-    fn remember(&mut self, branch: Branch) {
-        let level = &mut self.levels[self.depth];
-        let events = level.graph.len();
-        // The alternative that is tried first counts as one more.
-        let untried = branch.untried(&level.graph) as f64;
-        let share = self.share * untried / (untried + 1.0);
-        self.share -= share;
-        level.choices.push(Choice {
-            events,
-            branch,
-            share,
-        });
-    }
-
     fn add_silent(&mut self, thread: ThreadId, op: Op, choice: u32) -> ControlFlow<Ending> {
-        self.push_silent(thread, op, choice);
+        let threads = self.machine.threads();
+        self.level().graph.reserve_threads(threads);
+        self.cursor.push_silent(thread, op, choice);
         let outcome = Outcome {
             read: Value::from(choice),
             wrote: None,
         };
         self.resume(thread, outcome)
-    }
-
-    fn push_silent(&mut self, thread: ThreadId, op: Op, choice: u32) {
-        let threads = self.machine.threads();
-        let level = self.level();
-        level.graph.reserve_threads(threads);
-        let mut event = Event::new(level.graph.next_id(thread), Kind::Silent, op);
-        event.choice = choice;
-        event.read = Value::from(choice);
-        let slot = level.graph.push_silent(event);
-        level.added(slot);
     }
 
     fn add_read(&mut self, thread: ThreadId, op: Op, at: Location) -> ControlFlow<Ending> {
@@ -365,14 +320,14 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             .advance(&level.graph)
             .expect("the newest write can always be read");
         if branch.has_more() {
-            self.remember(Branch::Read(branch));
+            self.cursor.remember(Branch::Read(branch));
         }
         let level = self.level();
         let event = read.push(level, thread, op, at);
         match event.kind {
             Kind::Parked => ControlFlow::Continue(()),
             Kind::ReadHalf => {
-                self.half = Some(thread);
+                self.cursor.half = Some(thread);
                 ControlFlow::Continue(())
             }
             _ => {
@@ -385,29 +340,12 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
         }
     }
 
-    /// The alternatives to the write half that `thread` owes.
-    fn half_branch(&mut self, thread: ThreadId) -> WriteBranch {
-        let graph = self.graph();
-        let last = graph.last(thread).expect("the read half is there");
-        let half = *graph.event(last);
-        let at = half.op.location().expect("updates have a location");
-        let mut event = self.write_event(thread, half.op, Kind::WriteHalf, half.wrote);
-        event.read = half.read;
-        WriteBranch::new(self.level(), event, at, Place::After(half.source))
-    }
-
-    fn write_event(&mut self, thread: ThreadId, op: Op, kind: Kind, value: Value) -> Event {
-        let mut event = Event::new(self.graph().next_id(thread), kind, op);
-        event.wrote = value;
-        event
-    }
-
     /// Takes the first alternative of a write and remembers the others. The first may already be a
     /// revisit, which the machine has to be replayed for. False if there is none at all.
     fn add_write(&mut self, mut branch: WriteBranch) -> ControlFlow<Ending, bool> {
         let Some(position) = branch.next_place(self.graph()) else {
-            self.remember(Branch::Write(branch));
-            let before = (self.depth, self.graph().len());
+            self.cursor.remember(Branch::Write(branch));
+            let before = (self.cursor.depth, self.graph().len());
             let found = self.backtrack_to_child();
             if found && !self.wake(before)? {
                 self.replay_as_scheduled()?;
@@ -416,7 +354,7 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
         };
         let (event, at) = (branch.event, branch.location);
         if branch.has_more() {
-            self.remember(Branch::Write(branch));
+            self.cursor.remember(Branch::Write(branch));
         }
         let level = self.level();
         level.push_write(event, at, position);
@@ -433,10 +371,10 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
 
     /// Lets the machine perform what the last event of `thread` stands for.
     fn resume(&mut self, thread: ThreadId, outcome: Outcome) -> ControlFlow<Ending> {
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         let last = level.graph.last(thread).expect("an event was just added");
         if level.bounded {
-            self.schedule.go_on(level, last);
+            self.hints.schedule.go_on(level, last);
         }
         let clock = level.model.happens_before(&level.graph, last);
         let pending = self.machine.pending(thread);
@@ -456,128 +394,25 @@ impl<'a, C: Model, M: Machine, O: Observer<M>> Search<'a, C, M, O> {
             if !self.stopped && self.backtrack_to_child() {
                 return true;
             }
-            if self.depth == 0 || self.stopped {
+            if self.stopped || !self.cursor.leave_level() {
                 return false;
             }
-            self.depth -= 1;
         }
     }
 
     /// The same within the present level and those opened by its alternatives.
     fn backtrack_to_child(&mut self) -> bool {
-        self.half = None;
         self.hopeless = false;
-        while let Some(mut choice) = self.level().choices.pop() {
-            self.level().undo(choice.events);
-            self.share = choice.share / choice.branch.untried(self.graph()) as f64;
-            choice.share -= self.share;
-            if !self.apply_next(&mut choice.branch) {
-                continue;
-            }
-            // A revisit opened a level of its own; the choice belongs to the one below.
-            let owner = match choice.branch {
-                Branch::Write(ref branch) if branch.revisiting() => self.depth - 1,
-                _ => self.depth,
-            };
-            if choice.branch.has_more() {
-                self.levels[owner].choices.push(choice);
-            }
-            if self.place_half() && self.within_bound() {
-                return true;
-            }
-            self.given_up();
-            if self.stopped {
-                return false;
+        while !self.stopped {
+            match self.cursor.advance() {
+                Advanced::Graph if self.within_bound() => return true,
+                Advanced::Graph | Advanced::NoPlace => self.given_up(),
+                Advanced::Futile => {
+                    self.may_lead_within();
+                }
+                Advanced::Exhausted => return false,
             }
         }
         false
-    }
-
-    /// Adds the write half that is owed, if one is, before the machine is replayed. If it has no
-    /// place, its revisits are left as a choice.
-    fn place_half(&mut self) -> bool {
-        let Some(thread) = self.half.take() else {
-            return true;
-        };
-        let mut branch = self.half_branch(thread);
-        let position = branch.next_place(self.graph());
-        let (event, at) = (branch.event, branch.location);
-        if branch.has_more() {
-            self.remember(Branch::Write(branch));
-        }
-        match position {
-            Some(position) => self.level().push_write(event, at, position),
-            None => return false,
-        }
-        true
-    }
-
-    fn apply_next(&mut self, branch: &mut Branch) -> bool {
-        match branch {
-            Branch::Choose {
-                thread,
-                op,
-                next,
-                alternatives,
-            } => {
-                if next == alternatives {
-                    return false;
-                }
-                *next += 1;
-                let (thread, op, choice) = (*thread, *op, *next - 1);
-                self.push_silent(thread, op, choice);
-                true
-            }
-            Branch::Read(branch) => {
-                let Some(event) = self.apply_read(branch) else {
-                    return false;
-                };
-                if event.kind == Kind::ReadHalf {
-                    self.half = Some(branch.thread);
-                }
-                true
-            }
-            Branch::Write(branch) => {
-                let level = &mut self.levels[self.depth];
-                if let Some(position) = branch.next_place(&level.graph) {
-                    level.push_write(branch.event, branch.location, position);
-                    return true;
-                }
-                self.apply_revisit(branch)
-            }
-        }
-    }
-
-    /// Adds the read with the next source that does not make its thread spin. Sources that do are only counted if they are
-    /// beyond the bound, as they would be if nothing were known of the loop.
-    fn apply_read(&mut self, branch: &mut ReadBranch) -> Option<Event> {
-        loop {
-            let level = &mut self.levels[self.depth];
-            let read = branch.advance(&level.graph)?;
-            if read.futile && !level.bounded {
-                continue;
-            }
-            let events = level.graph.len();
-            let futile = read.futile;
-            let event = read.push(level, branch.thread, branch.op, branch.location);
-            if !futile {
-                return Some(event);
-            }
-            self.may_lead_within();
-            self.level().undo(events);
-        }
-    }
-
-    fn apply_revisit(&mut self, branch: &mut WriteBranch) -> bool {
-        if self.levels.len() == self.depth + 1 {
-            self.levels.push(Level::default());
-        }
-        let (below, above) = self.levels.split_at_mut(self.depth + 1);
-        let Some(revised) = branch.next_revisit(&below[self.depth], &mut above[0]) else {
-            return false;
-        };
-        self.depth += 1;
-        self.half = revised;
-        true
     }
 }

@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 
 use super::{Ending, Search};
-use crate::machine::Machine;
+use crate::machine::SpinLoops;
 use crate::model::Model;
 
-impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
+impl<C: Model, M: SpinLoops, O: super::Observer<M>> Search<'_, C, M, O> {
     /// Brings the machine to the graph, and finds a schedule if preemptions are bounded.
     pub(super) fn replay(&mut self) -> ControlFlow<Ending> {
         if let Some(bound) = self.settings.preemptions {
-            self.schedule.find(&self.levels[self.depth], bound);
+            self.hints.schedule.find(self.cursor.level(), bound);
         }
         self.replay_as_scheduled()
     }
@@ -18,11 +18,11 @@ impl<C: Model, M: Machine, O: super::Observer<M>> Search<'_, C, M, O> {
     /// The same if a schedule of this graph was found already.
     pub(super) fn replay_as_scheduled(&mut self) -> ControlFlow<Ending> {
         self.failures.clear();
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         let (graph, model) = (&level.graph, &level.model);
         let clock = |slot| model.happens_before(graph, slot);
         let mismatch = self.machine.bring_to(graph, clock);
-        // Nobody has seen yet what the new alternative, and a read that was revisited, led to.
+        // The new alternative, and a read that was revisited, may have led to something new.
         self.check_all()?;
         // A race may have been blamed on a thread that had gone on before.
         match mismatch {

@@ -1,30 +1,30 @@
-//! Which thread a graph is extended by, and whether it is worth extending.
+//! Picks the thread that extends the graph, and decides whether the bound prunes it.
 
 use super::{Observer, Search};
 use crate::graph::Kind;
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, may_join};
+use crate::machine::{Pending, SpinLoops, may_join};
 use crate::model::Model;
 use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
 
-impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Whether the graph can lead to executions within the bound. If there is a bound, a schedule is found.
     pub(super) fn within_bound(&mut self) -> bool {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         // Whichever is asked first, a graph within the bound may lead to executions within it.
-        match self.schedule.was_within() {
+        match self.hints.schedule.was_within() {
             true => {
-                self.schedule.find(level, bound);
-                self.schedule.is_within(bound) || self.may_lead_within()
+                self.hints.schedule.find(level, bound);
+                self.hints.schedule.is_within(bound) || self.may_lead_within()
             }
             false => {
                 let within = self.may_lead_within();
                 if within {
-                    self.schedule.find(&self.levels[self.depth], bound);
+                    self.hints.schedule.find(self.cursor.level(), bound);
                 }
                 within
             }
@@ -33,11 +33,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
 
     /// The same without a schedule. Counts the graph if it is pruned.
     pub(super) fn may_lead_within(&mut self) -> bool {
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         let within = self
             .settings
             .preemptions
-            .is_none_or(|bound| level.may_lead_within(bound, &mut self.scratch));
+            .is_none_or(|bound| level.may_lead_within(bound, &mut self.hints.scratch));
         self.counts.bound_blocked += u64::from(!within);
         within
     }
@@ -48,11 +48,11 @@ impl<C: Model, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
         let Some(bound) = self.settings.preemptions else {
             return true;
         };
-        let level = &self.levels[self.depth];
+        let level = self.cursor.level();
         let last = level.graph.events().last().map(|event| event.id.thread);
         last == Some(thread)
             || level.graph.thread(thread).is_empty()
-            || self.schedule.is_within(bound)
+            || self.hints.schedule.is_within(bound)
             || self.may_lead_within()
     }
 

@@ -11,6 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::branch::{Branch, Oldest, Positions, ReadBranch};
+use super::cursor::Cursor;
 use super::level::{Choice, Level};
 use super::maximal::stable;
 use super::writes::{Left, WriteBranch};
@@ -23,7 +24,7 @@ use crate::op::{Op, Value};
 /// A part of the search tree that is still to be explored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Unit {
-    /// Who creates each thread but main, and how many threads it creates before.
+    /// The creator of each thread but main, and how many threads that creates before.
     spawned: Vec<(ThreadId, u32)>,
     levels: Vec<SavedLevel>,
 }
@@ -170,9 +171,9 @@ fn restored<M: Portable>(
 }
 
 impl Unit {
-    /// What is left to be tried in `levels`; nothing if that is nothing.
-    pub(super) fn of<C: Model>(levels: &[Level<C>], spawned: Vec<(ThreadId, u32)>) -> Option<Unit> {
-        let open = levels.iter().filter_map(|level| {
+    /// What is left to be tried; `None` if that is nothing.
+    pub(super) fn of<C: Model>(cursor: &Cursor<C>, spawned: Vec<(ThreadId, u32)>) -> Option<Unit> {
+        let open = cursor.levels[..=cursor.depth].iter().filter_map(|level| {
             let last = level.choices.last()?;
             Some(SavedLevel {
                 graph: SavedGraph::of(&level.graph, last.events),
@@ -183,21 +184,22 @@ impl Unit {
         (!levels.is_empty()).then_some(Unit { spawned, levels })
     }
 
-    /// Makes `levels` those of the search that the unit was taken from. Returns the last one.
+    /// Makes `cursor` the one that the unit was taken from.
     pub(super) fn load<C: Model, M: Portable>(
         self,
-        levels: &mut Vec<Level<C>>,
+        cursor: &mut Cursor<C>,
         machine: &mut M,
-    ) -> Result<usize, String> {
+    ) -> Result<(), String> {
         machine.number_threads(&self.spawned);
+        let levels = &mut cursor.levels;
         levels.resize_with(levels.len().max(self.levels.len()), Level::default);
-        let depth = self.levels.len().saturating_sub(1);
+        cursor.depth = self.levels.len().saturating_sub(1);
         let bounded = levels[0].bounded;
         for (level, saved) in levels.iter_mut().zip(self.levels) {
             level.bounded = bounded;
             saved.load(level, machine)?;
         }
-        Ok(depth)
+        Ok(())
     }
 
     /// Takes the oldest choice away, which has the largest part of the tree below it and is explored

@@ -1,4 +1,4 @@
-//! The alternatives to a write: where it goes, whom it revisits.
+//! The alternatives to a write: its places in the coherence order, and the reads that it revisits.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::model::Model;
 
 /// Where a write may go.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum WritePlace {
     /// Wherever the model allows: a store.
     Anywhere,
     /// Directly after what its read half read.
@@ -23,7 +23,7 @@ pub(super) enum Place {
 pub(super) struct WriteBranch {
     pub(super) event: Event,
     pub(super) location: Location,
-    place: Place,
+    place: WritePlace,
     left: Left,
 }
 
@@ -50,12 +50,12 @@ impl WriteBranch {
         level: &mut Level<C>,
         event: Event,
         location: Location,
-        place: Place,
+        place: WritePlace,
     ) -> WriteBranch {
         let Level { graph, model, .. } = level;
         let previous = graph.last(event.id.thread);
         let positions = match place {
-            Place::Anywhere => {
+            WritePlace::Anywhere => {
                 let oldest = model.oldest(graph, &access(&event, location, previous));
                 let wakes = previous
                     .is_some_and(|p| wakes(graph, location, event.wrote, graph.causality(p)));
@@ -65,7 +65,7 @@ impl WriteBranch {
                     None => Positions::none(),
                 }
             }
-            Place::After(source) => {
+            WritePlace::After(source) => {
                 let position = graph.position(location, source);
                 Positions::new(position, position)
             }
@@ -101,7 +101,7 @@ impl WriteBranch {
         WriteBranch {
             event,
             location,
-            place: source.map_or(Place::Anywhere, Place::After),
+            place: source.map_or(WritePlace::Anywhere, WritePlace::After),
             left,
         }
     }
@@ -211,7 +211,7 @@ impl WriteBranch {
             .oldest(graph, &writer)
             .max(model.oldest(graph, &reader));
         match (self.place, before_write) {
-            (Place::After(_), Some(half)) => {
+            (WritePlace::After(_), Some(half)) => {
                 let position = graph.position(self.location, graph.event(half).source);
                 Positions::new(position, oldest.max(position))
             }
@@ -247,7 +247,7 @@ impl WriteBranch {
     /// Whether a revisit of `read` leaves an update in place that directly follows what the update of this write
     /// has read, so that there is no place for this one.
     fn is_taken(&self, graph: &Graph, read: Slot, prefix: &[u32]) -> bool {
-        let Place::After(source) = self.place else {
+        let WritePlace::After(source) = self.place else {
             return false;
         };
         let next = graph.position(self.location, source);

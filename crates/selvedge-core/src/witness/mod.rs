@@ -46,7 +46,7 @@ pub enum Origin {
 /// One step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Who.
+    /// The thread that takes it.
     pub thread: ThreadId,
     /// Whether that took a context switch.
     pub switch: Switch,
@@ -56,7 +56,7 @@ pub struct Step {
     pub site: Site,
     /// The value read or picked.
     pub read: Option<Value>,
-    /// Who wrote that value.
+    /// The origin of that value.
     pub origin: Option<Origin>,
     /// The value written.
     pub wrote: Option<Value>,

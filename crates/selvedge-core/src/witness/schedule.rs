@@ -38,7 +38,7 @@ pub(super) struct Part<'g> {
     positions: Vec<u32>,
 }
 
-/// How far each thread has come, and who runs.
+/// A frontier, and the running thread.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct State {
     done: Vec<u32>,

@@ -7,13 +7,24 @@ use selvedge_core::MemoryOrder::{self, Relaxed};
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::trust::{self, Bug, Ending, Observer, Report, Settings};
+use selvedge_core::{Machine, SpinLoops};
 use selvedge_testkit::Instruction as I;
-use selvedge_testkit::{Axioms, Execution, Outcomes, Program, ScriptMachine};
+use selvedge_testkit::{Axioms, Execution, Flavour, Outcomes, Program, ScriptMachine};
 
 /// A number that the environment gives, for longer runs: how many programs, and from which on.
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
+
+/// The random programs that searches are compared on.
+pub(crate) const FLAVOURS: [Flavour; 6] = [
+    Flavour::Memory,
+    Flavour::Mutexes,
+    Flavour::Deadlocks,
+    Flavour::Objects,
+    Flavour::Loops,
+    Flavour::Waiting,
+];
 
 /// The classes that a search visits.
 #[derive(Default)]
@@ -205,4 +216,23 @@ fn within<C: Model>(program: &Program, bound: u32) -> Bounded {
     assert_eq!(report.ending, Ending::Complete, "{program:?}");
     seen.bugs = report.bugs;
     seen
+}
+
+/// Counts how often a program is started.
+pub(crate) struct Counting {
+    pub machine: ScriptMachine,
+    pub starts: u64,
+}
+
+impl Machine for Counting {
+    fn reset(&mut self) {
+        self.starts += 1;
+        self.machine.reset();
+    }
+
+    selvedge_core::forward_machine!(machine: around, pending, initial, resume, pointless);
+}
+
+impl SpinLoops for Counting {
+    selvedge_core::forward_machine!(machine: quiet, never_races, can_retry, retry, misjudged);
 }

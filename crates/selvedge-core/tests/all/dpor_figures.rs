@@ -4,7 +4,7 @@
 //! begin with a local step. Its numbers stand in the comments where they differ.
 
 use selvedge_core::dpor::{self, Engine, Specimen};
-use selvedge_core::report::{Ending, Silent};
+use selvedge_core::report::{Ending, NoObserver};
 use selvedge_core::trust::Settings;
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
@@ -16,7 +16,7 @@ fn count(program: &Program, engine: Engine, bound: Option<u32>) -> (u64, u64) {
         keep_going: true,
         preemptions: bound,
     };
-    let (report, statistics) = dpor::search(&mut machine, engine, settings, &mut Silent);
+    let (report, statistics) = dpor::search(&mut machine, engine, settings, &mut NoObserver);
     assert!(matches!(report.ending, Ending::Complete | Ending::Lossy));
     assert!(report.bugs.is_empty());
     let executions = report.counts.executions;
@@ -183,7 +183,7 @@ fn a_figure_of_table_6_2_comes_of_putting_threads_to_sleep_that_end() {
             preemptions: Some(bound),
         };
         let specimen = Specimen::OnlyEndedThreadsSleep;
-        let (report, _) = dpor::search_specimen(&mut machine, specimen, settings, &mut Silent);
+        let (report, _) = dpor::search_specimen(&mut machine, specimen, settings, &mut NoObserver);
         report.counts.executions
     });
     assert_eq!(traces, [120, 1320, 7920]);

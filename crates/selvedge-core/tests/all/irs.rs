@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use selvedge_core::irs::{
-    self, Demand, Demands, Impossible, Outcome, Place, Reason, Settings, Verified, Watcher,
+    self, Demand, Demands, EventPlace, Impossible, Outcome, Reason, Settings, Verified, Watcher,
 };
 use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
 use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
@@ -27,7 +27,7 @@ impl Watcher<ScriptMachine> for Published {
 struct Enforced<'a> {
     demands: &'a Demands,
     counted: &'a dyn Fn(Site) -> bool,
-    places: HashMap<ThreadId, Option<Place>>,
+    places: HashMap<ThreadId, Option<EventPlace>>,
 }
 
 #[derive(Clone)]

@@ -1,11 +1,12 @@
 //! Numbers of executions that are known from the literature or by hand.
 
-use selvedge_core::Machine;
 use selvedge_core::model::SequentialConsistency;
 use selvedge_core::op::Rmw;
-use selvedge_core::trust::{self, Ending, Report, Settings, Silent};
+use selvedge_core::trust::{self, Ending, NoObserver, Report, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
+
+use crate::common::Counting;
 
 const ALL_BUGS: Settings = Settings {
     keep_going: true,
@@ -14,7 +15,7 @@ const ALL_BUGS: Settings = Settings {
 
 fn search(program: Program) -> Report {
     let mut machine = ScriptMachine::new(program);
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut Silent);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut NoObserver);
     assert_eq!(report.ending, Ending::Complete);
     report
 }
@@ -141,22 +142,6 @@ fn an_exchange_is_read_and_write() {
     assert_eq!(executions(vec![worker(1), worker(2), worker(3)]), 6);
 }
 
-/// Counts how often a program is started.
-struct Counting {
-    machine: ScriptMachine,
-    starts: u64,
-}
-
-impl Machine for Counting {
-    fn reset(&mut self) {
-        self.starts += 1;
-        self.machine.reset();
-    }
-
-    selvedge_core::forward_machine!(machine: around, pending, initial, resume);
-    selvedge_core::forward_machine!(machine: never_races, can_retry, retry);
-}
-
 #[test]
 fn waiting_for_a_lock_costs_no_executions_of_its_own() {
     let critical_section = |lock: &[I], at: usize| {
@@ -181,7 +166,8 @@ fn waiting_for_a_lock_costs_no_executions_of_its_own() {
     ] {
         let machine = ScriptMachine::new(Program::of_workers(workers));
         let mut machine = Counting { machine, starts: 0 };
-        let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut Silent);
+        let report =
+            trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut NoObserver);
         assert_eq!(report.counts.executions, 70);
         assert!(machine.starts <= 70 + more, "{} starts", machine.starts);
     }

@@ -7,7 +7,7 @@ use selvedge_core::ltl::{
     parse, search,
 };
 use selvedge_core::random::Random;
-use selvedge_core::report::{Ending, Report, Silent, StateCounts};
+use selvedge_core::report::{Ending, NoObserver, Report, StateCounts};
 use selvedge_core::{FailureKind, ThreadId};
 use selvedge_testkit::ltl::MARK;
 use selvedge_testkit::script::Instruction;
@@ -256,7 +256,11 @@ fn a_test_and_set_lock_starves_somebody_even_so() {
 }
 
 fn run(machine: &StateScript, property: Property, fair: bool) -> Report {
-    search(&mut machine.clone(), &settings(property, fair), &mut Silent)
+    search(
+        &mut machine.clone(),
+        &settings(property, fair),
+        &mut NoObserver,
+    )
 }
 
 fn kinds(report: &Report) -> Vec<FailureKind> {
@@ -377,7 +381,7 @@ fn bugs_on_the_way_are_reported_as_everywhere() {
         keep_going: true,
         ..settings(formula(), false)
     };
-    let report = search(&mut machine.clone(), &all, &mut Silent);
+    let report = search(&mut machine.clone(), &all, &mut NoObserver);
     let found = [FailureKind::Assertion, FailureKind::LtlViolation];
     assert_eq!(
         (report.ending.clone(), kinds(&report)),

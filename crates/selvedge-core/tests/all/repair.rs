@@ -3,15 +3,15 @@
 use selvedge_core::MemoryOrder::{self, Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::repair::{Change, Effect, Repair, Way, repair};
-use selvedge_core::trust::{self, Bug, Settings, Silent};
-use selvedge_core::{Function, Location, Machine, Op, Pending, Site, ThreadId};
+use selvedge_core::trust::{self, Bug, NoObserver, Settings};
+use selvedge_core::{Function, Location, Machine, Op, Pending, Site, SpinLoops, ThreadId};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine, random_litmus, with_random_orders};
 
 use crate::common::{dekker, message_passing};
 
-fn first_bug<C: Model>(machine: &mut impl Machine) -> Option<Bug> {
-    let report = trust::search::<C, _>(machine, Settings::default(), &mut Silent);
+fn first_bug<C: Model>(machine: &mut impl SpinLoops) -> Option<Bug> {
+    let report = trust::search::<C, _>(machine, Settings::default(), &mut NoObserver);
     report.bugs.into_iter().next()
 }
 
@@ -144,6 +144,10 @@ impl Machine for Raised<'_> {
     }
 
     selvedge_core::forward_machine!(machine: reset, around, initial, resume);
+}
+
+impl SpinLoops for Raised<'_> {
+    selvedge_core::forward_machine!(machine: quiet, misjudged);
 }
 
 fn fails_with(program: &Program, raise: &[(Site, MemoryOrder)]) -> bool {

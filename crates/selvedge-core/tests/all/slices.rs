@@ -13,25 +13,15 @@ use selvedge_core::trust::{
     self, Answer, Bug, Counts, Ending, Found, Frontier, Observer, Settings, Unit,
 };
 use selvedge_testkit::{
-    Axioms, Execution, Flavour, Program, ScriptMachine, random_litmus, random_program,
-    with_random_orders,
+    Axioms, Execution, Program, ScriptMachine, random_litmus, random_program, with_random_orders,
 };
 
-use crate::common::number;
+use crate::common::{FLAVOURS, number};
 
 /// How many programs of each flavour, for each model.
 const PROGRAMS: u64 = 80;
 /// Programs with more executions than this are left out.
 const LIMIT: u64 = 400;
-
-const FLAVOURS: [Flavour; 6] = [
-    Flavour::Memory,
-    Flavour::Mutexes,
-    Flavour::Deadlocks,
-    Flavour::Objects,
-    Flavour::Loops,
-    Flavour::Waiting,
-];
 
 /// The executions that a search, in one piece or in many, has seen.
 #[derive(Default, PartialEq, Eq)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use selvedge_core::FailureKind;
-use selvedge_core::report::{Bug, Ending, Observer, Report, Silent};
+use selvedge_core::report::{Bug, Ending, NoObserver, Observer, Report};
 use selvedge_core::states::{
-    Algorithm, Identity, Settings, StateId, States, Step, retell, search, search_with,
+    Algorithm, Identity, Settings, StateId, StateStep, States, replay, search, search_with,
 };
 use selvedge_core::witness::Witness;
 use selvedge_testkit::{
@@ -81,13 +81,13 @@ fn machine(seed: u64) -> StateScript {
 fn confirm(machine: &StateScript, bug: &Bug, expected: &Reachable) {
     let mut copy = machine.clone();
     let schedule = bug.witness.steps.iter();
-    let schedule: Vec<Step> = schedule
-        .map(|step| Step {
+    let schedule: Vec<StateStep> = schedule
+        .map(|step| StateStep {
             thread: step.thread,
             choice: step.choice,
         })
         .collect();
-    let witness = retell(&mut copy, &schedule).unwrap();
+    let witness = replay(&mut copy, &schedule).unwrap();
     assert_eq!(witness, bug.witness);
     let wrong = match bug.failure.kind {
         FailureKind::Deadlock => &expected.stuck,
@@ -165,7 +165,7 @@ fn a_bound_on_switches_is_kept_to() {
                     switches: Some(switches),
                     ..settings(algorithm, Identity::Fingerprint)
                 };
-                let report = search(&mut machine, asked, &mut Silent);
+                let report = search(&mut machine, asked, &mut NoObserver);
                 let within = expected
                     .least_switches
                     .is_some_and(|least| least <= switches);
@@ -232,7 +232,7 @@ fn endless_programs_are_verified() {
     let mut machine = StateScript::new(Program::of_workers(vec![round(1), round(2)]));
     for algorithm in Algorithm::ALL {
         let asked = settings(algorithm, Identity::Fingerprint);
-        let report = search(&mut machine, asked, &mut Silent);
+        let report = search(&mut machine, asked, &mut NoObserver);
         assert_eq!(report.ending, Ending::Complete, "{algorithm}");
         assert!(report.bugs.is_empty(), "{algorithm}");
     }

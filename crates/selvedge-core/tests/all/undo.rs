@@ -13,21 +13,12 @@ use selvedge_testkit::{
     Execution, Flavour, Program, ScriptMachine, random_program, with_random_orders,
 };
 
-use crate::common::number;
+use crate::common::{FLAVOURS, number};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 60;
 /// A search ends after so many executions.
 const LIMIT: u64 = 300;
-
-const FLAVOURS: [Flavour; 6] = [
-    Flavour::Memory,
-    Flavour::Mutexes,
-    Flavour::Deadlocks,
-    Flavour::Objects,
-    Flavour::Loops,
-    Flavour::Waiting,
-];
 
 /// What a search tells, in order.
 #[derive(Default, PartialEq, Eq)]

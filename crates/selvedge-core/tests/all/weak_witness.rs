@@ -3,7 +3,7 @@
 
 use selvedge_core::MemoryOrder::{Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
-use selvedge_core::trust::{self, Bug, Settings, Silent};
+use selvedge_core::trust::{self, Bug, NoObserver, Settings};
 use selvedge_core::witness::{Origin, Step};
 use selvedge_core::{Machine, Op, Pending, Stop};
 use selvedge_testkit::Instruction as I;
@@ -15,7 +15,7 @@ use crate::common::{dekker, message_passing};
 
 fn first_bug<C: Model>(program: &Program) -> Option<Bug> {
     let mut machine = ScriptMachine::new(program.clone());
-    let report = trust::search::<C, _>(&mut machine, Settings::default(), &mut Silent);
+    let report = trust::search::<C, _>(&mut machine, Settings::default(), &mut NoObserver);
     report.bugs.into_iter().next()
 }
 

@@ -2,7 +2,7 @@
 
 use selvedge_core::interleave::Run;
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Bug, Settings, Silent};
+use selvedge_core::trust::{self, Bug, NoObserver, Settings};
 use selvedge_core::witness::{Origin, Switch};
 use selvedge_core::{FailureKind, Machine, Pending, Stop, ThreadId};
 use selvedge_testkit::Instruction as I;
@@ -10,8 +10,11 @@ use selvedge_testkit::{Flavour, Program, ScriptMachine, random_program};
 
 fn first_bug(program: &Program) -> Option<Bug> {
     let mut machine = ScriptMachine::new(program.clone());
-    let report =
-        trust::search::<SequentialConsistency, _>(&mut machine, Settings::default(), &mut Silent);
+    let report = trust::search::<SequentialConsistency, _>(
+        &mut machine,
+        Settings::default(),
+        &mut NoObserver,
+    );
     report.bugs.into_iter().next()
 }
 

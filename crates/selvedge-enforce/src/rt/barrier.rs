@@ -20,7 +20,7 @@ const FOR_EVER: i64 = 1_000_000_000;
 /// What is in the program's `pthread_barrier_t`.
 #[repr(C)]
 struct Barrier {
-    /// Who has arrived, and above that how often the barrier has opened.
+    /// The number of threads that have arrived, and above that how often the barrier has opened.
     state: AtomicU64,
     parties: AtomicU32,
 }

@@ -52,7 +52,7 @@ pub(crate) const PLAIN_EVENTS: u32 = 1;
 /// Whether the program's input is not known yet.
 pub(crate) const UNDECIDED: u32 = 2;
 
-/// Of each thread: who creates it, as which of its children, its first event, and how many it has.
+/// Of each thread: its creator, its number among the creator's children, its first event, and how many events it has.
 /// One more follows in the table that is expected after them, and neither waits nor counts.
 pub(crate) type PartWords = [u32; 4];
 /// Of each event: its place ([`ANY`] if that varies), its first wait, and twice the number of its

@@ -28,7 +28,7 @@ const SECOND: i64 = 1_000_000_000;
 /// waiter has a slot, which is free, waiting, or woken.
 #[repr(C)]
 struct Condition {
-    /// Held for a few instructions by whoever changes the slots.
+    /// Held for a few instructions by the thread that changes the slots.
     busy: AtomicU32,
     /// Changes whenever somebody is woken.
     wakes: AtomicU32,

@@ -58,7 +58,7 @@ fn happened(text: &mut Text) {
         sys::complain(text.bytes());
     }
     match policy {
-        // SAFETY: nothing to rely on; whoever comes second waits for the first one to end the process.
+        // SAFETY: nothing to rely on; the second thread waits for the first one to end the process.
         Policy::Abort => unsafe { sys::abort() },
         Policy::Warn => plan::publish(&plan::FREE),
     }

@@ -1,4 +1,4 @@
-//! Events: waiting before them, telling of them afterwards.
+//! Events: waits before them, publishes them afterwards.
 
 use super::composed::WaitWords;
 use super::diverge;

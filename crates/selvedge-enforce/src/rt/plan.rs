@@ -218,7 +218,7 @@ impl Counter {
         self.done.store(count, Ordering::Release);
     }
 
-    /// Tells that `count` events have been performed, and wakes who waits for that.
+    /// Tells that `count` events have been performed, and wakes the threads that wait for that.
     #[inline]
     pub(crate) fn reach(&self, count: u32) {
         // Sequentially consistent, so that either the sleeper sees the count or this sees the sleeper.
@@ -269,7 +269,7 @@ pub(crate) fn counter(thread: u32) -> Option<&'static Counter> {
     Some(unsafe { &*first.add(thread as usize) })
 }
 
-/// So that whoever sleeps looks at the plan again.
+/// Wakes sleeping threads, which then look at the plan again.
 fn wake_everybody() {
     for thread in 0..COUNT.load(Ordering::Acquire) {
         // One that is about to sleep sees the plan when it wakes for itself.

@@ -21,7 +21,7 @@ const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
 const INPUTS: usize = 64;
 
 /// The file that the present plan is from, and which file was looked at last; only touched by
-/// whoever holds [`LOOKING`].
+/// the thread that holds [`LOOKING`].
 static mut PRESENT: Contents = Contents::NONE;
 static mut SEEN: Option<Identity> = None;
 /// Whether a thread is busy reading the file: others do not wait for it.

@@ -21,7 +21,7 @@ stubs![
     "__wrap_pthread_rwlock_unlock" => unlock,
 ];
 
-/// Where glibc keeps who writes.
+/// Where glibc keeps the writing thread.
 const WRITER: usize = 24;
 
 /// Whether waiting for the lock is no event: the thread itself holds it for writing, which is an

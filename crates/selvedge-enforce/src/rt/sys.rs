@@ -1,4 +1,4 @@
-//! What the library takes from libc and from the kernel.
+//! The functions of libc and the kernel that the library uses.
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
@@ -180,7 +180,7 @@ pub(crate) fn futex_wait(word: *const u32, value: u32, nanoseconds: i64) {
     unsafe { syscall(SYS_FUTEX, word, FUTEX_WAIT_PRIVATE, value, &raw const limit) };
 }
 
-/// Wakes everybody who sleeps on `word`.
+/// Wakes all threads that sleep on `word`.
 pub(crate) fn futex_wake_all(word: *const u32) {
     // SAFETY: the word is only a name here.
     unsafe { syscall(SYS_FUTEX, word, FUTEX_WAKE_PRIVATE, c_int::MAX) };

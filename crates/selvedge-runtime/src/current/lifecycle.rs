@@ -7,6 +7,7 @@ use selvedge_core::{Failure, FailureKind, MemoryOrder, Op, Pending, Site, Stop, 
 
 use super::{booting, perform, settle_now, site};
 use crate::arena::pointer;
+use crate::environment;
 use crate::fiber::{self, Start};
 use crate::float::Float;
 use crate::gate::gate;
@@ -73,20 +74,19 @@ pub(crate) fn start_main() {
         let start: Start = unsafe { std::mem::transmute(runtime.image.main) };
         let thread = &mut runtime.threads[0];
         thread.float = runtime.initial_float;
-        let arguments = thread.slot.stack_top - 64;
-        let name = arguments + 32;
-        // SAFETY: the top of a committed stack that nothing runs on.
-        unsafe {
-            pointer::<[usize; 4]>(arguments).write([name, 0, 0, 0]);
-            pointer::<[u8; 8]>(name).write(*b"program\0");
-        }
-        let count = pointer(1);
-        // SAFETY: as above, below the arguments.
-        thread.context = unsafe {
-            let words = (count, arguments, arguments + 16);
-            fiber::prepare(arguments, start, words, posix::after_main)
-        };
+        let call = environment::write(&runtime.settings, thread.slot.stack_top);
+        let words = (pointer(call.count), call.arguments, call.environment);
+        // SAFETY: the stack below the arguments, which nothing runs on.
+        thread.context = unsafe { fiber::prepare(call.arguments, start, words, posix::after_main) };
     });
+}
+
+/// Where the value of the environment's variable `name` is.
+pub(crate) fn variable(name: &[u8]) -> Option<usize> {
+    with(|runtime| {
+        let stack_top = runtime.threads[0].slot.stack_top;
+        environment::find(&runtime.settings, stack_top, name)
+    })
 }
 
 /// Ends the running thread with `result`, which a join returns.

@@ -8,7 +8,7 @@ mod memory;
 
 pub(crate) use lifecycle::{
     assume_false, end_main, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result,
-    spawn, start_main, want_stack,
+    spawn, start_main, variable, want_stack,
 };
 pub(crate) use memory::{
     allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,
@@ -21,6 +21,7 @@ use crate::access::{Access, Problem};
 use crate::fiber;
 use crate::gate::gate;
 use crate::loader::Range;
+use crate::locations::Part;
 use crate::posix::state::Claim;
 use crate::problem::report;
 use crate::runtime::{Phase, with};
@@ -156,7 +157,10 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
         return perform_natively(op, site);
     }
     settle_now();
-    let outcome = pause(&op, site);
+    let outcome = match with(|runtime| runtime.locations.part_touched(&op)) {
+        None => pause(&op, &op, site),
+        Some(part) => pause_before_part(&op, part, site),
+    };
     match with(|runtime| runtime.performed(&op, outcome, site.0 as usize)) {
         Ok(None) => {}
         Ok(Some(write)) => {
@@ -183,16 +187,23 @@ pub(crate) fn choose(alternatives: u32, site: Site) -> u32 {
     picked as u32
 }
 
-/// Stops before `op`, which the program is going to make by itself.
+/// Stops before `op`, which touches a part of a merged location.
+#[cold]
+fn pause_before_part(op: &Op, part: Part, site: Site) -> Outcome {
+    let outcome = pause(op, &part.widen(*op), site);
+    part.narrow(op, outcome)
+}
+
+/// Stops before `op`, which the program is going to make by itself, and is `shown` to the explorer.
 #[inline(always)]
-pub(crate) fn pause(op: &Op, site: Site) -> Outcome {
+pub(crate) fn pause(op: &Op, shown: &Op, site: Site) -> Outcome {
     match with(|runtime| runtime.arrive(op, site.0 as usize)) {
         Ok(()) => {}
         Err(Obstacle::Problem(problem, access)) => report(problem, access),
         Err(Obstacle::Spinning(since)) => {
             with(|runtime| {
                 let thread = runtime.current();
-                thread.repeated = Some(*op);
+                thread.repeated = Some(*shown);
                 thread.pending = Pending::Stopped(Stop::Spinning { since });
             });
             // Only a retry lets it go on.
@@ -201,10 +212,10 @@ pub(crate) fn pause(op: &Op, site: Site) -> Outcome {
         Err(Obstacle::Unrolled) => stop(Stop::Unrolled, site),
         Err(Obstacle::Unseen(access)) => {
             take_as_own(op, access, site);
-            return pause(op, site);
+            return pause(op, shown, site);
         }
     }
-    with(|runtime| runtime.current().pending = Pending::Op(*op));
+    with(|runtime| runtime.current().pending = Pending::Op(*shown));
     suspend(site)
 }
 
@@ -230,7 +241,11 @@ fn tell_others(op: &Op, site: Site) {
     let Some(location) = op.location() else {
         return;
     };
-    for at in with(|runtime| runtime.locations.overlapping(location)) {
+    let others = with(|runtime| {
+        let whole = runtime.locations.whole(location);
+        runtime.locations.overlapping(whole)
+    });
+    for at in others {
         let value = with(|runtime| {
             let entry = *runtime.locations.entry(at);
             let value = crate::memory::read(entry.address, entry.width);

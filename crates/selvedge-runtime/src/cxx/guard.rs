@@ -1,7 +1,7 @@
 //! The guards of local statics.
 //!
 //! The compiler itself reads a guard's first byte to see whether the object exists, so that byte is
-//! memory. The second half of the guard is a once control, which those wait at who come while
+//! memory. The second half of the guard is a once control, where threads wait that come while
 //! the object is being made.
 
 use std::ffi::c_int;

@@ -53,7 +53,7 @@ extern "C" fn selvedge_wait_while(address: usize, value: u32) {
     }
 }
 
-/// Wakes those who wait for an object, or one of them.
+/// Wakes the threads that wait for an object, or one of them.
 extern "C" fn selvedge_wait_wake(address: usize, all: c_int) {
     let count = if all != 0 { c_int::MAX } else { 1 };
     Futex::of_object(address).wake(count);

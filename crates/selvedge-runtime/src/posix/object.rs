@@ -17,7 +17,7 @@ pub(crate) struct Object {
     width: Width,
     /// What it is, for messages.
     noun: &'static str,
-    /// Who called.
+    /// The calling thread.
     pub(crate) site: Site,
 }
 

@@ -1,4 +1,4 @@
-//! Output: formatted as always, and shown only on replay.
+//! Output: it is formatted in every execution, and shown only on replay.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::with_exposed_provenance;

@@ -30,7 +30,7 @@ pub(crate) struct Held {
 /// How a thread was joined or detached, which may happen once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Claim {
-    /// Who did it.
+    /// The thread that did it.
     pub(crate) by: ThreadId,
     /// Where.
     pub(crate) site: Site,
@@ -64,7 +64,7 @@ pub(crate) struct Local {
     pub(crate) nanoseconds: u64,
     /// Its random numbers.
     pub(crate) random: Generator,
-    /// Who joined or detached it first.
+    /// The thread that joined or detached it first.
     pub(crate) claim: Option<Claim>,
     /// Another thread that did so as well, which is a bug.
     pub(crate) second_claim: Option<Claim>,
@@ -380,7 +380,7 @@ pub(crate) fn words(thread: usize) -> String {
     process(|process| format!("{:?}", process.thread(ThreadId(thread as u32))))
 }
 
-/// Sets who has joined or detached a thread, and whether that was contended anywhere.
+/// Sets the thread that has joined or detached another one, and whether that was contended anywhere.
 pub(crate) fn set_claims(
     thread: u32,
     (claim, second): (Option<Claim>, Option<Claim>),

@@ -81,7 +81,7 @@ pub(crate) fn read_length(string: usize, site: Site) -> usize {
 }
 
 /// The string's bytes, read to its end.
-fn read_view<'a>(string: usize, site: Site) -> &'a [u8] {
+pub(crate) fn read_view<'a>(string: usize, site: Site) -> &'a [u8] {
     let bytes = view(string);
     current::touch(string, bytes.len() + 1, false, site);
     bytes

@@ -292,7 +292,7 @@ extern "C" fn sched_getcpu() -> c_int {
     0
 }
 
-// Without `pthread_cancel` nobody is ever cancelled, so asking for it or not is all the same.
+// Without `pthread_cancel` no thread is ever cancelled, so asking for it or not is all the same.
 
 extern "C" fn pthread_setcancelstate(_state: c_int, old: usize) -> c_int {
     remember_zero(old)

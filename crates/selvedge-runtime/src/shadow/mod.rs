@@ -82,7 +82,8 @@ pub(crate) struct Cell {
     /// The bytes that a visible operation wrote in this execution.
     pub(crate) written: u8,
     /// What is known of the halves of the word for the whole search: those that plain accesses
-    /// touched, and from [`RELIED_ON`] on those that were taken for never touched by one.
+    /// touched, and from [`RELIED_ON`] on those that were taken for never touched by one; further
+    /// [`MERGED`].
     pub(crate) always: u8,
     /// One more than the number of the last location found in this word, for the whole search.
     pub(crate) location: u32,
@@ -95,6 +96,9 @@ const _: () = assert!(size_of::<Cell>() == 64);
 
 /// The place of the second pair of bits.
 pub(crate) const RELIED_ON: u32 = 2;
+
+/// Some bytes of the word belong to a merged location.
+pub(crate) const MERGED: u8 = 1 << 4;
 
 /// The halves of a word that have some of these bytes. A counter and the flag beside it often share
 /// a word.
@@ -387,6 +391,13 @@ impl Cell {
     pub(crate) fn is_visible(&self, run: u32, mask: u8, written: bool) -> bool {
         let bytes = if written { self.written } else { self.visible };
         self.run == run && bytes & mask != 0
+    }
+
+    /// Whether a plain access to these bytes may be an event: see [`is_visible`](Cell::is_visible);
+    /// accesses to merged locations always are.
+    #[inline(always)]
+    pub(crate) fn may_be_visible(&self, run: u32, mask: u8, written: bool) -> bool {
+        self.is_visible(run, mask, written) || self.always & MERGED != 0
     }
 }
 

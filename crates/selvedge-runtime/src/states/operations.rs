@@ -42,7 +42,7 @@ pub(crate) fn announce(access: Access) {
         false => Op::Load { at, order },
     };
     with(|runtime| runtime.current().call.extent = access.size);
-    current::pause(&op, Site(access.site as u64));
+    current::pause(&op, &op, Site(access.site as u64));
     let checked = with(|runtime| {
         let thread = runtime.current();
         thread.call.extent = 0;

@@ -38,10 +38,7 @@ fn store(address: usize, width: u8, value: Value, order: MemoryOrder) {
 fn update(address: usize, width: u8, rmw: Rmw, orders: (MemoryOrder, MemoryOrder)) -> Value {
     let site = current::site();
     let at = current::location(address, Width(width));
-    let function = Function::Memory {
-        width: Width(width),
-        rmw,
-    };
+    let function = Function::memory(Width(width), rmw);
     let (order, failure) = orders;
     current::perform(
         Op::Update {

@@ -177,7 +177,11 @@ pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By
 fn range_parts(access: Access, parts: &[Location], by: By) {
     let site = Site(access.site as u64);
     for &part in parts {
-        let entry = with(|runtime| *runtime.locations.entry(part));
+        let (part, entry) = with(|runtime| {
+            let range = access.address..access.address + access.size;
+            let part = runtime.locations.within(&runtime.shadow, part, range);
+            (part, *runtime.locations.entry(part))
+        });
         let start = access.address.max(entry.address) - entry.address;
         let end = (access.address + access.size).min(entry.address + usize::from(entry.width));
         let bytes = all(end - entry.address) & !all(start);

@@ -256,8 +256,7 @@ impl Runtime {
     /// What memory holds if a store was not made.
     fn before(&self, store: &Deferred) -> Value {
         let (address, width) = (store.access.address, store.access.size as u8);
-        let known = self.locations.find(&self.shadow, address, width);
-        let known = known.and_then(|location| self.locations.known(location, self.run));
+        let known = self.locations.known(&self.shadow, address, width);
         known.unwrap_or(store.old)
     }
 

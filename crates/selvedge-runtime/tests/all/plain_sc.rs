@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Ending, Silent};
+use selvedge_core::trust::{self, Ending, NoObserver};
 use selvedge_core::{Machine, Op, ThreadId};
 use selvedge_runtime::Settings;
 
@@ -36,7 +36,7 @@ fn executions(build: Build, source: &str) -> u64 {
     let report = trust::search::<SequentialConsistency, _>(
         &mut machine,
         trust::Settings::default(),
-        &mut Silent,
+        &mut NoObserver,
     );
     assert_eq!(report.ending, Ending::Complete);
     assert!(report.bugs.is_empty(), "{:?}", report.bugs);

@@ -1,7 +1,7 @@
 //! Random loops: where a thread is parked, it would have gone round for ever.
 
 use selvedge_core::random::Random;
-use selvedge_core::{Effect, Machine, Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_core::{Effect, Machine, Op, Outcome, Pending, Site, SpinLoops, Stop, ThreadId};
 use selvedge_runtime::{NativeMachine, Settings};
 
 use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};

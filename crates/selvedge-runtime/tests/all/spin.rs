@@ -1,7 +1,7 @@
 //! Loops: iterations that change nothing make no executions of their own, all others do.
 
 use selvedge_core::model::SequentialConsistency;
-use selvedge_core::trust::{self, Ending, Settings, Silent};
+use selvedge_core::trust::{self, Ending, NoObserver, Settings};
 
 use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
@@ -31,7 +31,7 @@ fn executions(build: Build, source: &str) -> u64 {
         keep_going: true,
         ..Settings::default()
     };
-    let report = trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut Silent);
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut NoObserver);
     assert_eq!(report.ending, Ending::Complete);
     assert!(report.bugs.is_empty(), "{:?}", report.bugs);
     report.counts.executions

@@ -6,8 +6,8 @@ use std::path::Path;
 use selvedge_core::FailureKind;
 use selvedge_core::ltl::{self, Atom, Formula, Property, Unary, parse};
 use selvedge_core::random::Random;
-use selvedge_core::report::{Ending, Report, Silent};
-use selvedge_core::states::{StateId, States, Step, identity, retell};
+use selvedge_core::report::{Ending, NoObserver, Report};
+use selvedge_core::states::{StateId, StateStep, States, identity, replay};
 use selvedge_runtime::Settings;
 use selvedge_testkit::{StateScript, c_source, random_formula, random_server};
 
@@ -67,7 +67,7 @@ fn random_programs_satisfy_the_same_formulas_as_scripted_ones() {
                 let program = Program::build(build, &source);
                 for fair in [false, true] {
                     let settings = settings(Property::Formula(formula.clone()), fair);
-                    let scripted = ltl::search(&mut machine.clone(), &settings, &mut Silent);
+                    let scripted = ltl::search(&mut machine.clone(), &settings, &mut NoObserver);
                     let native = check(&program, Property::Formula(in_c(&formula)), fair);
                     let (scripted, native) = (answer(&scripted), answer(&native));
                     let lasso = Some(FailureKind::LtlViolation);
@@ -105,7 +105,7 @@ fn check(program: &Program, property: Property, fair: bool) -> Report {
         progress: true,
         ..Settings::default()
     });
-    ltl::search(&mut machine, &settings(property, fair), &mut Silent)
+    ltl::search(&mut machine, &settings(property, fair), &mut NoObserver)
 }
 
 fn settings(property: Property, fair: bool) -> ltl::Settings {
@@ -216,7 +216,7 @@ fn states_are_the_same_however_they_are_come_to() {
                     ways.len()
                 );
                 for (way, expected) in ways.iter().zip(identities) {
-                    retell(&mut machine, way).expect("it can be run again");
+                    replay(&mut machine, way).expect("it can be run again");
                     assert!(
                         identity(&mut machine) == expected,
                         "{name} {build:?}: {way:?}"
@@ -230,7 +230,7 @@ fn states_are_the_same_however_they_are_come_to() {
 /// The way to each state and what tells it from others.
 fn ways(
     states: &mut States<'_, selvedge_runtime::NativeMachine>,
-) -> (Vec<Vec<Step>>, Vec<Vec<Vec<u8>>>) {
+) -> (Vec<Vec<StateStep>>, Vec<Vec<Vec<u8>>>) {
     let (mut ways, mut identities) = (vec![Vec::new()], Vec::new());
     while identities.len() < ways.len() {
         let at = StateId(identities.len() as u32);
@@ -241,7 +241,7 @@ fn ways(
         for step in steps {
             states.go(at);
             if states.take(step).new {
-                let way: &Vec<Step> = &ways[at.index()];
+                let way: &Vec<StateStep> = &ways[at.index()];
                 ways.push(way.iter().copied().chain([step]).collect());
             }
         }

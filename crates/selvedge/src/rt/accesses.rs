@@ -1,4 +1,4 @@
-//! What a thread does between two of its events.
+//! The plain accesses of a thread between two of its events.
 
 use std::alloc::Layout;
 
@@ -6,7 +6,7 @@ use selvedge_core::{Failure, FailureKind, Location, Site, Value};
 
 use super::gone::{End, Handle};
 use super::memory::{Freed, Name};
-use super::race::{Access, CellId, CellState, Ended, Kind, LASTING, Race, View};
+use super::race::{Access, AccessKind, CellId, CellState, Ended, LASTING, Race, View};
 use super::state::State;
 
 /// In so many executions no access at all to freed memory is possible. In others, those by the
@@ -48,7 +48,7 @@ impl State {
     pub(crate) fn plain_access(
         &mut self,
         at: Location,
-        kind: Kind,
+        kind: AccessKind,
         site: Site,
     ) -> Result<Option<Value>, Failure> {
         let access = self.access(site);
@@ -79,7 +79,7 @@ impl State {
     pub(super) fn create_cell(&mut self, site: Site) -> Handle {
         let index = self.cells.len() as u32;
         let mut race = Race::default();
-        race.note(Kind::Write, self.access(site));
+        race.note(AccessKind::Write, self.access(site));
         self.cells.push(CellState {
             race,
             site,
@@ -95,13 +95,13 @@ impl State {
     pub(super) fn begin_access(
         &mut self,
         cell: CellId,
-        kind: Kind,
+        kind: AccessKind,
         site: Site,
     ) -> Result<(), Failure> {
         let spin = &mut self.current().spin;
         match kind {
-            Kind::Write => spin.effect(),
-            Kind::Read => spin.touched = true,
+            AccessKind::Write => spin.effect(),
+            AccessKind::Read => spin.touched = true,
         }
         spin.open += 1;
         let access = Access {
@@ -133,7 +133,7 @@ impl State {
     }
 
     /// A lasting access to a cell ends.
-    pub(super) fn end_access(&mut self, cell: CellId, kind: Kind) -> Result<(), Failure> {
+    pub(super) fn end_access(&mut self, cell: CellId, kind: AccessKind) -> Result<(), Failure> {
         if cell.stamp != self.stamp() {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl State {
     pub(super) fn allocate(&mut self, layout: Layout) -> usize {
         let running = self.running;
         self.threads[running].spin.effect();
-        if self.limits.liberties.reuse
+        if self.limits.spurious.reuse
             && let Some(address) = self.memory.reused(self.running(), layout)
         {
             return address;

@@ -41,7 +41,7 @@ enum Crash {
 /// What there was before.
 struct Before {
     actions: [libc::sigaction; SIGNALS.len()],
-    /// Where the C library is: whoever crashes in there may hold its locks.
+    /// Where the C library is: a thread that crashes in there may hold its locks.
     library: Vec<Range<usize>>,
 }
 
@@ -154,7 +154,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     pass_on(before, signal, info, context);
 }
 
-/// Lets whoever took care of the signal before do so, or nobody.
+/// Passes the signal on to the action that was installed before.
 fn pass_on(before: &Before, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let which = SIGNALS
         .iter()

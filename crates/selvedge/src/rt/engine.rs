@@ -1,4 +1,4 @@
-//! Between the threads of a model and its explorer: who runs, and how a fiber asks for something.
+//! Switches between the threads of a model and its explorer, and passes on what a fiber asks for.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -147,7 +147,7 @@ impl Engine {
         let request: Request = unsafe { std::mem::transmute(NonNull::from(request)) };
         self.request.set(Some(request));
         // SAFETY: `fiber` is the engine's own cell; the host is suspended in `run`.
-        unsafe { fiber::switch(self.fiber.as_ptr(), self.host.get()) };
+        unsafe { fiber::switch_from_fiber(self.fiber.as_ptr(), self.host.get()) };
     }
 
     /// Drops what outlives all threads of an execution, as nobody else can see any more.

@@ -1,4 +1,4 @@
-//! The end of objects: dropping one, or freeing the memory it is in, is a write to it, and whatever
+//! The ends of objects: dropping one, or freeing the memory it is in, is a write to it, and whatever
 //! uses it afterwards is a failure.
 
 use std::backtrace::Backtrace;
@@ -11,7 +11,7 @@ use selvedge_core::{Failure, FailureKind, Location, Site, ThreadId};
 
 use super::engine::{host, in_execution, stop};
 use super::memory::{self, Owner};
-use super::race::{CellId, Kind};
+use super::race::{AccessKind, CellId};
 use super::state::State;
 use super::stop::{fail, is_current, refuse};
 
@@ -296,12 +296,16 @@ impl State {
         let (clash, what, created) = match of {
             Of::Cell => {
                 let cell = &self.cells[number as usize];
-                let clash = cell.race.clash(Kind::Write, &view);
+                let clash = cell.race.clash(AccessKind::Write, &view);
                 (clash, "UnsafeCell", cell.site)
             }
             Of::Place | Of::Static => {
                 let place = &self.places[number as usize];
-                (place.clash(Kind::Write, &view), place.what, place.site)
+                (
+                    place.clash(AccessKind::Write, &view),
+                    place.what,
+                    place.site,
+                )
             }
         };
         let clash = clash.filter(|(other, _)| other.thread != access.thread);

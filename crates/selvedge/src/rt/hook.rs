@@ -16,7 +16,7 @@ pub(super) fn message(payload: &dyn Any) -> String {
         .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
-/// Keeps the messages of panics in models; others go on to whoever took care of them before.
+/// Keeps the messages of panics in models; others go on to the hook that was installed before.
 pub(super) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {

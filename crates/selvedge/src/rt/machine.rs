@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use selvedge_core::{
-    Failure, FailureKind, Location, Machine, Op, Outcome, Pending, Site, ThreadId, Value,
+    Failure, FailureKind, Location, Machine, Op, Outcome, Pending, Site, SpinLoops, ThreadId, Value,
 };
 
-use super::again::First;
+use super::determinism::First;
 use super::engine::Engine;
 use super::memory::{self, Owner};
 use super::stack::Stack;
 use super::state::State;
 use super::trouble::SourcePlace;
 use super::{crash, hook};
-use crate::options::Liberties;
+use crate::options::SpuriousEvents;
 use crate::token::Late;
 
 /// How far a model may go.
@@ -31,7 +31,7 @@ pub(crate) struct Limits {
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
     /// What may happen without a reason.
-    pub(crate) liberties: Liberties,
+    pub(crate) spurious: SpuriousEvents,
     /// Whether one schedule is run again, rather than all searched.
     pub(crate) replaying: bool,
 }
@@ -85,8 +85,8 @@ impl RustMachine {
     }
 
     /// What may happen without a reason.
-    pub(crate) fn liberties(&self) -> Liberties {
-        self.engine.state().borrow().limits.liberties
+    pub(crate) fn spurious(&self) -> SpuriousEvents {
+        self.engine.state().borrow().limits.spurious
     }
 
     /// Whether executions were left out because a thread had timed out as often as it may.
@@ -184,13 +184,12 @@ impl Machine for RustMachine {
         }
     }
 
+    /// A thread that is taken to spin can perform its operation all the same. A replay asks for that where
+    /// something left over on the stack kept the iteration from being recognised before.
     fn is_about_to(&self, thread: ThreadId, op: &Op) -> bool {
         let state = self.engine.state().borrow();
         let known = state.threads.get(thread.index());
-        let pending = known
-            .filter(|known| known.run == state.run)
-            .map(|known| &known.pending);
-        matches!(pending, Some(Pending::Op(pending)) if pending == op)
+        known.is_some_and(|known| known.run == state.run && known.next.as_ref() == Some(op))
     }
 
     fn initial(&self, location: Location) -> Value {
@@ -201,13 +200,13 @@ impl Machine for RustMachine {
     fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
         let index = thread.index();
         let mut state = self.engine.state().borrow_mut();
-        let pending = state.threads[index].pending;
-        self.first.step(thread, pending, outcome, clock);
+        let next = state.threads[index].next;
+        self.first.step(thread, next, outcome, clock);
         if !state.perform(index, outcome, clock) {
             return;
         }
         let mut created = None;
-        if let Pending::Op(Op::Create { child }) = pending {
+        if let Some(Op::Create { child }) = next {
             let child = child.index();
             state.begin_thread(child);
             let mut clock = std::mem::take(&mut state.threads[child].clock);
@@ -232,12 +231,6 @@ impl Machine for RustMachine {
                 self.engine.run(child);
             }
         }
-    }
-
-    fn quiet(&mut self, thread: ThreadId) -> bool {
-        let state = self.engine.state().borrow();
-        let spin = &state.threads[thread.index()].spin;
-        !spin.touched && spin.open == 0
     }
 
     fn site(&self, thread: ThreadId) -> Site {
@@ -284,6 +277,14 @@ impl Machine for RustMachine {
 
     fn refusal(&self) -> Option<String> {
         self.engine.state().borrow().refusal.clone()
+    }
+}
+
+impl SpinLoops for RustMachine {
+    fn quiet(&mut self, thread: ThreadId) -> bool {
+        let state = self.engine.state().borrow();
+        let spin = &state.threads[thread.index()].spin;
+        !spin.touched && spin.open == 0
     }
 }
 

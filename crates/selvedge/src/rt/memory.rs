@@ -177,7 +177,7 @@ struct Block {
     address: usize,
     layout: Layout,
     name: Name,
-    /// Who freed it, and where.
+    /// The thread that freed it, and the place.
     freed: Option<End>,
     /// Whether nobody can access it.
     protected: bool,
@@ -266,12 +266,20 @@ impl Memory {
         self.addresses.fill(0);
     }
 
-    /// A new block; its address is null if there is no memory for it.
+    /// A new block; its address is null if there is no memory for it. It is all zero: what an
+    /// earlier execution left there would decide whether a write changes it.
     pub(super) fn allocate(&mut self, layout: Layout, name: Name) -> usize {
-        let address = self.homes.find(name, layout).unwrap_or_else(|| {
+        let home = self.homes.find(name, layout);
+        let address = match home {
+            Some(home) => {
+                let bytes = std::ptr::with_exposed_provenance_mut::<u8>(home);
+                // SAFETY: a home has room for its block, and nobody uses it.
+                unsafe { bytes.write_bytes(0, layout.size()) };
+                home
+            }
             // SAFETY: the layout that the program asked its allocator for.
-            unsafe { System.alloc(layout) }.expose_provenance()
-        });
+            None => unsafe { System.alloc_zeroed(layout) }.expose_provenance(),
+        };
         if address != 0 {
             self.allocated(address, layout, name);
         }
@@ -313,7 +321,7 @@ impl Memory {
         Freed::HeldBack
     }
 
-    /// Who freed a block, and where, that was written to afterwards.
+    /// The thread that freed a block that was written to afterwards, and the place of the `free`.
     pub(super) fn overwritten(&self) -> Option<End> {
         let freed = self
             .held_back
@@ -323,7 +331,7 @@ impl Memory {
         changed.next().and_then(|block| block.freed)
     }
 
-    /// Who freed the memory at `address` last, and where.
+    /// The thread that freed the memory at `address` last, and the place.
     pub(super) fn freed_at(&self, address: usize) -> Option<End> {
         let block = self.blocks.iter().rfind(|block| block.contains(address))?;
         block.freed.or(block.freed_before)

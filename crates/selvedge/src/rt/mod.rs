@@ -12,10 +12,10 @@
 )]
 
 mod accesses;
-mod again;
 mod arena;
 mod blocks;
 mod crash;
+mod determinism;
 mod engine;
 mod gate;
 mod gone;
@@ -41,7 +41,7 @@ pub(crate) use engine::{active, host, spawn, visible};
 pub(crate) use gone::Handle;
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
-pub(crate) use race::{CellId, Kind as AccessKind};
+pub(crate) use race::{AccessKind, CellId};
 pub(crate) use selvedge_core::Site;
 pub(crate) use stop::{
     assume_nothing, begin_access, end_access, inconsistent, misses_spuriously, new_cell, refuse,

@@ -3,7 +3,7 @@
 use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Site, Value};
 
 use super::gone::{Gone, Handle};
-use super::race::{Access, Kind, Race, View};
+use super::race::{Access, AccessKind, Race, View};
 use super::{engine, stop};
 
 /// What an execution knows about a location.
@@ -64,7 +64,7 @@ impl Place {
         self.plain.clear();
         self.gone = None;
         if let Some(creation) = creation {
-            self.plain.note(Kind::Write, creation);
+            self.plain.note(AccessKind::Write, creation);
         }
     }
 
@@ -74,10 +74,10 @@ impl Place {
         wrote: Option<Value>,
         access: Access,
         view: &View<'_>,
-    ) -> Option<(Access, Kind)> {
+    ) -> Option<(Access, AccessKind)> {
         let kind = match wrote {
-            Some(_) => Kind::Write,
-            None => Kind::Read,
+            Some(_) => AccessKind::Write,
+            None => AccessKind::Read,
         };
         if let Some(value) = wrote {
             let after = |last: &Access| last.thread == access.thread || view.knows(last);
@@ -93,25 +93,32 @@ impl Place {
     /// An access that is not atomic. Returns another one that it is unordered with.
     pub(super) fn plain(
         &mut self,
-        kind: Kind,
+        kind: AccessKind,
         access: Access,
         view: &View<'_>,
-    ) -> Option<(Access, Kind)> {
+    ) -> Option<(Access, AccessKind)> {
         let clash = self.clash(kind, view);
         self.plain.note(kind, access);
         clash
     }
 
     /// The access that one of this `kind` which is not atomic is unordered with.
-    pub(super) fn clash(&self, kind: Kind, view: &View<'_>) -> Option<(Access, Kind)> {
+    pub(super) fn clash(&self, kind: AccessKind, view: &View<'_>) -> Option<(Access, AccessKind)> {
         let others = match kind {
-            Kind::Read => &self.writes,
-            Kind::Write => &self.accesses,
+            AccessKind::Read => &self.writes,
+            AccessKind::Write => &self.accesses,
         };
         let unordered = others.iter().find(|other| !view.knows(other));
         if let Some(&other) = unordered {
             let wrote = self.writes.iter().any(|write| write.thread == other.thread);
-            return Some((other, if wrote { Kind::Write } else { Kind::Read }));
+            return Some((
+                other,
+                if wrote {
+                    AccessKind::Write
+                } else {
+                    AccessKind::Read
+                },
+            ));
         }
         self.plain.clash(kind, view)
     }
@@ -225,7 +232,7 @@ impl Object {
 
     /// Accesses it as if it were no atomic: nobody else may do so at the same time. Returns what it
     /// holds.
-    pub(crate) fn plain(&self, kind: Kind, site: Site) -> Value {
+    pub(crate) fn plain(&self, kind: AccessKind, site: Site) -> Value {
         let at = self.location(site);
         let settled = stop::plain(|state| state.plain_access(at, kind, site));
         match settled {

@@ -13,18 +13,18 @@ pub(crate) struct CellId {
 
 /// Whether an access may change what it touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AccessKind {
     /// It only looks.
     Read,
     /// It may write.
     Write,
 }
 
-impl Kind {
+impl AccessKind {
     pub(super) fn noun(self) -> &'static str {
         match self {
-            Kind::Read => "read",
-            Kind::Write => "write",
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
         }
     }
 }
@@ -104,26 +104,26 @@ impl Race {
     }
 
     /// The access that one of this `kind`, with this view, is unordered with.
-    pub(super) fn clash(&self, kind: Kind, view: &View<'_>) -> Option<(Access, Kind)> {
+    pub(super) fn clash(&self, kind: AccessKind, view: &View<'_>) -> Option<(Access, AccessKind)> {
         // Within one thread, only accesses that still last can clash.
         if let Some(write) = self.write.filter(|write| !view.knows(write)) {
-            return Some((write, Kind::Write));
+            return Some((write, AccessKind::Write));
         }
-        if kind == Kind::Read {
+        if kind == AccessKind::Read {
             return None;
         }
         let read = self.reads.iter().find(|read| !view.knows(read));
-        read.map(|&read| (read, Kind::Read))
+        read.map(|&read| (read, AccessKind::Read))
     }
 
     /// Notes an access that clashes with nothing.
-    pub(super) fn note(&mut self, kind: Kind, access: Access) {
+    pub(super) fn note(&mut self, kind: AccessKind, access: Access) {
         match kind {
-            Kind::Write => {
+            AccessKind::Write => {
                 self.reads.clear();
                 self.write = Some(access);
             }
-            Kind::Read => {
+            AccessKind::Read => {
                 let known = self
                     .reads
                     .iter_mut()
@@ -137,15 +137,15 @@ impl Race {
     }
 
     /// A lasting access of `thread` ends after `epoch` of its events.
-    pub(super) fn end(&mut self, kind: Kind, thread: u32, epoch: u32) {
+    pub(super) fn end(&mut self, kind: AccessKind, thread: u32, epoch: u32) {
         let lasting = |access: &Access| access.thread == thread && access.epoch == LASTING;
         match kind {
-            Kind::Write => {
+            AccessKind::Write => {
                 if let Some(write) = self.write.as_mut().filter(|write| lasting(write)) {
                     write.epoch = epoch;
                 }
             }
-            Kind::Read => {
+            AccessKind::Read => {
                 if let Some(at) = self.reads.iter().position(lasting) {
                     let read = self.reads.swap_remove(at);
                     self.note(kind, Access { epoch, ..read });

@@ -1,6 +1,6 @@
 //! Values with a reference count.
 //!
-//! Increments and decrements commute, and all that depends on their order is who drops the value.
+//! Increments and decrements commute, and all that depends on their order is which thread drops the value.
 //! So as long as nobody asks for the count, and dropping the value does nothing that others can
 //! see, they are no events. As soon as one of that happens, the search starts over with the counts
 //! of values created at that place as atomics.
@@ -249,7 +249,7 @@ fn counter(address: usize) -> Option<Location> {
 fn update(at: Location, rmw: Rmw, order: MemoryOrder) -> Op {
     Op::Update {
         at,
-        function: Function::Memory { width: WIDTH, rmw },
+        function: Function::memory(WIDTH, rmw),
         order,
         failure: MemoryOrder::Relaxed,
     }

@@ -262,6 +262,7 @@ impl State {
         let thread = &mut self.threads[running];
         (thread.site, thread.stack_pointer) = (site, stack_pointer);
         thread.pending = Pending::Op(op);
+        thread.next = Some(op);
         let events = thread.counted(running);
         if events as usize >= limit {
             let place = self.place_of(site);
@@ -308,7 +309,7 @@ impl State {
         self.running = thread;
         let heap = self.heap.take();
         let known = &mut self.threads[thread];
-        let Pending::Op(op) = known.pending else {
+        let Some(op) = known.next.take() else {
             panic!("T{thread} has no pending operation");
         };
         known.clock.clear();

@@ -2,9 +2,9 @@
 
 use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop};
 
-use super::engine::{active, current, host, in_execution, stop, visible};
+use super::engine::{Next, active, current, host, in_execution, stop, visible};
 use super::gone::{End, Handle};
-use super::race::{CellId, Kind};
+use super::race::{AccessKind, CellId};
 use super::state::State;
 
 /// The running thread found something wrong with the program.
@@ -30,10 +30,21 @@ pub(crate) fn plain<R: Default>(check: impl FnOnce(&mut State) -> Result<R, Fail
     if !in_execution() {
         return R::default();
     }
-    match host(check) {
-        Ok(result) => result,
-        Err(failure) => fail(failure),
-    }
+    // What lies on the stack must not depend on the host, so a failure does not get there.
+    let mut result = R::default();
+    let mut check = Some(check);
+    current().call(&mut |state| match check.take().map(|check| check(state)) {
+        Some(Ok(checked)) => {
+            result = checked;
+            Next::Back
+        }
+        Some(Err(failure)) => {
+            state.fail(failure);
+            Next::Stop
+        }
+        None => unreachable!("a request is answered once"),
+    });
+    result
 }
 
 /// A new cell.
@@ -43,14 +54,14 @@ pub(crate) fn new_cell(site: Site) -> Handle {
 }
 
 /// An access to a cell begins.
-pub(crate) fn begin_access(cell: &Handle, kind: Kind, site: Site) -> CellId {
+pub(crate) fn begin_access(cell: &Handle, kind: AccessKind, site: Site) -> CellId {
     let cell = cell.cell(site);
     plain(|state| state.begin_access(cell, kind, site));
     cell
 }
 
 /// An access to a cell ends.
-pub(crate) fn end_access(cell: CellId, kind: Kind) {
+pub(crate) fn end_access(cell: CellId, kind: AccessKind) {
     if active() {
         plain(|state| state.end_access(cell, kind));
     }

@@ -1,8 +1,8 @@
-//! What the checker keeps about each thread of a model.
+//! The state of each thread of a model.
 
 use std::any::Any;
 
-use selvedge_core::{Location, Pending, Site};
+use selvedge_core::{Location, Op, Pending, Site};
 use selvedge_fiber::Context;
 
 use super::spin::{Spin, Words};
@@ -17,6 +17,8 @@ pub(super) struct Thread {
     /// The execution it was last created in.
     pub(super) run: u32,
     pub(super) pending: Pending,
+    /// The operation that it stands before, also while it is spinning.
+    pub(super) next: Option<Op>,
     pub(super) site: Site,
     /// Below it nothing belongs to the thread, while it stands before an operation.
     pub(super) stack_pointer: usize,
@@ -73,6 +75,7 @@ impl Thread {
         Thread {
             run: 0,
             pending: Pending::Absent,
+            next: None,
             site: Site(0),
             stack_pointer: stack.top(),
             clock: Vec::new(),
@@ -105,6 +108,7 @@ impl Thread {
     pub(super) fn begin(&mut self, run: u32) {
         self.run = run;
         self.pending = Pending::Absent;
+        self.next = None;
         self.clock.clear();
         self.spawned = 0;
         self.created = 0;

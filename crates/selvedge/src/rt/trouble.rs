@@ -1,11 +1,11 @@
-//! What is wrong with a program, and where.
+//! Describes failures of a program, with their places.
 
 use std::panic::Location as Caller;
 
 use selvedge_core::failure::Other;
 use selvedge_core::{Failure, FailureKind, Pending, Site, Stop, ThreadId};
 
-use super::race::{Access, Kind};
+use super::race::{Access, AccessKind};
 use super::state::State;
 use crate::token::Late;
 
@@ -64,14 +64,14 @@ impl State {
         }
     }
 
-    /// The panic of the running thread was caught by nobody.
+    /// The panic of the running thread was not caught.
     pub(super) fn fail_with_panic(&mut self, message: String) {
         let thread = self.running();
         let (message, site) = self
             .current()
             .panic
             .take()
-            // Somebody else took care of the panic.
+            // Other code took care of the panic.
             .unwrap_or((message, Site(0)));
         self.fail(Failure {
             kind: FailureKind::Assertion,
@@ -106,7 +106,13 @@ impl State {
         self.refuse("the search starts over".to_owned());
     }
 
-    pub(super) fn race(&self, message: String, site: Site, other: &Access, kind: Kind) -> Failure {
+    pub(super) fn race(
+        &self,
+        message: String,
+        site: Site,
+        other: &Access,
+        kind: AccessKind,
+    ) -> Failure {
         Failure {
             kind: FailureKind::DataRace,
             message,

@@ -42,7 +42,7 @@ impl State {
 
     /// Whether a wait of the running thread may end without a reason.
     pub(super) fn may_wake(&self) -> bool {
-        self.limits.liberties.wakeups && !self.threads[self.running].woke
+        self.limits.spurious.wakeups && !self.threads[self.running].woke
     }
 
     /// A wait of the running thread ends without a reason.
@@ -54,7 +54,7 @@ impl State {
     /// may fail without a reason. In a loop that changes nothing that would be the same each time.
     pub(super) fn may_miss(&self, site: Site) -> bool {
         let thread = &self.threads[self.running];
-        self.limits.liberties.failures && !thread.missed && !thread.spin.was_at(site.0)
+        self.limits.spurious.failures && !thread.missed && !thread.spin.was_at(site.0)
     }
 
     /// A weak compare-exchange of the running thread fails without a reason.
@@ -65,7 +65,7 @@ impl State {
     /// The running thread begins a timed wait. Whether that may time out; if not, never going on
     /// from it is no deadlock.
     pub(crate) fn begin_timed_wait(&mut self) -> bool {
-        let most = self.limits.liberties.timeouts;
+        let most = self.limits.spurious.timeouts;
         let thread = self.current();
         thread.waits_in_time = thread.timeouts >= most;
         !thread.waits_in_time

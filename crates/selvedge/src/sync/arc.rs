@@ -15,7 +15,7 @@ use crate::rt::site_of;
 
 /// A thread-safe reference-counting pointer, as [`std::sync::Arc`].
 ///
-/// Letting go of it synchronises with whoever drops the value. At the end of each execution, an
+/// Dropping a reference synchronises with the thread that drops the value. At the end of each execution, an
 /// `Arc` that was never dropped is reported.
 pub struct Arc<T: ?Sized> {
     value: ManuallyDrop<std::sync::Arc<T>>,

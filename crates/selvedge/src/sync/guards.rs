@@ -1,4 +1,4 @@
-//! What all locks and all guards have in common.
+//! Code that all locks and guards share.
 
 use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 

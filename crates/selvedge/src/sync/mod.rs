@@ -1,4 +1,4 @@
-//! What threads share, as in [`std::sync`].
+//! Synchronisation primitives, as in [`std::sync`].
 
 mod arc;
 pub mod atomic;

@@ -41,10 +41,7 @@ impl Notify {
     }
 
     pub(crate) fn notify_at(&self, site: Site) {
-        let function = Function::Memory {
-            width: Width(1),
-            rmw: Rmw::Or(1),
-        };
+        let function = Function::memory(Width(1), Rmw::Or(1));
         let release = MemoryOrder::Release;
         self.object.update(function, release, release, site);
     }

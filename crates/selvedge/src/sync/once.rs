@@ -46,7 +46,7 @@ impl<T> OnceLock<T> {
         self.value.get_mut().as_mut()
     }
 
-    /// Sets the contents, unless there are some. Waits for somebody who is doing so.
+    /// Sets the contents, unless there are some. Waits for a thread that is doing so.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
         let site = site_of(Location::caller());
@@ -115,7 +115,7 @@ impl<T> OnceLock<T> {
     }
 }
 
-/// Ends an initialisation: whoever panics leaves it to the next one.
+/// Ends an initialisation: after a panic the next thread runs it.
 struct Begun<'a> {
     once: &'a Object,
     site: Site,
@@ -142,7 +142,7 @@ impl<T> fmt::Debug for OnceLock<T> {
     }
 }
 
-/// As [`std::sync::Once`], without poison: whoever panics leaves it to the next one.
+/// As [`std::sync::Once`], without poison: after a panic the next thread runs it.
 #[derive(Debug, Default)]
 pub struct Once(OnceLock<()>);
 
@@ -154,7 +154,7 @@ impl Once {
         Once(OnceLock::new())
     }
 
-    /// Runs `f` if nobody has done so, and waits for somebody who is doing so.
+    /// Runs `f` if nobody has done so, and waits for a thread that is doing so.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
         self.0.get_or_init(f);

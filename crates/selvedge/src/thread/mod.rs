@@ -91,7 +91,7 @@ impl Thread {
         let rmw = Rmw::Or(1);
         let width = Width(1);
         let release = MemoryOrder::Release;
-        token(self.id.id, site).update(Function::Memory { width, rmw }, release, release, site);
+        token(self.id.id, site).update(Function::memory(width, rmw), release, release, site);
     }
 }
 

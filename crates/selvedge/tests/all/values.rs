@@ -281,3 +281,18 @@ fn addresses_in_integers_are_the_same_in_every_execution() {
     });
     assert_eq!(report.executions, 2);
 }
+
+#[test]
+fn what_earlier_executions_left_on_the_heap_is_gone() {
+    let report = verified(Rc11, || {
+        let layout = Layout::new::<u64>();
+        // SAFETY: a block of this layout, which is never freed, so that nothing overwrites it.
+        let block = unsafe { std::alloc::alloc(layout) }.cast::<u64>();
+        // SAFETY: all bits are valid, and the checker has initialised them.
+        assert_eq!(unsafe { block.read_volatile() }, 0);
+        let choice = selvedge::explore::choose(3);
+        // SAFETY: as above.
+        unsafe { block.write_volatile(u64::from(choice) + 1) };
+    });
+    assert_eq!(report.executions, 3);
+}

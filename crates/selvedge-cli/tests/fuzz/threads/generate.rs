@@ -33,7 +33,7 @@ pub(super) fn program(seed: u64) -> String {
     generator.text
 }
 
-fn prelude() -> String {
+pub(super) fn prelude() -> String {
     // Selvedge tells assertions apart by their places.
     let reports: String = (0..256)
         .map(|n| format!("    if (value == {n}) selvedge_assert_fail(\"outcome {n}\");\n"))

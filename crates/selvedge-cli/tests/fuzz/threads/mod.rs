@@ -2,6 +2,7 @@
 //! whatever compiled the program and whatever searches.
 
 mod generate;
+mod mixed;
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -20,6 +21,16 @@ const SEARCHES: [&str; 4] = [
     "--model sc --algorithm source-dpor",
     "--model sc --algorithm csdr",
     "--model sc --algorithm trust --plain sc",
+];
+
+/// The searches that must agree on programs whose threads access bytes with different widths.
+const MIXED: [&str; 6] = [
+    "--model sc --algorithm csdr",
+    "--model sc --algorithm trust",
+    "--model sc --algorithm source-dpor",
+    "--model sc --algorithm trust --plain sc",
+    "--model sc --equivalence reads-from",
+    "--model sc --algorithm optimal-dpor",
 ];
 
 type Outcomes = BTreeSet<u8>;
@@ -71,19 +82,18 @@ fn explored(
     bugs.iter().map(outcome).collect()
 }
 
+fn settings() -> impl Iterator<Item = (&'static str, &'static str)> + Clone {
+    let compilers = compilers().into_iter();
+    compilers.flat_map(|compiler| LEVELS.map(|level| (compiler, level)))
+}
+
 fn compare(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
-    let settings = || {
-        let compilers = compilers().into_iter();
-        compilers.flat_map(|compiler| LEVELS.map(|level| (compiler, level)))
-    };
     let mut all = None;
     for setting in settings() {
         let found = explored(sandbox, setting, "--model rc11")?;
         let observed = native(sandbox, setting);
         if !observed.is_subset(&found) {
-            return Err(End::Wrong(format!(
-                "lost outcomes: {observed:?} natively, {found:?} explored with {setting:?}"
-            )));
+            return Err(lost(&observed, &found, setting));
         }
         let expected = all.get_or_insert_with(|| found.clone());
         if found != *expected {
@@ -92,18 +102,27 @@ fn compare(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
             )));
         }
     }
-    let weak = all;
+    let strong = agreed(sandbox, seed, &SEARCHES)?;
+    match all.filter(|weak| !strong.is_subset(weak)) {
+        Some(weak) => Err(End::Wrong(format!(
+            "rc11 loses outcomes of sc: {weak:?} and {strong:?}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn lost(observed: &Outcomes, found: &Outcomes, setting: (&str, &str)) -> End {
+    End::Wrong(format!(
+        "lost outcomes: {observed:?} natively, {found:?} explored with {setting:?}"
+    ))
+}
+
+/// The outcomes on which several searches agree.
+fn agreed(sandbox: &Sandbox, seed: u64, searches: &[&str]) -> Result<Outcomes, End> {
     let mut all = None;
-    for (search, setting) in SEARCHES
-        .into_iter()
-        .zip(settings().cycle().skip(seed as usize % 4))
-    {
+    let settings = settings().cycle().skip(seed as usize % 4);
+    for (search, setting) in searches.iter().zip(settings) {
         let found = explored(sandbox, setting, search)?;
-        if weak.as_ref().is_some_and(|weak| !found.is_subset(weak)) {
-            return Err(End::Wrong(format!(
-                "rc11 loses outcomes of sc: {weak:?} and {found:?} with {setting:?}"
-            )));
-        }
         let expected = all.get_or_insert_with(|| found.clone());
         if found != *expected {
             return Err(End::Wrong(format!(
@@ -111,12 +130,22 @@ fn compare(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
             )));
         }
     }
+    Ok(all.unwrap_or_default())
+}
+
+fn compare_mixed(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
+    let found = agreed(sandbox, seed, &MIXED)?;
+    for setting in settings().skip(seed as usize % 4).take(1) {
+        let observed = native(sandbox, setting);
+        if !observed.is_subset(&found) {
+            return Err(lost(&observed, &found, setting));
+        }
+    }
     Ok(())
 }
 
-fn experiment(seed: u64) -> End {
-    let program = generate::program(seed);
-    let sandbox = Sandbox::with("program.c", &program);
+fn experiment(seed: u64, program: &str, compare: impl Fn(&Sandbox, u64) -> Result<(), End>) -> End {
+    let sandbox = Sandbox::with("program.c", program);
     let end = compare(&sandbox, seed).err().unwrap_or(End::Identical);
     if !matches!(end, End::Identical | End::Slow(_)) {
         std::fs::write(kept(seed), program).expect("the program is kept");
@@ -129,9 +158,9 @@ fn kept(seed: u64) -> String {
     format!("{}/threads-{seed}.c", env!("CARGO_TARGET_TMPDIR"))
 }
 
-fn reproduce(seed: u64) -> String {
+fn reproduce(variable: &str, seed: u64) -> String {
     format!(
-        "SELVEDGE_THREADS={seed}..{} cargo test -p selvedge-cli --test fuzz threads -- --ignored\n    \
+        "{variable}={seed}..{} cargo test -p selvedge-cli --test fuzz threads -- --ignored\n    \
          selvedge verify {} --keep-going --no-advice",
         seed + 1,
         kept(seed),
@@ -141,6 +170,17 @@ fn reproduce(seed: u64) -> String {
 #[test]
 #[ignore = "takes minutes"]
 fn what_threads_observe_natively_is_explored() {
-    let seeds = tally::seeds("SELVEDGE_THREADS", 1..37);
-    tally::run("threads", seeds, experiment, reproduce);
+    let variable = "SELVEDGE_THREADS";
+    let try_seed = |seed| experiment(seed, &generate::program(seed), compare);
+    let seeds = tally::seeds(variable, 1..37);
+    tally::run("threads", seeds, try_seed, |seed| reproduce(variable, seed));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn accesses_of_different_widths_agree_under_all_searches() {
+    let variable = "SELVEDGE_MIXED";
+    let try_seed = |seed| experiment(seed, &mixed::program(seed), compare_mixed);
+    let seeds = tally::seeds(variable, 1..25);
+    tally::run("mixed", seeds, try_seed, |seed| reproduce(variable, seed));
 }

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use crate::graph::{INIT, Kind};
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending};
+use crate::machine::{Pending, SpinLoops};
 use crate::op::Op;
 use crate::report::Observer;
 use crate::tracer::consistency::Consistency;
 use crate::tracer::{Flow, Search};
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Counts an execution that ends with threads at awaits. Each way in which all of them wait
     /// forever is an execution; if there is none, the execution is blocked.
     pub(in crate::tracer) fn finish_at_awaits(&mut self) -> Flow {

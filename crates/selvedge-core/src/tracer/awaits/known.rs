@@ -4,14 +4,13 @@ use std::ops::ControlFlow;
 
 use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{EventId, Site, ThreadId};
-use crate::machine::{Machine, Pending};
+use crate::machine::{Pending, SpinLoops};
 use crate::op::{Op, Value};
 use crate::report::{Ending, Observer};
 use crate::rewind::outcome;
+use crate::spins::{Spins, may_drop_iteration};
 use crate::tracer::consistency::Consistency;
 use crate::tracer::{Flow, Search};
-use crate::trust::again::Spins;
-use crate::trust::maximal;
 
 #[derive(Debug, Default)]
 pub(in crate::tracer) struct Awaits {
@@ -67,7 +66,7 @@ impl Awaits {
     }
 
     /// Updates the state of `thread` after the machine has run it.
-    pub(in crate::tracer) fn check<M: Machine>(&mut self, machine: &M, thread: ThreadId) {
+    pub(in crate::tracer) fn check<M: SpinLoops>(&mut self, machine: &M, thread: ThreadId) {
         let reads = matches!(
             machine.pending(thread),
             Pending::Op(Op::Load { .. } | Op::Update { .. })
@@ -153,7 +152,7 @@ impl Waiter {
     }
 }
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Decides whether the iteration that `thread` has just completed, from its event `since` on,
     /// may be dropped. It is kept if it could take part in a race with a later operation. Updates in
     /// it that wrote the value they read are not needed: their readers can read the write before.
@@ -163,9 +162,7 @@ impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
     pub(in crate::tracer) fn completed_iteration(&mut self, thread: ThreadId, since: u32) -> Flow {
         let graph = &self.graph;
         let machine = &mut self.machine;
-        let stays = machine.quiet(thread)
-            && (maximal::waits_for_one(graph, thread, since)
-                || maximal::locations(graph, thread, since).all(|at| machine.never_races(at)));
+        let stays = may_drop_iteration(machine, graph, thread, since);
         self.awaits.waiter(thread).stays = stays;
         let last = self.frames[..self.depth].last();
         let is_known = last.is_some_and(|frame| frame.awaits.is_some() && frame.thread == thread);

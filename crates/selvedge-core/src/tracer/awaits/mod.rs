@@ -43,7 +43,7 @@ use super::frame::NOWHERE;
 use super::{Flow, Search, value_of};
 use crate::graph::{INIT, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
-use crate::machine::{Machine, Pending, Stop};
+use crate::machine::{Pending, SpinLoops, Stop};
 use crate::op::Op;
 use crate::report::Observer;
 use iterations::Outcome;
@@ -57,7 +57,7 @@ pub(super) struct AwaitRead {
     skipped_in: Option<u32>,
 }
 
-impl<C: Consistency, M: Machine, O: Observer<M>> Search<'_, C, M, O> {
+impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Performs the await that `thread` is at, with its first iteration that leaves the loop.
     /// False if there is none.
     pub(super) fn open_await(&mut self, thread: ThreadId, op: Op) -> Flow<bool> {

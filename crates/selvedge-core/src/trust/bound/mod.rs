@@ -1,5 +1,5 @@
-//! Preemption bound (Marmanis et al., "Reconciling Preemption Bounding with DPOR", §4 and §5): whether a graph is worth
-//! extending.
+//! Preemption bound (Marmanis et al., "Reconciling Preemption Bounding with DPOR", §4 and §5): whether a graph is
+//! pruned.
 //!
 //! A graph beyond the bound may still lead to an execution within it, by a revisit that deletes events. The search gives
 //! a graph up if what every possible revisit keeps of it is beyond the bound as well (`kept.rs`). The document instead

@@ -8,14 +8,14 @@ mod objects;
 mod tables;
 mod what_the_printed_algorithm_loses;
 
-use selvedge_core::report::{Counts, Ending, Silent};
+use selvedge_core::report::{Counts, Ending, NoObserver};
 use selvedge_core::tracer::{self, Consistency, SaturatedRa, SaturatedSc};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Execution, Program, ScriptMachine};
 
 fn counts<C: Consistency>(program: Program) -> Counts {
     let mut machine = ScriptMachine::new(program);
-    let report = tracer::search::<C, _>(&mut machine, true, &mut Silent);
+    let report = tracer::search::<C, _>(&mut machine, true, &mut NoObserver);
     assert_eq!(report.ending, Ending::Complete);
     report.counts
 }

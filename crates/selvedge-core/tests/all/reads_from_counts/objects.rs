@@ -1,7 +1,7 @@
 //! Locks and semaphores, and failures.
 
 use selvedge_core::objects::ObjectFunction;
-use selvedge_core::report::{Ending, Silent};
+use selvedge_core::report::{Ending, NoObserver};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
@@ -61,7 +61,7 @@ fn a_weak_failure_is_found_and_repeated() {
     ]);
     let found = |keep_going| {
         let mut machine = ScriptMachine::new(program.clone());
-        tracer::search::<SaturatedRa, _>(&mut machine, keep_going, &mut Silent)
+        tracer::search::<SaturatedRa, _>(&mut machine, keep_going, &mut NoObserver)
     };
     let report = found(true);
     assert_eq!((report.counts.executions, report.bugs.len()), (4, 1));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use selvedge_core::model::{Rc11, SequentialConsistency};
-use selvedge_core::trust::{self, Ending, Silent};
+use selvedge_core::trust::{self, Ending, NoObserver};
 use selvedge_core::{FailureKind, Machine};
 use selvedge_runtime::{NativeMachine, Settings};
 
@@ -26,10 +26,10 @@ impl Checked {
             keep_going: true,
             ..trust::Settings::default()
         };
-        let report = trust::search::<SequentialConsistency, _>(machine, all, &mut Silent);
+        let report = trust::search::<SequentialConsistency, _>(machine, all, &mut NoObserver);
         if report.ending == Ending::Complete && report.bugs.is_empty() {
             // What synchronises does so under a weak model as well.
-            let weak = trust::search::<Rc11, _>(machine, all, &mut Silent);
+            let weak = trust::search::<Rc11, _>(machine, all, &mut NoObserver);
             assert_eq!(weak.ending, Ending::Complete);
             assert!(
                 weak.bugs.is_empty(),

@@ -77,7 +77,7 @@ fn store(object: &Object, value: Value, order: Ordering) {
 #[inline(always)]
 #[track_caller]
 fn rmw(object: &Object, width: Width, rmw: Rmw, order: Ordering) -> Value {
-    let function = Function::Memory { width, rmw };
+    let function = Function::memory(width, rmw);
     let order = memory_order(order);
     let site = site_of(Location::caller());
     object.update(function, order, order, site).read
@@ -97,7 +97,7 @@ fn compare_exchange(
         "there is no such thing as a release or acquire-release failure order"
     );
     let rmw = Rmw::CompareExchange { expected, desired };
-    let function = Function::Memory { width, rmw };
+    let function = Function::memory(width, rmw);
     let site = site_of(Location::caller());
     object.update(function, memory_order(success), memory_order(failure), site)
 }

@@ -1,7 +1,7 @@
 //! Channels, as in [`std::sync::mpsc`].
 //!
 //! A channel is a semaphore that counts what can be received. The end of the last sender counts as
-//! well: whoever takes it puts it back, so that it can be received again and again.
+//! well: a receiver that takes it puts it back, so that it can be received again and again.
 
 mod queue;
 mod receiver;

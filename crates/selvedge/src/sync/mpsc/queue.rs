@@ -191,5 +191,5 @@ fn post(object: &Object, site: Site) -> Outcome {
 }
 
 fn update(object: &Object, rmw: Rmw, order: MemoryOrder, site: Site) -> Outcome {
-    object.update(Function::Memory { width: WIDTH, rmw }, order, order, site)
+    object.update(Function::memory(WIDTH, rmw), order, order, site)
 }

@@ -1,8 +1,8 @@
-//! From the steps that lead to a state to a schedule that people can read.
+//! Replays the steps that lead to a state, as a witness.
 
 use std::collections::HashMap;
 
-use super::space::{Step, choices, perform};
+use super::space::{StateStep, choices, perform};
 use crate::ids::ThreadId;
 use crate::op::Op;
 use crate::saved::StateMachine;
@@ -10,13 +10,13 @@ use crate::witness::{self, Origin, Switch, Witness};
 
 /// Runs `schedule` from the beginning and writes down what each step does. The machine is left at
 /// its end.
-pub fn retell<M: StateMachine>(machine: &mut M, schedule: &[Step]) -> Result<Witness, String> {
+pub fn replay<M: StateMachine>(machine: &mut M, schedule: &[StateStep]) -> Result<Witness, String> {
     machine.reset();
     let mut newest = HashMap::new();
     let mut steps: Vec<witness::Step> = Vec::with_capacity(schedule.len());
     let mut running = ThreadId::MAIN;
     for (n, &step) in schedule.iter().enumerate() {
-        let Step { thread, choice } = step;
+        let StateStep { thread, choice } = step;
         if choices(machine, thread) <= choice {
             return Err(format!(
                 "{thread} did something else when it was run again: step {} cannot be repeated",

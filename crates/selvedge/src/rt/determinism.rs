@@ -3,7 +3,7 @@
 //! A search compares each execution with what it has in common with those before. If there is but
 //! one, nothing would be compared; so the first execution is run once more at the end.
 
-use selvedge_core::{Machine, Outcome, Pending, ThreadId};
+use selvedge_core::{Machine, Op, Outcome, Pending, ThreadId};
 
 use super::machine::RustMachine;
 
@@ -19,7 +19,7 @@ pub(super) struct First {
 
 struct Step {
     thread: ThreadId,
-    pending: Pending,
+    op: Option<Op>,
     outcome: Outcome,
     clock: Vec<u32>,
 }
@@ -30,14 +30,14 @@ impl First {
     pub(super) fn step(
         &mut self,
         thread: ThreadId,
-        pending: Pending,
+        op: Option<Op>,
         outcome: Outcome,
         clock: &[u32],
     ) {
         if self.runs == 1 {
             self.steps.push(Step {
                 thread,
-                pending,
+                op,
                 outcome,
                 clock: clock.to_vec(),
             });
@@ -66,8 +66,7 @@ impl RustMachine {
         let first = std::mem::take(&mut self.first);
         self.reset();
         for step in &first.steps {
-            let now = self.pending(step.thread);
-            if now != step.pending {
+            if step.op.is_none_or(|op| !self.is_about_to(step.thread, &op)) {
                 return Some(self.explain(step.thread));
             }
             self.resume(step.thread, step.outcome, &step.clock);

@@ -3,13 +3,16 @@
 use std::time::Duration;
 
 use clap::Args;
+use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Plain, Unroll, bytes, name_of, seconds, stack_bytes, unroll};
+use super::values::{
+    Plain, Unroll, Words, bytes, name_of, seconds, stack_bytes, unroll, variable, words,
+};
 
 /// How the program under test behaves.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Machine {
+pub(crate) struct ProgramOptions {
     /// Plain accesses: check them for data races, or make each one a step of its own
     #[arg(long, value_enum, default_value_t = Plain::Race)]
     pub(crate) plain: Plain,
@@ -60,13 +63,38 @@ pub(crate) struct Machine {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
 
+    /// What `main` is called with, after the program's name: words as in a shell
+    #[arg(long, value_name = "ARGUMENTS", value_parser = words)]
+    #[serde(default)]
+    pub(crate) args: Option<Words>,
+
+    /// A variable of the program's environment, which is empty otherwise
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[serde(default)]
+    pub(crate) env: Vec<String>,
+
     /// Let the program make any system call; for debuggers and profilers
     #[arg(long)]
     #[serde(default)]
     pub(crate) no_confinement: bool,
+
+    /// Bytes that threads were found to access with different widths at the same time.
+    #[arg(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) merged: Vec<Extent>,
 }
 
-impl Machine {
+impl ProgramOptions {
+    /// Adds bytes that are one location, in place of those that they contain.
+    pub(crate) fn merge(&mut self, new: Extent) {
+        let end = |extent: &Extent| extent.start + u64::from(extent.width);
+        self.merged.retain(|old| {
+            let apart = end(old) <= new.start || end(&new) <= old.start;
+            apart || old.global != new.global
+        });
+        self.merged.push(new);
+    }
+
     /// After how many rounds loops are cut whose functions have no bound of their own.
     pub(crate) fn rounds(&self) -> Option<u32> {
         let general = |unroll: &&Unroll| unroll.function.is_none();
@@ -110,6 +138,8 @@ impl Machine {
             format!("--heap-limit={}", self.heap_limit),
             format!("--watchdog={}", self.watchdog.as_secs_f64()),
         ]);
+        options.extend(self.args.iter().map(|words| format!("--args={words}")));
+        options.extend(self.env.iter().map(|variable| format!("--env={variable}")));
         options.extend(
             self.memory_limit
                 .map(|bytes| format!("--memory-limit={bytes}")),

@@ -1,13 +1,13 @@
-//! Bugs that were found, run once more.
+//! Runs the schedules of bugs once more, to confirm them.
 
 use super::protocol::{FoundBug, Replayed, Reply, Task};
 use super::supervise::Watch;
 use crate::problem::Problem;
 
-/// Has `worker` run every bug's schedule once more, in a fresh process: that confirms it, and shows
-/// the calls that each step is made in. What fails otherwise then is not the bug that was found, so
-/// that the description from the search stands; so it does for a program that ends its process.
-pub(crate) fn retell(
+/// Has `worker` run every bug's schedule once more, in a fresh process. That confirms the bug, and shows
+/// the calls in which each step is made. If the run fails in another way, or the program ends its
+/// process, the description from the search is kept.
+pub(crate) fn confirm(
     bugs: &mut [FoundBug],
     worker: impl FnOnce(Task, &mut dyn FnMut(Reply)) -> Result<Watch, Problem>,
 ) -> Result<(), Problem> {

@@ -1,0 +1,176 @@
+//! Build directories with a compile_commands.json, as CMake, Meson and others write it.
+//!
+//! That file tells how each source file is compiled, but not which of them a program consists of.
+//! The program itself does, in its debug information, if it has been built with `-g`. Otherwise the
+//! names of the objects tell, but not what libraries contribute.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::{Object as _, ObjectSection as _};
+use serde::Deserialize;
+
+use super::{Unit, command, is_executable, notes};
+use crate::input;
+use crate::problem::Problem;
+
+/// An entry of the file.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    directory: PathBuf,
+    file: PathBuf,
+    command: Option<String>,
+    arguments: Option<Vec<String>>,
+    output: Option<PathBuf>,
+}
+
+impl Entry {
+    fn words(&self) -> Option<Vec<String>> {
+        match (&self.arguments, &self.command) {
+            (Some(words), _) => Some(words.clone()),
+            (None, Some(command)) => shlex::split(command),
+            (None, None) => None,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        tidy(&self.directory.join(&self.file))
+    }
+}
+
+/// The source files of `target`, and how each is compiled.
+pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, Problem> {
+    let path = directory.join("compile_commands.json");
+    let shown = path.display();
+    let text = input::read_text(&path).map_err(|error| {
+        Problem::request(format!("{shown}: {error}"))
+            .help("CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; Meson always does")
+    })?;
+    let entries: Vec<Entry> = serde_json::from_str(&text)
+        .map_err(|error| Problem::request(format!("{shown} is damaged: {error}")))?;
+    let Some(target) = target else {
+        return Err(Problem::request("--build-dir needs --target NAME").note(listed(&entries)));
+    };
+    let executable = executable(directory, target);
+    if let Some(executable) = &executable {
+        let noted = notes::of(executable)?;
+        if !noted.is_empty() {
+            return Ok(noted);
+        }
+    }
+    let linked = executable.as_deref().map(compiled_from).unwrap_or_default();
+    let belongs = |entry: &&Entry| match linked.is_empty() {
+        true => target_of(entry).as_deref() == Some(target),
+        false => linked.contains(&entry.path()),
+    };
+    let units: Option<Vec<Unit>> = entries.iter().filter(belongs).map(unit).collect();
+    let units = units.ok_or_else(|| {
+        Problem::request(format!("{shown}: an entry has no command that can be read"))
+    })?;
+    match units.is_empty() {
+        true => Err(
+            Problem::request(format!("{shown} knows no target {target}")).note(listed(&entries)),
+        ),
+        false => Ok(units),
+    }
+}
+
+fn unit(entry: &Entry) -> Option<Unit> {
+    let words = entry.words()?;
+    let line = command::parse(words.get(1..)?);
+    Some(Unit {
+        directory: entry.directory.clone(),
+        file: entry.file.clone(),
+        flags: line.flags,
+        compiler: command::compiler(&words),
+    })
+}
+
+/// The target that an entry's object is built for: CMake puts it into `TARGET.dir`, Meson into
+/// `TARGET.p`.
+fn target_of(entry: &Entry) -> Option<String> {
+    let output = entry.output.clone().or_else(|| {
+        let words = entry.words()?;
+        command::parse(words.get(1..)?).output
+    })?;
+    output.iter().find_map(|part| {
+        let part = part.to_str()?;
+        let name = part.strip_suffix(".dir").or(part.strip_suffix(".p"))?;
+        Some(name.to_owned())
+    })
+}
+
+fn listed(entries: &[Entry]) -> String {
+    let targets: BTreeSet<String> = entries.iter().filter_map(target_of).collect();
+    let targets: Vec<String> = targets.into_iter().collect();
+    match targets.is_empty() {
+        true => "no target is known there".to_owned(),
+        false => format!("the targets there: {}", targets.join(", ")),
+    }
+}
+
+/// The executable that is called `target`, if it has been built.
+fn executable(directory: &Path, target: &str) -> Option<PathBuf> {
+    /// So deep targets are looked for.
+    const DEPTH: usize = 6;
+    let mut level = vec![directory.to_owned()];
+    for _ in 0..DEPTH {
+        let mut below = Vec::new();
+        for directory in &level {
+            let path = directory.join(target);
+            if path.is_file() && is_executable(&path) {
+                return Some(path);
+            }
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            let directories = entries.filter(|e| e.file_type().is_ok_and(|kind| kind.is_dir()));
+            below.extend(directories.map(|entry| entry.path()));
+        }
+        below.sort();
+        level = below;
+    }
+    None
+}
+
+/// The source files that an executable tells of in its debug information.
+fn compiled_from(path: &Path) -> BTreeSet<PathBuf> {
+    units_in(path).unwrap_or_default()
+}
+
+fn units_in(path: &Path) -> Option<BTreeSet<PathBuf>> {
+    let bytes = input::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let load = |id: gimli::SectionId| -> Result<_, gimli::Error> {
+        let section = file.section_by_name(id.name());
+        let data = section.and_then(|section| section.uncompressed_data().ok());
+        Ok(data.unwrap_or_default())
+    };
+    let sections = gimli::DwarfSections::load(load).ok()?;
+    let dwarf = sections.borrow(|data| gimli::EndianSlice::new(data, gimli::LittleEndian));
+    let mut found = BTreeSet::new();
+    let mut headers = dwarf.units();
+    while let Some(header) = headers.next().ok()? {
+        let unit = dwarf.unit(header).ok()?;
+        if let (Some(name), Some(directory)) = (unit.name, unit.comp_dir) {
+            let name = name.to_string_lossy().into_owned();
+            let directory = directory.to_string_lossy().into_owned();
+            found.insert(tidy(&Path::new(&directory).join(name)));
+        }
+    }
+    Some(found)
+}
+
+/// The path without `.` and `..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                tidy.pop();
+            }
+            part => tidy.push(part),
+        }
+    }
+    tidy
+}

@@ -1,0 +1,112 @@
+//! `selvedge cc` and `selvedge c++`: the user's compiler, which also notes what it did.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use super::command::{self, CommandLine};
+use super::{Unit, notes};
+use crate::compile::Language;
+use crate::problem::Problem;
+use crate::scratch::Scratch;
+
+/// Compiles or links as the compiler for `language` does.
+pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode, Problem> {
+    let (variable, default) = match language {
+        Language::C => ("SELVEDGE_CC", "cc"),
+        Language::Cxx => ("SELVEDGE_CXX", "c++"),
+    };
+    let compiler = std::env::var(variable).unwrap_or_else(|_| default.to_owned());
+    let words: Option<Vec<String>> = arguments
+        .iter()
+        .map(|word| word.to_str().map(str::to_owned))
+        .collect();
+    let Some(words) = words else {
+        return Err(Problem::request(
+            "selvedge cc takes arguments in UTF-8 only",
+        ));
+    };
+    let wrapper = Wrapper { compiler, words };
+    let line = command::parse(&wrapper.words);
+    let status = match line.sources.is_empty() || line.writes_text {
+        true => wrapper.call(&wrapper.words)?,
+        false if line.compiles_only => wrapper.compile(&line)?,
+        false => wrapper.compile_and_link(&line)?,
+    };
+    Ok(ExitCode::from(status))
+}
+
+struct Wrapper {
+    compiler: String,
+    /// What it is called with.
+    words: Vec<String>,
+}
+
+impl Wrapper {
+    /// Runs the compiler; its exit status.
+    fn call(&self, words: &[String]) -> Result<u8, Problem> {
+        let name = &self.compiler;
+        let status = Command::new(name).args(words).status().map_err(|error| {
+            Problem::request(format!("cannot run {name}: {error}"))
+                .help("SELVEDGE_CC and SELVEDGE_CXX name the compilers")
+        })?;
+        // As shells tell that a signal ended it.
+        let code = status.code().unwrap_or(128);
+        Ok(u8::try_from(code).unwrap_or(1))
+    }
+
+    /// Compiles as asked, and notes it in each object.
+    fn compile(&self, line: &CommandLine) -> Result<u8, Problem> {
+        let status = self.call(&self.words)?;
+        if status == 0 {
+            for &source in &line.sources {
+                let source = Path::new(&self.words[source]);
+                let object = line.output.clone().unwrap_or_else(|| {
+                    let name = source.file_name().unwrap_or_default();
+                    Path::new(name).with_extension("o")
+                });
+                self.note(line, source, &object)?;
+            }
+        }
+        Ok(status)
+    }
+
+    /// Compiles each source to an object of its own, and links these in the place of the sources.
+    fn compile_and_link(&self, line: &CommandLine) -> Result<u8, Problem> {
+        let scratch = scratch()?;
+        let mut words = self.words.clone();
+        for (number, &source) in line.sources.iter().enumerate() {
+            let object = scratch.path().join(format!("{number}.o"));
+            let name = object.display().to_string();
+            let mut compile = line.flags.clone();
+            compile.extend(["-c", &self.words[source], "-o", &name].map(str::to_owned));
+            let status = self.call(&compile)?;
+            if status != 0 {
+                return Ok(status);
+            }
+            self.note(line, Path::new(&self.words[source]), &object)?;
+            words[source] = name;
+        }
+        self.call(&words)
+    }
+
+    fn note(&self, line: &CommandLine, source: &Path, object: &Path) -> Result<(), Problem> {
+        let directory = std::env::current_dir().map_err(|error| {
+            Problem::internal(format!("the current directory is gone: {error}"))
+        })?;
+        let unit = Unit {
+            directory,
+            file: PathBuf::from(source),
+            flags: line.flags.clone(),
+            compiler: self.compiler.clone(),
+        };
+        notes::add(object, &unit, scratch()?.path())
+    }
+}
+
+fn scratch() -> Result<Scratch, Problem> {
+    Scratch::new().map_err(|error| {
+        Problem::internal(format!("cannot create a temporary directory: {error}"))
+            .help("set TMPDIR to a directory that can be written")
+    })
+}

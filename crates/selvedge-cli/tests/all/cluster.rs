@@ -1,0 +1,219 @@
+//! Searches on several machines, here all on one: a broker, machines that serve, and a coordinator. They
+//! need `nats-server`; `.ci/run` calls them where it is installed.
+//!
+//! `SELVEDGE_KILLS=100` kills processes so often, instead of ten times.
+
+use std::net::TcpListener;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::common::{Outcome, Sandbox, wait_until, workers_of};
+use crate::kills::{COUNTERS, EXECUTIONS, Moments, end, kills};
+use crate::scale::{CRASH, NESTED, essence};
+
+/// A broker that keeps its files.
+struct Broker<'a> {
+    sandbox: &'a Sandbox,
+    port: u16,
+    server: Child,
+}
+
+impl<'a> Broker<'a> {
+    fn start(sandbox: &'a Sandbox) -> Broker<'a> {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = free.local_addr().unwrap().port();
+        drop(free);
+        let server = Broker::server(sandbox, port);
+        Broker {
+            sandbox,
+            port,
+            server,
+        }
+    }
+
+    fn server(sandbox: &Sandbox, port: u16) -> Child {
+        let mut command = Command::new("nats-server");
+        command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]);
+        command.arg(sandbox.path("broker"));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let server = command.spawn().expect("nats-server starts");
+        wait_until("the broker listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        server
+    }
+
+    fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills it, and starts it again with the same files.
+    fn restart(&mut self) {
+        end(&mut self.server);
+        self.server = Broker::server(self.sandbox, self.port);
+    }
+
+    fn serve(&self) -> Child {
+        let url = self.url();
+        let mut command = self.sandbox.command(&["serve", &url, "--jobs", "1"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        // Killed machines leave their files behind.
+        command.env("TMPDIR", self.sandbox.path("served"));
+        command.spawn().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str], slice: &str) -> Child {
+        let mut command = self.sandbox.command(arguments);
+        command.env("SELVEDGE_SLICE", slice);
+        command.spawn().unwrap()
+    }
+
+    fn verify(&self, arguments: &[&str], slice: &str) -> Outcome {
+        let url = self.url();
+        let cluster = ["--cluster", &url, "--format", "json", "--no-advice"];
+        let arguments = [&["verify"], arguments, &cluster].concat();
+        self.sandbox.finish(self.command(&arguments, slice))
+    }
+
+    /// The run that goes on, as users name it.
+    fn run(&self) -> Option<String> {
+        let url = self.url();
+        // Coordinators that were killed have left files behind.
+        let mut command = self.sandbox.command(&["runs", &url, "--format", "json"]);
+        let listed = command.output().unwrap();
+        let runs: serde_json::Value = serde_json::from_slice(&listed.stdout).ok()?;
+        let mut runs = runs.as_array()?.iter();
+        let run = runs.find(|run| run["state"] == "searching")?;
+        Some(run["run"].as_str()?.to_owned())
+    }
+}
+
+impl Drop for Broker<'_> {
+    fn drop(&mut self) {
+        end(&mut self.server);
+    }
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with("counters.c", COUNTERS);
+    sandbox.write("nested.c", NESTED);
+    sandbox.write("crash.c", CRASH);
+    std::fs::create_dir(sandbox.path("served")).unwrap();
+    sandbox
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn a_cluster_finds_what_one_process_finds() {
+    let sandbox = sandbox();
+    let broker = Broker::start(&sandbox);
+    let mut machines = [broker.serve(), broker.serve()];
+    for (arguments, slice) in [
+        (&["counters.c"][..], "20ms"),
+        (&["nested.c"], "1"),
+        (&["nested.c", "--keep-going"], "1"),
+        (&["nested.c", "--preemptions", "1", "--model", "sc"], "10"),
+        (&["crash.c"], "1"),
+    ] {
+        let alone = ["--jobs", "1", "--format", "json", "--no-advice"];
+        let alone = sandbox.run(&[&["verify"], arguments, &alone].concat());
+        let together = broker.verify(arguments, slice);
+        assert_eq!(essence(&together.json()), essence(&alone.json()));
+        assert_eq!(together.status, alone.status);
+    }
+    let url = broker.url();
+    sandbox
+        .run(&["runs", &url])
+        .prints("done: 34,650 executions");
+    for machine in &mut machines {
+        end(machine);
+    }
+    // A run that nobody explores can be stopped, listed, and continued.
+    let stopped = broker.verify(&["counters.c", "--timeout", "1"], "20ms");
+    let resume = stopped.ends_with(3).json()["resume"].clone();
+    let run = resume.as_str().unwrap().strip_prefix("selvedge attach ");
+    let run = run.expect("the command that continues it").to_owned();
+    sandbox.run(&["runs", &url]).prints("stopped at 0%");
+    machines[0] = broker.serve();
+    let attach = sandbox.run(&["attach", &run]);
+    attach.ends_with(0).prints("(34,650 executions");
+    // Whoever comes later sees the same.
+    let attach = sandbox.run(&["attach", &run]);
+    attach.ends_with(0).prints("(34,650 executions");
+    end(&mut machines[0]);
+    let name = run.rsplit('/').next().unwrap();
+    sandbox.run(&["runs", &url, "--remove", name]).ends_with(0);
+    sandbox
+        .run(&["attach", &run])
+        .ends_with(2)
+        .says("error: there is no run");
+    sandbox
+        .run(&["verify", "counters.c", "--cluster", &url, "--iterative"])
+        .ends_with(2)
+        .says("error: --cluster does not go with --iterative");
+}
+
+/// Kills somebody at random moments of searches, until that has happened often enough.
+fn killing(mut somebody: impl FnMut(&mut Broker<'_>, &mut [Child; 2], &mut Child)) {
+    let sandbox = sandbox();
+    let mut broker = Broker::start(&sandbox);
+    let mut machines = [broker.serve(), broker.serve()];
+    let (mut moments, mut done) = (Moments::new(), 0);
+    while done < kills() {
+        let url = broker.url();
+        let arguments = ["verify", "counters.c", "--cluster", &url];
+        let mut child = broker.command(&arguments, "20ms");
+        let pid = child.id();
+        wait_until("a worker explores", || {
+            let busy = |machine: &Child| !workers_of(machine.id()).is_empty();
+            machines.iter().any(busy) || !std::path::Path::new(&format!("/proc/{pid}")).exists()
+        });
+        while done < kills() {
+            std::thread::sleep(moments.next(50..700));
+            if child.try_wait().unwrap().is_some() {
+                break;
+            }
+            somebody(&mut broker, &mut machines, &mut child);
+            done += 1;
+        }
+        let start = Instant::now();
+        let outcome = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&outcome.stdout);
+        let expected = format!("({EXECUTIONS} executions");
+        let says = String::from_utf8_lossy(&outcome.stderr);
+        assert!(text.replace(',', "").contains(&expected), "{text}{says}");
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "it takes too long"
+        );
+    }
+    machines.iter_mut().for_each(end);
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn machines_that_are_killed_lose_nothing() {
+    let mut turn = 0;
+    killing(|broker, machines, _| {
+        turn += 1;
+        end(&mut machines[turn % 2]);
+        machines[turn % 2] = broker.serve();
+    });
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn a_coordinator_that_is_killed_is_replaced() {
+    killing(|broker, _, coordinator| {
+        let Some(run) = broker.run() else { return };
+        end(coordinator);
+        *coordinator = broker.command(&["attach", &run], "20ms");
+    });
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn a_broker_that_is_killed_comes_back() {
+    killing(|broker, _, _| broker.restart());
+}

@@ -1,0 +1,276 @@
+//! Programs that a build system builds, their arguments and their environment.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::common::{Outcome, Sandbox};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Copies the example project to `to`.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &target),
+            false => {
+                fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+}
+
+fn project() -> Sandbox {
+    let sandbox = Sandbox::new();
+    copy(&root().join("examples/project"), &sandbox.path("project"));
+    sandbox
+}
+
+fn run(sandbox: &Sandbox, line: &str) -> Outcome {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    sandbox.run(&words)
+}
+
+fn succeeds(sandbox: &Sandbox, line: &str) -> Outcome {
+    let outcome = run(sandbox, line);
+    assert_eq!(
+        outcome.status,
+        Some(0),
+        "{line}\n{}\n{}",
+        outcome.stdout,
+        outcome.stderr
+    );
+    outcome
+}
+
+fn tool(sandbox: &Sandbox, line: &str) {
+    let mut words = line.split_whitespace();
+    let status = Command::new(words.next().unwrap())
+        .args(words)
+        .current_dir(sandbox.path(""))
+        .status();
+    assert!(status.unwrap().success(), "{line}");
+}
+
+#[test]
+fn an_executable_tells_what_it_was_linked_from() {
+    for (order, status) in [("release", 0), ("relaxed", 1)] {
+        let sandbox = project();
+        let flags = format!("-O1 -Iproject/ring -DRING_PUBLISH=memory_order_{order}");
+        succeeds(
+            &sandbox,
+            &format!("cc {flags} -MD -MF ring.d -c project/ring/ring.c -o ring.o"),
+        );
+        assert!(
+            sandbox.path("ring.d").exists(),
+            "what the build asks for is written"
+        );
+        tool(&sandbox, "ar rcs libring.a ring.o");
+        succeeds(
+            &sandbox,
+            "cc -g -Iproject/ring project/tests/test_ring.c libring.a -o test -pthread -Wl,-O1",
+        );
+        // It is an ordinary executable.
+        tool(&sandbox, "./test 2");
+        let outcome = run(&sandbox, "verify test -- 2");
+        assert_eq!(
+            outcome.status,
+            Some(status),
+            "{}\n{}",
+            outcome.stdout,
+            outcome.stderr
+        );
+        assert_eq!(
+            outcome.stdout.contains("ring.c:14"),
+            status == 1,
+            "{}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
+fn sources_may_be_compiled_and_linked_at_once() {
+    let sandbox = project();
+    sandbox.write("two.cc", "int two() { return 2; }");
+    sandbox.write(
+        "main.cc",
+        "#include <cassert>\nint two();\nint main(int n, char **) { assert(two() == n); }",
+    );
+    succeeds(&sandbox, "c++ main.cc two.cc -o both");
+    succeeds(&sandbox, "verify both -- x");
+    assert_eq!(run(&sandbox, "verify both").status, Some(1));
+}
+
+#[test]
+fn arguments_and_variables_are_given_by_the_user_and_kept_in_traces() {
+    let sandbox = Sandbox::with(
+        "main.c",
+        "#include <assert.h>\n#include <stdlib.h>\n#include <string.h>\n\
+         int main(int n, char **words, char **variables) {\n\
+           assert(n == 3 && !strcmp(words[1], \"a b\") && !strcmp(words[2], \"c\") && !words[3]);\n\
+           assert(!strcmp(getenv(\"NAME\"), \"x=y\") && !getenv(\"NAM\") && !getenv(\"HOME\"));\n\
+           assert(!strcmp(variables[0], \"NAME=x=y\") && !variables[1]);\n\
+           assert(!getenv(\"FAIL\"));\n\
+           return 0;\n\
+         }\n",
+    );
+    let given = ["verify", "main.c", "--args", "'a b' c", "--env", "NAME=x=y"];
+    let outcome = sandbox.run(&given);
+    assert_eq!(outcome.status, Some(0), "{}", outcome.stdout);
+    assert_eq!(run(&sandbox, "verify main.c").status, Some(1));
+    let failing = [&given[..], &["--trace-out", "t.json", "--plain", "sc"]].concat();
+    sandbox.write(
+        "main.c",
+        &fs::read_to_string(sandbox.path("main.c"))
+            .unwrap()
+            .replace("!getenv(\"FAIL\")", "n != 3"),
+    );
+    assert_eq!(sandbox.run(&failing).status, Some(1));
+    let replayed = run(&sandbox, "replay t.json");
+    assert!(replayed.stdout.contains("n != 3"), "{}", replayed.stdout);
+}
+
+#[test]
+fn wrong_arguments_are_refused() {
+    let sandbox = Sandbox::with("main.c", "int main(void) { return 0; }");
+    for (arguments, message) in [
+        (["--args", "'a"], "a quotation mark is not closed"),
+        (["--env", "NAME"], "write NAME=VALUE"),
+    ] {
+        let outcome = sandbox.run(&[&["verify", "main.c"], &arguments[..]].concat());
+        assert_eq!(outcome.status, Some(2));
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    let long = "x".repeat(100_000);
+    let outcome = sandbox.run(&["verify", "main.c", "--args", &long]);
+    assert_eq!(outcome.status, Some(2));
+    assert!(
+        outcome.stderr.contains("a quarter of the stack"),
+        "{}",
+        outcome.stderr
+    );
+}
+
+#[test]
+fn a_build_directory_is_checked_as_it_is() {
+    let sandbox = project();
+    for (library, include) in [("spin", ""), ("counter", "-Iproject/spin")] {
+        let file = format!("project/{library}/{library}.c");
+        tool(
+            &sandbox,
+            &format!("cc -g {include} -c {file} -o {library}.o"),
+        );
+    }
+    let includes = "-Iproject/spin -Iproject/counter";
+    let test = "project/tests/test_counter.c";
+    tool(
+        &sandbox,
+        &format!("cc -g {includes} {test} counter.o spin.o -o test_counter -pthread"),
+    );
+    let directory = sandbox.path("").display().to_string();
+    let directory = directory.trim_end_matches('/');
+    let entry = |file: &str, output: &str| {
+        format!(
+            "{{\"directory\": \"{directory}\", \"file\": \"{file}\", \
+             \"command\": \"cc -g {includes} -o {output} -c {file}\"}}"
+        )
+    };
+    let entries = [
+        entry(test, "CMakeFiles/test_counter.dir/test_counter.c.o"),
+        entry(
+            "project/counter/counter.c",
+            "CMakeFiles/counter.dir/counter.c.o",
+        ),
+        entry("project/spin/spin.c", "CMakeFiles/spin.dir/spin.c.o"),
+        entry("project/ring/ring.c", "CMakeFiles/ring.dir/ring.c.o"),
+    ];
+    sandbox.write("compile_commands.json", &format!("[{}]", entries.join(",")));
+    succeeds(&sandbox, "verify --build-dir . --target test_counter");
+    // Without debug information, the libraries' files are not known.
+    tool(&sandbox, "strip test_counter");
+    let outcome = run(&sandbox, "verify --build-dir . --target test_counter");
+    assert_eq!(outcome.status, Some(3), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("counter_add"), "{}", outcome.stdout);
+}
+
+#[test]
+fn bad_builds_are_told_apart() {
+    let sandbox = Sandbox::with("main.c", "int main(void) { return 0; }");
+    tool(&sandbox, "cc main.c -o foreign");
+    sandbox.write("damaged", "\x7fELF and nothing else");
+    fs::create_dir(sandbox.path("empty")).unwrap();
+    fs::create_dir(sandbox.path("broken")).unwrap();
+    sandbox.write("broken/compile_commands.json", "[{\"directory\": ");
+    fs::create_dir(sandbox.path("odd")).unwrap();
+    sandbox.write(
+        "odd/compile_commands.json",
+        "[{\"directory\": \"/\", \"file\": \"a.c\", \"output\": \"known.dir/a.o\"}]",
+    );
+    for (line, message) in [
+        ("verify foreign", "was not built with selvedge cc"),
+        ("verify damaged", "is not an executable of this system"),
+        (
+            "verify --build-dir empty --target x",
+            "CMAKE_EXPORT_COMPILE_COMMANDS",
+        ),
+        ("verify --build-dir broken --target x", "is damaged"),
+        (
+            "verify --build-dir odd --target x",
+            "the targets there: known",
+        ),
+        (
+            "verify --build-dir odd --target known",
+            "no command that can be read",
+        ),
+        ("verify --build-dir odd", "--build-dir needs --target NAME"),
+        (
+            "verify main.c --build-dir odd --target x",
+            "cannot be used with",
+        ),
+    ] {
+        let outcome = run(&sandbox, line);
+        assert_eq!(outcome.status, Some(2), "{line}");
+        assert!(
+            outcome.stderr.contains(message),
+            "{line}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Runs the commands of docs/projects.md in copies of the example project.
+#[test]
+#[ignore = "needs make, CMake and Meson"]
+fn the_commands_for_build_systems_work() {
+    let page = fs::read_to_string(root().join("docs/projects.md")).unwrap();
+    let binaries = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let blocks: Vec<&str> = page.split("```sh\n").skip(1).collect();
+    assert!(blocks.len() >= 5);
+    for block in blocks {
+        let script = block.split("```").next().unwrap();
+        let sandbox = project();
+        let output = Command::new("sh")
+            .args(["-e", "-c", script])
+            .current_dir(sandbox.path("project"))
+            .env("PATH", &path)
+            .env_remove("CC")
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}\n{text}\n{errors}");
+        let checks = script.matches("selvedge verify").count();
+        assert_eq!(
+            text.matches("verified: ").count(),
+            checks,
+            "{script}\n{text}"
+        );
+    }
+}
