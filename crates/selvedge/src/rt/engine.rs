@@ -111,13 +111,15 @@ impl Engine {
             (known.context, outer)
         };
         self.on_fiber.set(true);
+        // A request may come from code of the checker on the fiber, which goes on allocating for itself.
+        let mut owner = Owner::Model;
         loop {
-            memory::allocate_for(Owner::Model);
+            memory::allocate_for(owner);
             // SAFETY: `host` is this engine's own cell, and `context` a fiber that was prepared or
             // suspended and not continued since: each context is taken from `fiber` once, right
             // after it was saved there.
             unsafe { fiber::switch(self.host.as_ptr(), context) };
-            memory::allocate_for(Owner::Checker);
+            owner = memory::allocate_for(Owner::Checker);
             context = self.fiber.get();
             let Some(mut request) = self.request.take() else {
                 break;

@@ -29,7 +29,6 @@ pub(super) fn install() {
             if engine::replaying() {
                 before(info);
             }
-            memory::allocate_for(Owner::Checker);
             let message = message(info.payload());
             let place = info
                 .location()
