@@ -1,6 +1,8 @@
 //! Executions per second and nanoseconds per event of eight programs, beside the bare cost of
 //! running one schedule of each equally often with no search at all, measured in the same run.
 //!
+//! Then the same search with steps taken back and with every execution run from its start.
+//!
 //! Then the interleaving engines beside the graph engine: the same executions, each once, so that
 //! times compare step by step.
 //!
@@ -23,6 +25,20 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 8] = [
     ("thread_pool.c", &[], &["-DTASKS=3"]),
     ("account.cpp", &[], &["-DTHREADS=7"]),
 ];
+
+/// Programs that go back often, with the directory of their files.
+const UNDONE: [(&str, &str, &[&str], &[&str]); 7] = [
+    (EXAMPLES, "micro.c", &["--plain", "sc"], &[]),
+    (TABLES, "fibonacci.c", &[], &["-DN=5"]),
+    (TABLES, "four_threads.c", &[], &[]),
+    (EXAMPLES, "lastzero.c", &[], &["-DWRITERS=15"]),
+    (TABLES, "redundant_co.c", &[], &["-DN=5"]),
+    (EXAMPLES, "treiber_stack.c", &[], &["-DTHREADS=3"]),
+    (EXAMPLES, "mpmc_queue.c", &[], &["-DPRODUCERS=3"]),
+];
+
+const EXAMPLES: &str = "../../examples/c";
+const TABLES: &str = "benches/tables/programs";
 
 fn main() {
     println!(
@@ -51,7 +67,49 @@ fn main() {
         "All times are processor time. ns/event: the search, over the events of all complete executions;\n\
          bare: one schedule run as often without any search, per event; ratio: the first over the second\n"
     );
+    undo();
     interleaving();
+}
+
+/// What is gained by taking steps back instead of running every execution from its start.
+fn undo() {
+    println!(
+        "{:<18} {:>10} {:>16} {:>16} {:>14} {:>14} {:>6}",
+        "program",
+        "executions",
+        "steps, replayed",
+        "steps, undone",
+        "replayed/s",
+        "undone/s",
+        "ratio"
+    );
+    for (directory, file, options, flags) in UNDONE {
+        let [replayed, undone] = ["0", "1"].map(|undo| {
+            let path = Path::new(directory).join(file);
+            measure_with(undo, &path, options, flags).unwrap_or_else(|error| {
+                eprintln!("{file}: {error}");
+                exit(1);
+            })
+        });
+        let ended = |measured: &Value| {
+            let counts = &measured["counts"];
+            number(&counts["executions"]) + number(&counts["blocked"])
+        };
+        let steps = |measured: &Value| number(&measured["steps"]) / ended(measured);
+        let rate = |measured: &Value| ended(measured) / nanoseconds(measured, "search") * 1e9;
+        println!(
+            "{file:<18} {:>10} {:>16.2} {:>16.2} {:>14.0} {:>14.0} {:>6.2}",
+            ended(&replayed),
+            steps(&replayed),
+            steps(&undone),
+            rate(&replayed),
+            rate(&undone),
+            rate(&undone) / rate(&replayed),
+        );
+    }
+    println!(
+        "executions: blocked ones included; steps: for each execution; per second of processor time\n"
+    );
 }
 
 /// Times per step of engines that visit each execution once. A step is one operation of the
@@ -116,11 +174,20 @@ fn per_step(measured: &Value) -> f64 {
 }
 
 fn measure(file: &str, options: &[&str], flags: &[&str]) -> Result<Value, String> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
+    measure_with("1", &Path::new(EXAMPLES).join(file), options, flags)
+}
+
+fn measure_with(
+    undo: &str,
+    path: &Path,
+    options: &[&str],
+    flags: &[&str],
+) -> Result<Value, String> {
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
         .args(["measure", "--model", "sc"])
         .args(options)
-        .arg(directory.join(file))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .env("SELVEDGE_UNDO", undo)
         .arg("--")
         .args(flags)
         .output()

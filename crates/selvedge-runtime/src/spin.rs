@@ -93,8 +93,8 @@ impl Spin {
         }
     }
 
-    /// Becomes as `other`, without giving memory back.
-    pub(crate) fn assign(&mut self, other: &Spin) {
+    /// Keeps what [`restore`](Spin::restore) needs to get back to `other`, without giving memory back.
+    pub(crate) fn save(&mut self, other: &Spin) {
         let Spin {
             table,
             used,
@@ -104,7 +104,9 @@ impl Spin {
             overwritten,
             overwritten_in,
         } = other;
-        self.table.clone_from(table);
+        if *used != 0 {
+            self.table.clone_from(table);
+        }
         self.used = *used;
         self.stretch = *stretch;
         self.idle = *idle;
@@ -113,28 +115,52 @@ impl Spin {
         self.overwritten_in = *overwritten_in;
     }
 
+    /// Becomes what `saved` was made of. Where no state had been noted yet, the table is not copied: a new
+    /// stretch begins, in which none is noted.
+    pub(crate) fn restore(&mut self, saved: &Spin) {
+        let known = saved.overwritten_in == saved.stretch;
+        self.stretch += 1;
+        if saved.used != 0 {
+            self.table.clone_from(&saved.table);
+            self.stretch = saved.stretch;
+        }
+        self.used = saved.used;
+        self.idle = saved.idle;
+        self.anchor = saved.anchor;
+        self.overwritten.clone_from(&saved.overwritten);
+        self.set_known(known);
+    }
+
     /// Whether it is copied quickly.
     pub(crate) fn is_small(&self) -> bool {
         self.table.len() <= 256
     }
 
-    /// What was overwritten, and in which stretch.
-    pub(crate) fn overwritten_bytes(&self) -> (&[u8], u64) {
+    /// What was overwritten, and whether that was in this stretch.
+    pub(crate) fn overwritten_bytes(&self) -> (&[u8], bool) {
         let size = size_of_val(&self.overwritten[..]);
         // SAFETY: plain words without padding.
         let bytes = unsafe { std::slice::from_raw_parts(self.overwritten.as_ptr().cast(), size) };
-        (bytes, self.overwritten_in)
+        (bytes, self.overwritten_in == self.stretch)
     }
 
     /// Sets what [`overwritten_bytes`](Spin::overwritten_bytes) returned.
-    pub(crate) fn set_overwritten(&mut self, bytes: &[u8], stretch: u64) {
-        let known = bytes.chunks_exact(size_of::<Overwritten>());
+    pub(crate) fn set_overwritten(&mut self, bytes: &[u8], known: bool) {
+        let words = bytes.chunks_exact(size_of::<Overwritten>());
         self.overwritten.clear();
-        self.overwritten.extend(known.map(|known| {
+        self.overwritten.extend(words.map(|word| {
             // SAFETY: it was made of one.
-            unsafe { known.as_ptr().cast::<Overwritten>().read_unaligned() }
+            unsafe { word.as_ptr().cast::<Overwritten>().read_unaligned() }
         }));
-        self.overwritten_in = stretch;
+        self.set_known(known);
+    }
+
+    /// Whether what was overwritten was overwritten in this stretch.
+    fn set_known(&mut self, known: bool) {
+        self.overwritten_in = match known {
+            true => self.stretch,
+            false => 0,
+        };
     }
 
     /// Stands for all of it.
@@ -146,7 +172,7 @@ impl Spin {
         let sum = live.fold(0_u64, |sum, read| {
             sum.wrapping_add(read.state.0 ^ u64::from(read.event))
         });
-        sum ^ self.stretch ^ self.idle << 32 ^ (self.used as u64) << 48
+        sum ^ self.idle << 32 ^ (self.used as u64) << 48
     }
 
     /// The thread did something that others, or its own future, can notice; or it begins.

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use selvedge_core::{Op, Outcome, Pending, Stop};
+use selvedge_core::{Location, Op, Outcome, Pending, Stop, Value};
 
 use crate::access::Access;
 use crate::fiber::Context;
@@ -13,6 +13,7 @@ use crate::heap::Region;
 use crate::layout::{Layout, Slot};
 use crate::quiet::Quiet;
 use crate::rounds::Rounds;
+use crate::runtime::Deferred;
 use crate::spin::Spin;
 use crate::states::Call;
 use crate::tsan::settle::InFlight;
@@ -65,6 +66,11 @@ pub(crate) struct Thread {
     pub(crate) open_range: Option<Access>,
     /// The stores that it has announced and not made yet.
     pub(crate) in_flight: Vec<InFlight>,
+    /// The locations that it reads or writes one after the other: those in a range, or those that share bytes
+    /// with what it wrote.
+    pub(crate) parts: Vec<Location>,
+    /// The stores that it is performing, with their values.
+    pub(crate) settling: Vec<(Deferred, Value)>,
     /// What it did since its last side effect.
     pub(crate) spin: Spin,
     /// The operation that it came back to, if it spins.
@@ -106,6 +112,8 @@ impl Thread {
             stopped_at: 0,
             open_range: None,
             in_flight: Vec::new(),
+            parts: Vec::new(),
+            settling: Vec::new(),
             spin: Spin::new(),
             repeated: None,
             quiet: Quiet::default(),
@@ -132,6 +140,8 @@ impl Thread {
         self.stopped_at = 0;
         self.open_range = None;
         self.in_flight.clear();
+        self.parts.clear();
+        self.settling.clear();
         self.spin.begin();
         self.quiet.begin();
         self.visits.reset(run);

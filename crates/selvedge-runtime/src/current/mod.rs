@@ -241,11 +241,12 @@ fn tell_others(op: &Op, site: Site) {
     let Some(location) = op.location() else {
         return;
     };
-    let others = with(|runtime| {
+    with(|runtime| {
         let whole = runtime.locations.whole(location);
-        runtime.locations.overlapping(whole)
+        runtime.current().parts = runtime.locations.overlapping(whole);
     });
-    for at in others {
+    let others = |number: usize| with(|runtime| runtime.current().parts.get(number).copied());
+    for at in (0..).map_while(others) {
         let value = with(|runtime| {
             let entry = *runtime.locations.entry(at);
             let value = crate::memory::read(entry.address, entry.width);

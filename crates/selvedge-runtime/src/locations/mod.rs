@@ -154,6 +154,11 @@ impl Locations {
         (self.log.len(), self.touched.len())
     }
 
+    /// No mark of before is used any more.
+    pub(crate) fn forget_log(&mut self) {
+        self.log.clear();
+    }
+
     /// A location is about to change.
     #[inline(always)]
     fn changes(&mut self, location: Location) {

@@ -16,7 +16,7 @@ use crate::gate::gate;
 use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::problem::report;
-use crate::runtime::{Deferred, with};
+use crate::runtime::{Deferred, Runtime, with};
 use crate::shadow::Kind;
 use crate::states;
 use crate::tsan::settle;
@@ -157,35 +157,50 @@ pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By
     if states::in_use() {
         return states::range(access, by);
     }
-    let parts = with(|runtime| {
+    let visible = with(|runtime| {
         runtime.range(access)?;
         runtime.current().open_range = (write && by == By::Program).then_some(access);
-        Ok(if runtime.parts.is_empty() {
-            Vec::new()
-        } else {
-            runtime.parts.clone()
-        })
+        if runtime.parts.is_empty() {
+            return Ok(false);
+        }
+        let Runtime {
+            threads,
+            parts,
+            running,
+            ..
+        } = runtime;
+        threads[*running].parts.clone_from(parts);
+        Ok(true)
     });
-    match parts {
-        Ok(parts) if parts.is_empty() => {}
-        Ok(parts) => range_parts(access, &parts, by),
+    match visible {
+        Ok(false) => {}
+        Ok(true) => range_parts(access, by),
         Err(problem) => report(problem, access),
     }
 }
 
+/// Accesses the visible locations in a range. They are kept with the thread: its steps may be taken back while
+/// it waits here, so nothing on its stack may own memory.
 #[cold]
-fn range_parts(access: Access, parts: &[Location], by: By) {
+fn range_parts(access: Access, by: By) {
     let site = Site(access.site as u64);
-    for &part in parts {
-        let (part, entry) = with(|runtime| {
-            let range = access.address..access.address + access.size;
-            let part = runtime.locations.within(&runtime.shadow, part, range);
-            (part, *runtime.locations.entry(part))
-        });
-        let start = access.address.max(entry.address) - entry.address;
-        let end = (access.address + access.size).min(entry.address + usize::from(entry.width));
-        let bytes = all(end - entry.address) & !all(start);
-        let writes = access.kind.writes();
+    let writes = access.kind.writes();
+    let range = access.address..access.address + access.size;
+    let part = |number: usize| {
+        with(|runtime| {
+            let &part = runtime.current().parts.get(number)?;
+            let part = runtime
+                .locations
+                .within(&runtime.shadow, part, range.clone());
+            let entry = *runtime.locations.entry(part);
+            let start = range.start.max(entry.address) - entry.address;
+            let end = range.end.min(entry.address + usize::from(entry.width));
+            let bytes = all(end - entry.address) & !all(start);
+            Some((part, entry, bytes))
+        })
+    };
+    // All reads come first: other threads run meanwhile, and a write of this thread must not be owed then.
+    for (part, entry, bytes) in (0..).map_while(part) {
         // What is left of a location that is written in part has to be known.
         if !writes || bytes != all(entry.width.into()) {
             let old = memory::read(entry.address, entry.width);
@@ -200,22 +215,25 @@ fn range_parts(access: Access, parts: &[Location], by: By) {
             }
             put(part, entry.address, entry.width, chosen);
         }
-        if writes {
-            with(|runtime| runtime.undo.bytes(entry.address, entry.width.into()));
-            let store = Deferred {
-                access: Access {
-                    address: entry.address,
-                    size: entry.width.into(),
-                    ..access
-                },
-                order: MemoryOrder::Plain,
-                old: memory::read(entry.address, entry.width),
-                object: (entry.kind == LocationKind::Object).then_some(part),
-            };
-            match by {
-                By::Program => settle::announce(store, bytes),
-                By::Runtime | By::Library => owe(store),
-            }
+    }
+    if !writes {
+        return;
+    }
+    for (part, entry, bytes) in (0..).map_while(part) {
+        with(|runtime| runtime.undo.bytes(entry.address, entry.width.into()));
+        let store = Deferred {
+            access: Access {
+                address: entry.address,
+                size: entry.width.into(),
+                ..access
+            },
+            order: MemoryOrder::Plain,
+            old: memory::read(entry.address, entry.width),
+            object: (entry.kind == LocationKind::Object).then_some(part),
+        };
+        match by {
+            By::Program => settle::announce(store, bytes),
+            By::Runtime | By::Library => owe(store),
         }
     }
 }

@@ -28,10 +28,12 @@ pub(crate) extern "C" fn at_entry() {
 pub(crate) fn now() {
     // SAFETY: the gate is mapped while a program is loaded.
     unsafe { (*gate()).attention = 0 };
-    let (owed, expired, phase) = with(|runtime| {
+    let (expired, phase) = with(|runtime| {
         let expired = std::mem::take(&mut runtime.watchdog.expired);
-        let owed = std::mem::take(&mut runtime.owed);
-        (owed, expired, runtime.phase)
+        if runtime.phase != Phase::Fiber {
+            runtime.owed.clear();
+        }
+        (expired, runtime.phase)
     });
     if phase != Phase::Fiber {
         return;
@@ -46,11 +48,10 @@ pub(crate) fn now() {
     if with(|runtime| runtime.complete_parts()) {
         perform_complete();
     }
-    // They may overlap: all values are taken before anything is put back.
-    let values: Vec<Value> = owed.iter().map(Deferred::value).collect();
-    with(|runtime| owed.iter().rev().for_each(|store| runtime.put_back(store)));
-    for (store, value) in owed.iter().zip(values) {
-        perform(store, value);
+    with(|runtime| runtime.settle_owed());
+    let owed = |number: usize| with(|runtime| runtime.current().settling.get(number).copied());
+    for (store, value) in (0..).map_while(owed) {
+        perform(&store, value);
     }
 }
 
@@ -215,6 +216,20 @@ impl Runtime {
             self.take_values(|store| store.left == 0);
         }
         (complete, partial)
+    }
+
+    /// The running thread performs the stores that are owed. The list is kept with the thread: its steps may be
+    /// taken back while it does so, so nothing on its stack may own memory.
+    fn settle_owed(&mut self) {
+        let mut owed = std::mem::take(&mut self.owed);
+        let mut settling = std::mem::take(&mut self.current().settling);
+        // They may overlap: all values are taken before anything is put back.
+        settling.clear();
+        settling.extend(owed.iter().map(|store| (*store, store.value())));
+        owed.iter().rev().for_each(|store| self.put_back(store));
+        owed.clear();
+        self.owed = owed;
+        self.current().settling = settling;
     }
 
     /// Stores in flight that were made in part are complete. Tells whether there are any.

@@ -65,12 +65,8 @@ impl Audit {
                     thread.float.word(),
                     &thread.clock,
                 ),
-                (
-                    thread.spawned,
-                    thread.result,
-                    thread.lowest,
-                    thread.published,
-                ),
+                (thread.spawned, thread.result, thread.published),
+                (&thread.parts, &thread.settling),
                 (thread.heap.blocks(), thread.visible_stack, &thread.foreign),
                 (
                     thread.stopped_at,

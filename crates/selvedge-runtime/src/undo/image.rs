@@ -3,23 +3,21 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use selvedge_core::{Op, Outcome, Pending};
+use selvedge_core::{Location, Op, Outcome, Pending, Value};
 
 use crate::access::Access;
 use crate::arena::pointer;
 use crate::fiber::Context;
 use crate::float::Float;
-use crate::layout::MARGIN;
 use crate::posix::state::{self, Local};
 use crate::rounds::Rounds;
+use crate::runtime::Deferred;
 use crate::spin::Spin;
 use crate::thread::Thread;
 use crate::tsan::settle::InFlight;
 
 /// More than this is not copied for each step: replaying is cheaper.
 const LARGE: usize = 32 << 10;
-/// Of a stack that is used more than this, only the part that is in use is kept.
-const DEEP: usize = 4 << 10;
 
 /// What a step can change of its own thread.
 pub(super) struct Image {
@@ -31,7 +29,6 @@ pub(super) struct Image {
     clock: Vec<u32>,
     spawned: u32,
     result: *mut c_void,
-    lowest: usize,
     published: bool,
     in_barrier: bool,
     /// The end of the heap that is in use, and the number of its blocks.
@@ -42,6 +39,8 @@ pub(super) struct Image {
     stopped_at: usize,
     open_range: Option<Access>,
     in_flight: Vec<InFlight>,
+    parts: Vec<Location>,
+    settling: Vec<(Deferred, Value)>,
     spin: Spin,
     repeated: Option<Op>,
     quiet: (u32, u32),
@@ -63,7 +62,6 @@ impl Default for Image {
             clock: Vec::new(),
             spawned: 0,
             result: ptr::null_mut(),
-            lowest: 0,
             published: false,
             in_barrier: false,
             heap: (0, 0),
@@ -73,6 +71,8 @@ impl Default for Image {
             stopped_at: 0,
             open_range: None,
             in_flight: Vec::new(),
+            parts: Vec::new(),
+            settling: Vec::new(),
             spin: Spin::new(),
             repeated: None,
             quiet: (0, 0),
@@ -99,7 +99,8 @@ impl Image {
             spawned,
             result,
             slot,
-            lowest,
+            // What lies below the stack is not restored, so it has to be cleared later on.
+            lowest: _,
             published,
             in_barrier,
             heap,
@@ -110,6 +111,8 @@ impl Image {
             stopped_at,
             open_range,
             in_flight,
+            parts,
+            settling,
             spin,
             repeated,
             quiet,
@@ -127,7 +130,6 @@ impl Image {
         self.clock.clone_from(clock);
         self.spawned = *spawned;
         self.result = *result;
-        self.lowest = *lowest;
         self.published = *published;
         self.in_barrier = *in_barrier;
         self.heap = heap.extent();
@@ -137,16 +139,14 @@ impl Image {
         self.stopped_at = *stopped_at;
         self.open_range = *open_range;
         self.in_flight.clone_from(in_flight);
-        self.spin.assign(spin);
+        self.parts.clone_from(parts);
+        self.settling.clone_from(settling);
+        self.spin.save(spin);
         self.repeated = *repeated;
         self.quiet = quiet.moments();
         self.rounds.assign(rounds);
         state::copy_thread(index, &mut self.local);
-        let used = (lowest & !63).saturating_sub(MARGIN).max(slot.stack_low);
-        self.slot = match slot.stack_top - used {
-            0..=DEEP => used,
-            _ => context.stack_pointer(),
-        };
+        self.slot = context.stack_pointer();
         let end = slot.locals_range().end;
         self.bytes.clear();
         if end - self.slot > LARGE {
@@ -177,7 +177,6 @@ impl Image {
         thread.clock[known..].fill(0);
         thread.spawned = self.spawned;
         thread.result = self.result;
-        thread.lowest = self.lowest;
         thread.published = self.published;
         thread.in_barrier = self.in_barrier;
         thread.heap.take_back(self.heap);
@@ -186,7 +185,9 @@ impl Image {
         thread.stopped_at = self.stopped_at;
         thread.open_range = self.open_range;
         thread.in_flight.clone_from(&self.in_flight);
-        thread.spin.assign(&self.spin);
+        thread.parts.clone_from(&self.parts);
+        thread.settling.clone_from(&self.settling);
+        thread.spin.restore(&self.spin);
         thread.repeated = self.repeated;
         thread.quiet.set_moments(self.quiet);
         thread.rounds.assign(&self.rounds);

@@ -35,7 +35,7 @@ pub(crate) struct Undo {
     done: u64,
     refused: u64,
     audit: Option<Audit>,
-    /// Whether executions are always replayed, as they are unless `SELVEDGE_UNDO` is set.
+    /// Whether executions are always replayed, as they are if `SELVEDGE_UNDO=0` is set.
     replays: bool,
 }
 
@@ -87,7 +87,7 @@ enum Record {
     Overwritten {
         thread: u32,
         size: usize,
-        stretch: u64,
+        known: bool,
     },
     Claims {
         thread: u32,
@@ -110,7 +110,7 @@ impl Undo {
             done: 0,
             refused: 0,
             audit: Audit::asked(),
-            replays: std::env::var_os("SELVEDGE_UNDO").is_none(),
+            replays: std::env::var_os("SELVEDGE_UNDO").is_some_and(|value| value == "0"),
         }
     }
 
@@ -218,11 +218,11 @@ impl Runtime {
     /// The running thread overwrites words of the stack of `owner`.
     pub(crate) fn overwrites_stack(&mut self, owner: usize) {
         if self.undo.logging && owner != self.running {
-            let (bytes, stretch) = self.threads[owner].spin.overwritten_bytes();
+            let (bytes, known) = self.threads[owner].spin.overwritten_bytes();
             let record = Record::Overwritten {
                 thread: owner as u32,
                 size: bytes.len(),
-                stretch,
+                known,
             };
             self.undo.bytes.extend_from_slice(bytes);
             self.undo.records.push(record);
@@ -413,11 +413,11 @@ impl Runtime {
             Record::Overwritten {
                 thread,
                 size,
-                stretch,
+                known,
             } => {
                 let from = contents(&mut self.undo, size);
                 let spin = &mut self.threads[thread as usize].spin;
-                spin.set_overwritten(&self.undo.bytes[from..], stretch);
+                spin.set_overwritten(&self.undo.bytes[from..], known);
                 self.undo.bytes.truncate(from);
             }
             Record::Claims {
