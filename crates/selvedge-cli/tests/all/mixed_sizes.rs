@@ -168,3 +168,38 @@ fn a_divided_search_starts_over_with_the_merged_location() {
     };
     assert_eq!(executions("2", "3"), executions("1", ""));
 }
+
+/// Each of the bytes is a location of its own by the time that both are written at once.
+const BOTH_BYTES: &str = "
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static union { atomic_ushort both; atomic_uchar byte[2]; } u;
+static void *work(void *unused) {
+  u.byte[1] = 1;
+  unsigned char expected = 9;
+  atomic_compare_exchange_strong(&u.byte[0], &expected, 7);
+  atomic_exchange(&u.both, 255);
+  return unused;
+}
+int main(void) {
+  pthread_t t; pthread_create(&t, 0, work, 0);
+  unsigned char low = u.byte[0], high = u.byte[1];
+  pthread_join(t, 0);
+  assert((low == 0 || low == 255) && high <= 1 && u.byte[0] == LOW && u.byte[1] == 0);
+}";
+
+#[test]
+fn a_store_to_the_bytes_of_two_locations_is_a_store_to_each() {
+    let sandbox = Sandbox::with("both.c", BOTH_BYTES);
+    for compiler in compilers() {
+        let check = |low: &str| {
+            let flag = format!("-DLOW={low}");
+            sandbox.run(&[
+                "verify", "both.c", "--model", "sc", "--cc", compiler, "--", &flag,
+            ])
+        };
+        check("255").ends_with(0).prints("verified");
+        check("7").ends_with(1).prints("bug: assertion failed");
+    }
+}

@@ -241,18 +241,24 @@ fn tell_others(op: &Op, site: Site) {
     let Some(location) = op.location() else {
         return;
     };
-    with(|runtime| {
-        let whole = runtime.locations.whole(location);
-        runtime.current().parts = runtime.locations.overlapping(whole);
+    // Kept with the thread, because nothing on its stack may own memory. A store to one of them may come back here.
+    let (first, end) = with(|runtime| {
+        let others = runtime
+            .locations
+            .overlapping(runtime.locations.whole(location));
+        let parts = &mut runtime.current().parts;
+        let first = parts.len();
+        parts.extend(others);
+        (first, parts.len())
     });
-    let others = |number: usize| with(|runtime| runtime.current().parts.get(number).copied());
-    for at in (0..).map_while(others) {
-        let value = with(|runtime| {
+    for number in first..end {
+        let (at, value) = with(|runtime| {
+            let at = runtime.current().parts[number];
             let entry = *runtime.locations.entry(at);
             let value = crate::memory::read(entry.address, entry.width);
             let changed = entry.lies(runtime.run);
             runtime.locations.holds(at, value);
-            changed.then_some(value)
+            (at, changed.then_some(value))
         });
         if let Some(value) = value {
             forget_entry();
@@ -260,6 +266,7 @@ fn tell_others(op: &Op, site: Site) {
             perform(Op::Store { at, value, order }, site);
         }
     }
+    with(|runtime| runtime.current().parts.truncate(first));
 }
 
 /// Gives control to the explorer until it resumes the running thread.

@@ -199,8 +199,9 @@ fn range_parts(access: Access, by: By) {
             Some((part, entry, bytes))
         })
     };
+    let count = with(|runtime| runtime.current().parts.len());
     // All reads come first: other threads run meanwhile, and a write of this thread must not be owed then.
-    for (part, entry, bytes) in (0..).map_while(part) {
+    for (part, entry, bytes) in (0..count).map_while(part) {
         // What is left of a location that is written in part has to be known.
         if !writes || bytes != all(entry.width.into()) {
             let old = memory::read(entry.address, entry.width);
@@ -216,10 +217,8 @@ fn range_parts(access: Access, by: By) {
             put(part, entry.address, entry.width, chosen);
         }
     }
-    if !writes {
-        return;
-    }
-    for (part, entry, bytes) in (0..).map_while(part) {
+    let written = if writes { 0..count } else { 0..0 };
+    for (part, entry, bytes) in written.map_while(part) {
         with(|runtime| runtime.undo.bytes(entry.address, entry.width.into()));
         let store = Deferred {
             access: Access {
@@ -236,6 +235,7 @@ fn range_parts(access: Access, by: By) {
             By::Runtime | By::Library => owe(store),
         }
     }
+    with(|runtime| runtime.current().parts.clear());
 }
 
 /// Remembers a write that the runtime is about to make.

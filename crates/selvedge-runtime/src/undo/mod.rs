@@ -98,6 +98,8 @@ enum Record {
 
 /// As long as steps could be taken back more often than not, up to a start, they are logged.
 const PATIENCE: u64 = 64;
+/// After so many steps the log begins anew, so that an execution without an end does not fill the memory.
+const LONGEST: usize = 1 << 12;
 
 impl Undo {
     pub(crate) fn new() -> Undo {
@@ -236,6 +238,10 @@ impl Runtime {
         if !self.undo.possible(&self.settings) || self.image.has_library || self.watch.is_set() {
             self.undo.begin();
             return;
+        }
+        if self.undo.steps.len() == LONGEST {
+            self.undo.begin();
+            self.locations.forget_log();
         }
         let step = self.undo.steps.len();
         if self.undo.images.len() == step {
