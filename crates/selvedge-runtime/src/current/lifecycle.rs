@@ -89,6 +89,15 @@ pub(crate) fn variable(name: &[u8]) -> Option<usize> {
     })
 }
 
+/// Where the function `name` of the program is, stubs included.
+pub(crate) fn function(name: &str) -> Option<usize> {
+    with(|runtime| {
+        let mut functions = runtime.image.functions.iter();
+        let function = functions.find(|function| function.name == name)?;
+        Some(runtime.image.base + function.start)
+    })
+}
+
 /// Ends the running thread with `result`, which a join returns.
 pub(crate) fn finish(result: *mut c_void) -> ! {
     settle_now();

@@ -7,7 +7,7 @@ mod lifecycle;
 mod memory;
 
 pub(crate) use lifecycle::{
-    assume_false, end_main, exit, fail, fail_at, fail_with, finish, next_thread, refuse, result,
+    assume_false, end_main, exit, fail, fail_at, fail_with, finish, function, next_thread, refuse, result,
     spawn, start_main, variable, want_stack,
 };
 pub(crate) use memory::{

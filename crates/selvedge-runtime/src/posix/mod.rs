@@ -59,6 +59,7 @@ mod spin;
 pub(crate) mod state;
 mod strings;
 mod system;
+mod system_values;
 pub(crate) mod temporal;
 mod thread;
 mod verifier;
@@ -143,6 +144,7 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         spin::entries(),
         strings::entries(),
         system::entries(),
+        system_values::entries(),
         temporal::entries(),
         thread::entries(),
         verifier::entries(),

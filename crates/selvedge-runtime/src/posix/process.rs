@@ -1,11 +1,12 @@
 //! What a program asks about its process, and the ways to end it badly.
 
-use std::ffi::{c_char, c_int, c_long};
+use std::ffi::{c_char, c_int};
 
 use selvedge_core::{FailureKind, Site};
 
 use super::program::{error, text};
 use super::state::process;
+use super::system_values::{PAGE, PROCESS, PROCESSORS};
 use super::{strings, thread};
 use crate::current;
 
@@ -18,7 +19,6 @@ entry_points![
     geteuid(0),
     getgid(0),
     getegid(0),
-    sysconf(1),
     get_nprocs(0),
     get_nprocs_conf(0),
     getpagesize(0),
@@ -34,11 +34,6 @@ entry_points![
     selvedge_refuse(2),
     selvedge_give_up(2),
 ];
-
-/// How many processors the program sees.
-pub(crate) const PROCESSORS: u32 = 4;
-const PROCESS: c_int = 1000;
-const PAGE: c_int = 4096;
 
 /// The address of the running thread's `errno`.
 extern "C" fn __errno_location() -> usize {
@@ -79,19 +74,6 @@ extern "C" fn getgid() -> c_int {
 
 extern "C" fn getegid() -> c_int {
     PROCESS
-}
-
-extern "C" fn sysconf(name: c_int) -> c_long {
-    match name {
-        libc::_SC_NPROCESSORS_CONF | libc::_SC_NPROCESSORS_ONLN => PROCESSORS.into(),
-        libc::_SC_PAGESIZE => PAGE.into(),
-        libc::_SC_CLK_TCK => 100,
-        libc::_SC_OPEN_MAX => 1024,
-        libc::_SC_PHYS_PAGES | libc::_SC_AVPHYS_PAGES => 1 << 20,
-        libc::_SC_LEVEL1_DCACHE_LINESIZE => 64,
-        libc::_SC_THREADS | libc::_SC_BARRIERS | libc::_SC_SEMAPHORES => 200_809,
-        _ => error(libc::EINVAL).into(),
-    }
 }
 
 extern "C" fn get_nprocs() -> c_int {

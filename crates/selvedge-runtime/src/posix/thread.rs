@@ -243,7 +243,7 @@ fn affinity(size: usize, set: usize) -> c_int {
     }
     current::touch(set, size, true, current::site());
     program::wipe(set, size);
-    program::poke::<u64>(set, (1 << super::process::PROCESSORS) - 1);
+    program::poke::<u64>(set, (1 << super::system_values::PROCESSORS) - 1);
     0
 }
 

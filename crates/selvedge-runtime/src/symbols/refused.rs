@@ -135,7 +135,7 @@ const GROUPS: &[Group] = &[
     Group {
         reason: LOADING,
         names: "\
-            dlopen dlmopen dlsym dlvsym dlclose dlerror dladdr",
+            dlopen dlmopen dlvsym dlclose dlerror dladdr",
     },
     Group {
         reason: CONTEXTS,

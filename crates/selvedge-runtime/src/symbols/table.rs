@@ -244,6 +244,12 @@ const MODEL: Section = section(
     ferror_unlocked feof feof_unlocked clearerr flockfile funlockfile ftrylockfile
 
     getenv secure_getenv = int(in string)
+    dlsym = int(int=0, in string=\"malloc\")
+    sched_setscheduler = int(int=0, int=0, in int)
+    sched_setparam = int(int=0, in int)
+    sched_getparam = int(int=0, out int)
+    sched_rr_get_interval = int(int=0, out 16)
+    getauxval sched_getscheduler __pthread_get_minstack
     __errno_location getpid getppid gettid getuid geteuid getgid getegid sysconf get_nprocs
     get_nprocs_conf getpagesize abort raise kill pthread_kill __stack_chk_fail __fortify_fail
     __chk_fail _exit _Exit exit quick_exit atexit __cxa_atexit __cxa_finalize at_quick_exit

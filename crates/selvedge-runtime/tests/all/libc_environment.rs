@@ -91,6 +91,44 @@ fn time_is_virtual() {
 }
 
 #[test]
+fn the_system_gives_fixed_answers() {
+    isolated("the_system_gives_fixed_answers", || {
+        check_all(
+            &program(
+                "#include <dlfcn.h>\n#include <sched.h>\n#include <sys/auxv.h>",
+                r#"assert(getauxval(AT_PAGESZ) == 4096 && getauxval(AT_HWCAP2) == 0);
+                   errno = 0; assert(getauxval(12345) == 0 && errno == ENOENT);
+                   assert(sysconf(_SC_PAGESIZE) == 4096 && sysconf(_SC_IOV_MAX) == 1024);
+                   errno = 0; assert(sysconf(-1) == -1 && errno == EINVAL);
+                   struct sched_param p = {5};
+                   assert(sched_getscheduler(0) == SCHED_OTHER && !sched_setscheduler(0, 0, &p));
+                   assert(!sched_getparam(0, &p) && p.sched_priority == 0);
+                   struct timespec t; assert(!sched_rr_get_interval(0, &t) && t.tv_nsec > 0);
+                   void *(*allocate)(size_t) = dlsym(RTLD_DEFAULT, "malloc");
+                   char *block = allocate(3); block[2] = 1; free(block);
+                   assert(dlsym(RTLD_DEFAULT, "no_such_function") == 0);"#,
+            ),
+            |checked| checked.is_fine_in(1),
+        );
+    });
+}
+
+#[test]
+fn answers_that_are_not_modelled_are_refused() {
+    isolated("answers_that_are_not_modelled_are_refused", || {
+        let includes = "#include <dlfcn.h>\n#include <sys/auxv.h>";
+        for (body, text) in [
+            ("return !dlsym(RTLD_NEXT, \"malloc\");", "RTLD_DEFAULT"),
+            ("return !dlsym(RTLD_DEFAULT, \"getaddrinfo_a\");", "getaddrinfo_a"),
+            ("return getauxval(AT_RANDOM) == 0;", "getauxval(25)"),
+            ("return sysconf(_SC_XOPEN_VERSION) == 0;", "sysconf(89)"),
+        ] {
+            check(&program(includes, body)).is_refused(text);
+        }
+    });
+}
+
+#[test]
 fn random_numbers_repeat_per_thread() {
     isolated("random_numbers_repeat_per_thread", || {
         check_all(
