@@ -11,6 +11,7 @@
 //! | condition variable | bit *s*: slot *s* waits; bit 64 + *s*: slot *s* was woken |
 //! | barrier | generation in the upper 64 bits, arrived threads in the lower |
 //! | once | 0 not begun, 1 running, 2 done |
+//! | guard of a modelled resource | its state in the lower 64 bits, [`TAKEN`] while a thread uses it |
 //!
 //! Any of them is [`DESTROYED`] after its end; a step that meets that value neither writes nor
 //! waits, so that the machine can report it.
@@ -26,6 +27,8 @@ pub const FREE: Value = 0;
 pub const WRITER: Value = 1 << 64;
 /// The value of a once whose routine has run.
 pub const DONE: Value = 2;
+/// Set in the value of a guard while a thread uses what it guards.
+pub const TAKEN: Value = 1 << 64;
 /// The value of an object that the program has destroyed.
 pub const DESTROYED: Value = Value::MAX;
 /// How many threads can wait on one condition variable at a time.
@@ -89,6 +92,14 @@ pub enum ObjectFunction {
     /// Begins the routine of a once, waits while it runs elsewhere, goes on when it is done.
     /// The routine's end is a store of [`DONE`].
     OnceBegin,
+    /// Takes a guard when its state allows it, waits otherwise. A store of the next state gives it
+    /// back.
+    LockWhen {
+        /// The bits of the state of which one is needed; none is needed if this is 0.
+        bits: u32,
+        /// Enough if the state's upper half is at least this, and this is not 0.
+        room: u32,
+    },
     /// Ends the object's life; the value read tells whether it was in use.
     Destroy,
 }
@@ -184,6 +195,12 @@ impl ObjectFunction {
                 DONE => Keep,
                 _ => Block,
             },
+            F::LockWhen { bits, room } => {
+                let state = value as u64;
+                let enough = room != 0 && (state >> 32) >= u64::from(room);
+                let allowed = bits == 0 || state as u32 & bits != 0 || enough;
+                when(value < TAKEN && allowed, value | TAKEN, Block)
+            }
             F::Destroy => Write(DESTROYED),
         }
     }
@@ -220,6 +237,25 @@ impl ObjectFunction {
                 | F::ConditionAwait { .. }
                 | F::BarrierAwait { .. }
                 | F::OnceBegin
+                | F::LockWhen { .. }
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_is_taken_when_its_state_allows_it() {
+        let take = |bits, room, value| ObjectFunction::LockWhen { bits, room }.apply(value);
+        assert_eq!(take(0, 0, 0), Effect::Write(TAKEN));
+        assert_eq!(take(0, 0, TAKEN), Effect::Block);
+        assert_eq!(take(1, 0, 2), Effect::Block);
+        assert_eq!(take(3, 0, 2), Effect::Write(TAKEN | 2));
+        let state = 5 << 32;
+        assert_eq!(take(4, 5, state), Effect::Write(TAKEN | state));
+        assert_eq!(take(4, 6, state), Effect::Block);
+        assert_eq!(take(4, 6, state | 4), Effect::Write(TAKEN | state | 4));
     }
 }

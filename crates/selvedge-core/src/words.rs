@@ -24,6 +24,8 @@ pub enum ObjectKind {
     Barrier,
     /// A routine that is run once.
     Once,
+    /// What a pipe, a file or another modelled resource is guarded by.
+    Guard,
 }
 
 /// The state of a synchronisation object.
@@ -62,6 +64,7 @@ pub(crate) fn kind(function: ObjectFunction) -> Option<ObjectKind> {
         F::SemaphoreWait | F::SemaphoreTryWait | F::SemaphorePost => ObjectKind::Semaphore,
         F::BarrierArrive { .. } | F::BarrierAwait { .. } => ObjectKind::Barrier,
         F::OnceBegin => ObjectKind::Once,
+        F::LockWhen { .. } => ObjectKind::Guard,
         F::ConditionEnqueue
         | F::ConditionAwait { .. }
         | F::ConditionLeave { .. }
@@ -81,6 +84,7 @@ pub fn operation(op: &Op, on: ObjectKind) -> &'static str {
             ObjectKind::Memory => "store",
             ObjectKind::Mutex | ObjectKind::ReadWriteLock if *value == objects::FREE => "unlock",
             ObjectKind::Once if *value == objects::DONE => "once-end",
+            ObjectKind::Guard => "end-use",
             _ => "initialise",
         },
         Op::Update {
@@ -121,6 +125,7 @@ pub fn operation(op: &Op, on: ObjectKind) -> &'static str {
             F::BarrierArrive { .. } => "arrive",
             F::BarrierAwait { .. } => "pass",
             F::OnceBegin => "once",
+            F::LockWhen { .. } => "use",
             F::Destroy => "destroy",
         },
         Op::Fence { .. } => "fence",
@@ -149,6 +154,9 @@ pub fn waits_for(op: &Op, on: ObjectKind, object: Option<&str>) -> String {
             F::ConditionAwait { .. } => format!("for the condition {object} to be signalled"),
             F::BarrierAwait { .. } => format!("for others to arrive at the barrier {object}"),
             F::OnceBegin => format!("for the routine of {object} to end"),
+            F::LockWhen { bits: 0, .. } => format!("to use {object}"),
+            F::LockWhen { room: 0, .. } => format!("for data in {object}"),
+            F::LockWhen { .. } => format!("for room in {object}"),
             _ => format!("for {object}"),
         },
         other => format!("to {} {object}", operation(other, on)),
@@ -179,6 +187,8 @@ pub fn state(on: ObjectKind, value: Value) -> Option<State> {
             ((value >> objects::CONDITION_SLOTS) as u64).count_ones()
         )),
         ObjectKind::Barrier => text(format!("{} arrived", value as u64)),
+        ObjectKind::Guard if value >= objects::TAKEN => text("in use".to_owned()),
+        ObjectKind::Guard => None,
         ObjectKind::Once => text(
             match value {
                 objects::FREE => "not begun",

@@ -249,6 +249,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     ));
     machine.handlers = Some(signals::install(watchdog)?);
     crate::posix::begin();
+    crate::posix::forget_files();
     boot(&library)?;
     with(Runtime::keep)?;
     with(|runtime| runtime.outside.extend(outside::shared()));

@@ -1,6 +1,7 @@
 //! The settings of a program under test.
 
 use std::ffi::CString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use selvedge_core::ltl::Atom;
@@ -65,6 +66,8 @@ pub struct Settings {
     pub arguments: Vec<CString>,
     /// The environment: `NAME=VALUE`.
     pub environment: Vec<CString>,
+    /// The file with the program's standard input.
+    pub stdin: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -89,6 +92,7 @@ impl Default for Settings {
             progress: false,
             arguments: Vec::new(),
             environment: Vec::new(),
+            stdin: None,
         }
     }
 }

@@ -62,6 +62,19 @@ pub const UNSUPPORTED: &str = "selvedge_unsupported";
 /// The routine that clears a frame which was just allocated: called with the number of bytes, a
 /// multiple of eight, on the stack, which it takes off. It keeps all registers, but not the flags.
 pub const CLEAR_FRAME: &str = "selvedge_clear_frame";
+/// C source of the modelled environment, in the order in which it is one file. It is compiled with
+/// [`ENVIRONMENT_FLAGS`] and with instrumentation, and linked into programs that use it.
+pub const ENVIRONMENT: [(&str, &str); 7] = [
+    ("kernel.c", include_str!("../environment/kernel.c")),
+    ("channels.c", include_str!("../environment/channels.c")),
+    ("files.c", include_str!("../environment/files.c")),
+    ("waiting.c", include_str!("../environment/waiting.c")),
+    ("streams.c", include_str!("../environment/streams.c")),
+    ("memory.c", include_str!("../environment/memory.c")),
+    ("signals.c", include_str!("../environment/signals.c")),
+];
+/// How to compile it, whatever the program's language is.
+pub const ENVIRONMENT_FLAGS: [&str; 4] = ["-x", "c", "-w", "-U_FORTIFY_SOURCE"];
 /// The header `selvedge.h`, for programs that talk to the checker.
 pub const HEADER: &str = include_str!("../include/selvedge.h");
 /// Headers that come before the compiler's own in C++: their names and texts.
@@ -75,6 +88,31 @@ pub const CXX_HEADERS: [(&str, &str); 2] = [
         include_str!("../include/cxx/bits/atomic_timed_wait.h"),
     ),
 ];
+
+/// The functions that the modelled environment defines.
+pub fn environment_functions() -> impl Iterator<Item = &'static str> {
+    let lines = ENVIRONMENT.iter().flat_map(|(_, text)| text.lines());
+    lines.filter_map(|line| {
+        let declared = line.strip_prefix("API ")?;
+        let name = declared.split('(').find(|part| !part.ends_with(' '))?;
+        Some(name.rsplit([' ', '*']).next().unwrap_or(name))
+    })
+}
+
+/// Whether a program that leaves `name` undefined needs the modelled environment: the name is one of
+/// its functions that is not modelled otherwise, or a part of the C++ library that calls some.
+pub fn needs_environment(name: &str) -> bool {
+    let cxx = [
+        "_ZSt3cin",
+        "basic_ifstream",
+        "basic_ofstream",
+        "basic_fstream",
+        "basic_filebuf",
+    ];
+    let refused = || matches!(symbols::classify(name), symbols::Symbol::Refused(_));
+    cxx.iter().any(|part| name.contains(part))
+        || (refused() && environment_functions().any(|function| function == name))
+}
 
 /// Assembly (AT&T syntax, for the C compiler's driver) that must be linked into every program: one
 /// hidden function per entry point of the runtime.

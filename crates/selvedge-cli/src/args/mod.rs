@@ -14,7 +14,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::compile::Program;
+use crate::compile::{Program, plainly};
+use crate::input;
 use crate::problem::Problem;
 use crate::project;
 #[cfg(feature = "cluster")]
@@ -242,12 +243,29 @@ impl Verify {
             marks: !self.machine.unroll.is_empty(),
             spurious_failures: self.machine.spurious_failures,
             strict: self.strict,
+            environment: self.is_local(),
             ..self.sources.program()?
         })
     }
 
-    /// What follows the dashes after an executable are its arguments.
+    /// Whether this machine alone searches: the files of others may be different.
+    fn is_local(&self) -> bool {
+        #[cfg(feature = "cluster")]
+        return self.cluster.cluster.is_none();
+        #[cfg(not(feature = "cluster"))]
+        true
+    }
+
+    /// What follows the dashes after an executable are its arguments. The file with its input is
+    /// found from any directory.
     pub(crate) fn settle_arguments(&mut self) -> Result<(), Problem> {
+        if let Some(stdin) = &mut self.machine.stdin {
+            let opened = input::open(stdin).and_then(|_| stdin.canonicalize());
+            *stdin = opened.map_err(|error| {
+                Problem::request(format!("{}: {}", stdin.display(), plainly(&error)))
+                    .help("--stdin names a file with the program's standard input")
+            })?;
+        }
         let built = self.sources.build_dir.is_some() || self.sources.executable().is_some();
         if !built || self.sources.flags.is_empty() {
             return Ok(());
@@ -321,6 +339,7 @@ impl Sources {
             expressions: Vec::new(),
             marks: false,
             spurious_failures: false,
+            environment: false,
             strict: true,
         };
         let target = match (&self.build_dir, self.executable()) {

@@ -1,5 +1,6 @@
 //! The options that say how the program under test behaves.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -73,6 +74,11 @@ pub(crate) struct ProgramOptions {
     #[serde(default)]
     pub(crate) env: Vec<String>,
 
+    /// The program's standard input
+    #[arg(long, value_name = "FILE")]
+    #[serde(default)]
+    pub(crate) stdin: Option<PathBuf>,
+
     /// Let the program make any system call; for debuggers and profilers
     #[arg(long)]
     #[serde(default)]
@@ -140,6 +146,8 @@ impl ProgramOptions {
         ]);
         options.extend(self.args.iter().map(|words| format!("--args={words}")));
         options.extend(self.env.iter().map(|variable| format!("--env={variable}")));
+        let stdin = self.stdin.iter();
+        options.extend(stdin.map(|file| format!("--stdin={}", file.display())));
         options.extend(
             self.memory_limit
                 .map(|bytes| format!("--memory-limit={bytes}")),

@@ -22,6 +22,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use selvedge_runtime::support::needs_environment;
 use serde::{Deserialize, Serialize};
 
 use self::attributes::Attributes;
@@ -57,6 +58,9 @@ pub(crate) struct Program {
     /// Whether weak compare-exchanges may fail for no reason.
     #[serde(default)]
     pub(crate) spurious_failures: bool,
+    /// Whether what it uses of the system is modelled.
+    #[serde(default)]
+    pub(crate) environment: bool,
     /// Whether code that cannot be checked is refused although it may never run.
     #[serde(default)]
     pub(crate) strict: bool,
@@ -194,7 +198,15 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
         sources[0].wrap(program, directory.path())?;
     }
     let support = toolchain.support(directory.path())?;
-    let objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
+    let mut objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
+    if program.environment
+        && scan::undefined(&objects)?
+            .iter()
+            .any(|name| needs_environment(name))
+    {
+        let (environment, into) = toolchain.environment(&support, directory.path())?;
+        objects.extend(toolchain.compile(&[environment], &[], &support, &into)?);
+    }
     Ok(Compiled {
         directory,
         toolchain,
@@ -381,7 +393,7 @@ fn prebuilt(name: &str) -> Problem {
 }
 
 /// The system's words for an error, without the number.
-fn plainly(error: &std::io::Error) -> String {
+pub(crate) fn plainly(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".to_owned(),
         std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),

@@ -1,5 +1,6 @@
 //! The runtime's own part of a program: compiled once per compiler and kept.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -24,6 +25,9 @@ const SOURCES: [(&str, &str, bool); 3] = [
 
 /// Where the headers are that come before the compiler's own in C++.
 const CXX_INCLUDE: &str = "cxx";
+
+/// The file that the modelled environment is compiled from.
+const ENVIRONMENT: &str = "environment.c";
 
 /// Where the support files are.
 #[derive(Clone, Debug)]
@@ -75,6 +79,11 @@ impl Support {
         self.directory.join(CXX_INCLUDE)
     }
 
+    /// The source of the modelled environment, and its directory.
+    pub(super) fn environment(&self) -> (PathBuf, PathBuf) {
+        (self.directory.join(ENVIRONMENT), self.directory.clone())
+    }
+
     /// The object files to link with every program.
     pub(super) fn objects(&self) -> impl Iterator<Item = PathBuf> {
         sources(self.language).map(|(source, _)| self.directory.join(object(source)))
@@ -99,6 +108,7 @@ fn key(compiler: &Compiler, language: Language) -> String {
     (language, runtime::stub_assembly()).hash(&mut hasher);
     (runtime::SHIM, runtime::SHIM_CXX, runtime::SHIM_FLAGS).hash(&mut hasher);
     (runtime::HEADER, BUILTINS, WEAK, runtime::CXX_HEADERS).hash(&mut hasher);
+    runtime::ENVIRONMENT.hash(&mut hasher);
     format!("support-{:016x}", hasher.finish())
 }
 
@@ -127,6 +137,14 @@ fn fill(compiler: &Compiler, language: Language, directory: &Path) -> Result<(),
         let path = directory.join(CXX_INCLUDE).join(name);
         fs::write(&path, text).map_err(|error| failed(&path, error))?;
     }
+    let mut environment = String::new();
+    for (name, text) in runtime::ENVIRONMENT {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(|error| failed(&path, error))?;
+        let _ = writeln!(environment, "#include \"{name}\"");
+    }
+    let path = directory.join(ENVIRONMENT);
+    fs::write(&path, environment).map_err(|error| failed(&path, error))?;
     for (source, language) in sources(language) {
         let mut command = compiler.command();
         command.args(runtime::SHIM_FLAGS).arg("-I").arg(&include);

@@ -10,14 +10,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use object::File;
+use selvedge_runtime::support::ENVIRONMENT_FLAGS;
 
 use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
-use super::{Done, Object, Program, Source, announce, assembly, flags, frames, inline, run, traps};
+use super::{
+    Done, Object, Program, Recorded, Source, announce, assembly, flags, frames, inline, run, traps,
+};
 use crate::output;
 use crate::problem::Problem;
 use crate::scan::{self, Finding, Scanned, Silence, Trap};
+
+/// What debug information calls the directory of the modelled environment.
+const SYSTEM_SOURCES: &str = "/usr/lib/selvedge";
 
 /// A compiled file and what the compiler said meanwhile.
 struct Compiled {
@@ -79,6 +85,30 @@ impl Toolchain {
     pub(super) fn support(&self, scratch: &Path) -> Result<Support, Problem> {
         let language = self.language();
         Support::prepare(self.compiler(language), language, scratch)
+    }
+
+    /// The modelled environment, and where it is compiled to. Places in it count as the system's.
+    pub(super) fn environment(
+        &self,
+        support: &Support,
+        scratch: &Path,
+    ) -> Result<(Source, PathBuf), Problem> {
+        let into = scratch.join("environment");
+        fs::create_dir(&into)
+            .map_err(|error| Problem::internal(format!("{}: {error}", into.display())))?;
+        let (path, directory) = support.environment();
+        let mut flags = ENVIRONMENT_FLAGS.map(str::to_owned).to_vec();
+        flags.push(format!(
+            "-ffile-prefix-map={}={SYSTEM_SOURCES}",
+            directory.display()
+        ));
+        let source = Source {
+            path,
+            language: self.language(),
+            compiled: None,
+            recorded: Some(Recorded { directory, flags }),
+        };
+        Ok((source, into))
     }
 
     /// Compiles every source, several at a time, and shows the compiler's words in the order of

@@ -97,6 +97,24 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
     }
 }
 
+/// The names that the compiled files use and none of them defines.
+pub(crate) fn undefined(objects: &[Object]) -> Result<BTreeSet<String>, Problem> {
+    let (mut used, mut defined) = (BTreeSet::new(), HashSet::new());
+    for object in objects {
+        let bytes = read(&object.path)?;
+        for symbol in parse(&object.path, &bytes)?.symbols() {
+            let name = symbol.name().unwrap_or_default().to_owned();
+            if symbol.is_undefined() {
+                used.insert(name);
+            } else if symbol.is_global() {
+                defined.insert(name);
+            }
+        }
+    }
+    used.retain(|name| !defined.contains(name));
+    Ok(used)
+}
+
 /// Inspects the code of a file where something was put in. The `last` time, what is left to be
 /// announced is a finding.
 pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {

@@ -135,6 +135,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
         progress: false,
         arguments: strings(machine.args.iter().flat_map(|words| &words.0)),
         environment: strings(&machine.env),
+        stdin: machine.stdin.clone(),
     }
 }
 

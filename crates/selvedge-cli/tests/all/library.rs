@@ -227,10 +227,11 @@ fn every_access_of_a_library_function_is_checked() {
 /// The names of the functions that are performed in one way, wrapped like the rest of the text.
 fn names(how: How) -> String {
     let functions = symbols::functions().iter();
-    let mut names: Vec<&str> = functions
-        .filter(|function| function.how == how)
-        .map(|function| &*function.name)
-        .collect();
+    let functions = functions.filter(|function| function.how == how);
+    in_lines(functions.map(|function| &*function.name).collect())
+}
+
+fn in_lines(mut names: Vec<&str>) -> String {
     names.sort_unstable();
     let mut text = String::new();
     let mut width = 0;
@@ -262,6 +263,12 @@ fn the_documentation_lists_every_function() {
         let (_, after) = rest.split_once("<!-- end -->").expect("a list ends");
         wanted = format!("{before}{begin}{}\n<!-- end -->{after}", names(how));
     }
+    let begin = "<!-- Environment -->\n";
+    let (before, rest) = wanted.split_once(begin).expect("a list begins");
+    let (_, after) = rest.split_once("<!-- end -->").expect("a list ends");
+    let functions = selvedge_runtime::support::environment_functions();
+    let list = in_lines(functions.collect());
+    wanted = format!("{before}{begin}{list}\n<!-- end -->{after}");
     if std::env::var_os("SELVEDGE_BLESS").is_some() {
         fs::write(&path, &wanted).expect("the page can be written");
     } else {

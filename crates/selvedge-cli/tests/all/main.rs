@@ -12,6 +12,7 @@ mod counts;
 mod cxx20;
 mod debugger;
 mod docs;
+mod environment;
 mod examples;
 mod explain;
 mod fleet;

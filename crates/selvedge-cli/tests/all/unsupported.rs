@@ -30,11 +30,67 @@ int main(int count, char **arguments) {{
 
 /// What is not supported: what comes before the function, the statement in it, and how the report
 /// calls it.
-const CONSTRUCTS: [(&str, &str, &str); 9] = [
+const CONSTRUCTS: [(&str, &str, &str); 21] = [
     (
         "#include <stdio.h>",
-        "fclose(fopen(\"x\", \"r\"));",
-        "uses files",
+        "pclose(popen(\"ls\", \"r\"));",
+        "starts another process, which is not modelled; make it a thread instead",
+    ),
+    (
+        "#include <unistd.h>",
+        "execl(\"/bin/ls\", \"ls\", (char *)0);",
+        "make it a thread instead",
+    ),
+    (
+        "#include <sys/socket.h>",
+        "socket(AF_INET, SOCK_STREAM, 0);",
+        "uses the network or devices, which are not modelled; replace that part",
+    ),
+    (
+        "#include <dirent.h>",
+        "opendir(\".\");",
+        "uses files, which are not modelled; keep the data in memory",
+    ),
+    (
+        "#include <signal.h>",
+        "sigsuspend((sigset_t *)0);",
+        "handles signals, which are not modelled; make the handler a thread",
+    ),
+    (
+        "int brk(void *);",
+        "brk(0);",
+        "maps memory, which is not modelled; use malloc",
+    ),
+    (
+        "#include <dlfcn.h>",
+        "dlopen(\"libm.so\", 1);",
+        "loads code, which cannot be instrumented; link it in as source",
+    ),
+    (
+        "#include <ucontext.h>",
+        "getcontext((ucontext_t *)0);",
+        "switches stacks, which is not modelled; use threads",
+    ),
+    (
+        "",
+        "pthread_cancel(pthread_self());",
+        "cancels threads, which is not modelled; use a flag",
+    ),
+    (
+        "#include <semaphore.h>",
+        "sem_open(\"/x\", 0);",
+        "named objects are not modelled; use an unnamed one",
+    ),
+    ("", "setenv(\"A\", \"1\", 1);", "use a variable"),
+    (
+        "#include <time.h>",
+        "timer_create(0, 0, 0);",
+        "timers are not modelled; use a thread that sleeps",
+    ),
+    (
+        "#include <wchar.h>",
+        "wprintf(L\"x\");",
+        "wide output is not modelled; use printf",
     ),
     ("#include <unistd.h>", "fork();", "starts another process"),
     (

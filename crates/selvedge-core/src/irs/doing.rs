@@ -60,7 +60,7 @@ impl From<Op> for Doing {
                 Function::Memory { .. } => Doing::Update,
                 Function::Object(function) => match words::kind(function) {
                     Some(ObjectKind::Memory) => Doing::Update,
-                    Some(ObjectKind::Mutex) => Doing::Mutex,
+                    Some(ObjectKind::Mutex | ObjectKind::Guard) => Doing::Mutex,
                     Some(ObjectKind::ReadWriteLock) => Doing::ReadWriteLock,
                     Some(ObjectKind::Semaphore) => Doing::Semaphore,
                     Some(ObjectKind::Condition) => Doing::Condition,

@@ -1,6 +1,7 @@
 //! How threads begin and end.
 
 use std::ffi::c_void;
+use std::path::PathBuf;
 
 use selvedge_core::failure::Other;
 use selvedge_core::{Failure, FailureKind, MemoryOrder, Op, Pending, Site, Stop, ThreadId};
@@ -87,6 +88,11 @@ pub(crate) fn variable(name: &[u8]) -> Option<usize> {
         let stack_top = runtime.threads[0].slot.stack_top;
         environment::find(&runtime.settings, stack_top, name)
     })
+}
+
+/// The file with the program's standard input.
+pub(crate) fn standard_input() -> Option<PathBuf> {
+    with(|runtime| runtime.settings.stdin.clone())
 }
 
 /// Where the function `name` of the program is, stubs included.

@@ -53,6 +53,7 @@ mod process;
 pub(crate) mod program;
 mod random;
 mod registers;
+mod resources;
 mod rwlock;
 mod semaphore;
 mod spin;
@@ -66,6 +67,7 @@ mod verifier;
 mod wide;
 
 pub(crate) use exit::{after_main, after_start};
+pub(crate) use resources::forget_files;
 pub(crate) use state::{begin, booted, reset};
 pub(crate) use thread::leftover;
 
@@ -139,6 +141,7 @@ pub(crate) fn entries() -> Vec<crate::abi::EntryPoint> {
         print::entries(),
         process::entries(),
         random::entries(),
+        resources::entries(),
         rwlock::entries(),
         semaphore::entries(),
         spin::entries(),

@@ -76,7 +76,7 @@ fn descriptor(stream: usize, site: Site) -> c_int {
 }
 
 /// Writes `size` bytes of the program's memory, which were announced.
-fn emit(descriptor: c_int, bytes: usize, size: usize, site: Site) {
+pub(crate) fn emit(descriptor: c_int, bytes: usize, size: usize, site: Site) {
     current::impure();
     if descriptor != STDOUT && descriptor != STDERR {
         current::refuse(format!("output to descriptor {descriptor}"), site);

@@ -126,8 +126,8 @@ extern "C" fn pthread_kill(handle: usize, signal: c_int) -> c_int {
     deliver(signal, site)
 }
 
-/// Handlers cannot be installed, so a signal does what it does by default.
-fn deliver(signal: c_int, site: Site) -> c_int {
+/// A signal does what it does by default.
+pub(crate) fn deliver(signal: c_int, site: Site) -> c_int {
     match signal {
         0 | libc::SIGCHLD | libc::SIGURG | libc::SIGWINCH | libc::SIGCONT => 0,
         libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => {

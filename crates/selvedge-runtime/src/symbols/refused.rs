@@ -93,14 +93,14 @@ const GROUPS: &[Group] = &[
             rmdir chdir fchdir getcwd chmod fchmod fchmodat chown truncate truncate64 ftruncate \
             ftruncate64 opendir fdopendir readdir readdir64 closedir rewinddir dirfd scandir dup dup2 \
             dup3 pipe pipe2 fcntl fcntl64 flock lockf sendfile sendfile64 statvfs statvfs64 utimensat \
-            fsync fdatasync sync copy_file_range mkfifo umask",
+            fsync fdatasync sync __open_2 __open64_2 copy_file_range mkfifo umask",
     },
     Group {
         reason: SOCKETS,
         names: "\
             socket socketpair bind listen accept accept4 connect shutdown send sendto sendmsg recv \
             recvfrom recvmsg select pselect poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait \
-            eventfd eventfd_read eventfd_write inotify_init getaddrinfo freeaddrinfo gethostbyname \
+            eventfd eventfd_read eventfd_write epoll_pwait inotify_init getaddrinfo freeaddrinfo gethostbyname \
             setsockopt getsockopt ioctl io_setup aio_read aio_write syslog openlog tcgetattr tcsetattr \
             getifaddrs",
     },
@@ -109,7 +109,7 @@ const GROUPS: &[Group] = &[
         names: "\
             signal bsd_signal sigaction sigprocmask pthread_sigmask sigsuspend sigwait sigwaitinfo \
             sigtimedwait sigqueue pthread_sigqueue sigaltstack signalfd pause alarm ualarm killpg tgkill \
-            siginterrupt sigpending __sysv_signal",
+            siginterrupt sigpending __sysv_signal sigemptyset sigfillset sigaddset sigdelset sigismember",
     },
     Group {
         reason: JOINS,
@@ -124,13 +124,13 @@ const GROUPS: &[Group] = &[
         reason: TIMERS,
         names: "\
             setitimer getitimer timer_create timer_settime timer_gettime timer_delete timerfd_create \
-            timerfd_settime clock_settime settimeofday",
+            timerfd_settime timerfd_gettime clock_settime settimeofday",
     },
     Group {
         reason: MEMORY,
         names: "\
             mmap mmap64 munmap mremap mprotect msync madvise mlock mlockall munlock munlockall brk sbrk \
-            shm_open shm_unlink shmget shmat shmdt shmctl memfd_create mincore mallopt",
+            shm_open shm_unlink shmget shmat shmdt shmctl memfd_create mincore mallopt posix_madvise",
     },
     Group {
         reason: LOADING,

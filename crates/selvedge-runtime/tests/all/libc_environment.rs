@@ -119,7 +119,10 @@ fn answers_that_are_not_modelled_are_refused() {
         let includes = "#include <dlfcn.h>\n#include <sys/auxv.h>";
         for (body, text) in [
             ("return !dlsym(RTLD_NEXT, \"malloc\");", "RTLD_DEFAULT"),
-            ("return !dlsym(RTLD_DEFAULT, \"getaddrinfo_a\");", "getaddrinfo_a"),
+            (
+                "return !dlsym(RTLD_DEFAULT, \"getaddrinfo_a\");",
+                "getaddrinfo_a",
+            ),
             ("return getauxval(AT_RANDOM) == 0;", "getauxval(25)"),
             ("return sysconf(_SC_XOPEN_VERSION) == 0;", "sysconf(89)"),
         ] {
