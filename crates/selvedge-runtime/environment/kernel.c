@@ -45,6 +45,8 @@ void selvedge_output(int descriptor, const void *bytes, size_t size);
 /* The size of a file as the search found it, or an error number below zero. */
 int64_t selvedge_file_size(const char *path);
 void selvedge_file_read(const char *path, char *into, size_t size);
+/* Whether the current directory fits into so many bytes. */
+int selvedge_directory(char *into, size_t size);
 int selvedge_raise(int number);
 
 /* Bits of a lock's state; the room is above them. */

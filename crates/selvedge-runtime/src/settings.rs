@@ -68,6 +68,8 @@ pub struct Settings {
     pub environment: Vec<CString>,
     /// The file with the program's standard input.
     pub stdin: Option<PathBuf>,
+    /// Whether ending with a status other than zero is a bug.
+    pub check_status: bool,
 }
 
 impl Default for Settings {
@@ -93,6 +95,7 @@ impl Default for Settings {
             arguments: Vec::new(),
             environment: Vec::new(),
             stdin: None,
+            check_status: false,
         }
     }
 }

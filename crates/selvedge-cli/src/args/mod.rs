@@ -18,6 +18,7 @@ use crate::compile::{Program, plainly};
 use crate::input;
 use crate::problem::Problem;
 use crate::project;
+use crate::verify::cases::{self, Case};
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::{Attach, Broker, Cluster, Runs, Serve};
 pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
@@ -234,6 +235,23 @@ pub(crate) struct Verify {
     /// Write the bug to FILE as a violation witness in SV-COMP's YAML format
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) witness: Option<PathBuf>,
+
+    /// Check each test case of GoogleTest that matches PATTERN, as a program of its own
+    #[arg(
+        long = "gtest_filter",
+        value_name = "PATTERN",
+        conflicts_with = "test_case",
+        help_heading = "Program under test"
+    )]
+    pub(crate) gtest_filter: Option<String>,
+
+    /// Check each test case of Catch2 or doctest that matches PATTERN, as a program of its own
+    #[arg(long, value_name = "PATTERN", help_heading = "Program under test")]
+    pub(crate) test_case: Option<String>,
+
+    /// The test cases, if there are several.
+    #[arg(skip)]
+    pub(crate) cases: Vec<Case>,
 }
 
 impl Verify {
@@ -246,6 +264,29 @@ impl Verify {
             environment: self.is_local(),
             ..self.sources.program()?
         })
+    }
+
+    /// Finds the test cases. One alone is a program like any other.
+    fn settle_cases(&mut self) -> Result<(), Problem> {
+        let Some(executable) = self.sources.executable() else {
+            return Err(
+                Problem::request("test cases are those of an executable").help(
+                    "build it with CXX='selvedge c++', and then: selvedge verify ./EXECUTABLE …",
+                ),
+            );
+        };
+        if !self.sources.flags.is_empty() || self.machine.args.is_some() {
+            return Err(Problem::request(
+                "a test case is run with the arguments that select it, and no others",
+            ));
+        }
+        let (gtest_filter, test_case) = (self.gtest_filter.as_deref(), self.test_case.as_deref());
+        let cases = cases::list(executable, gtest_filter, test_case)?;
+        match &cases[..] {
+            [case] => self.machine.select(case),
+            _ => self.cases = cases,
+        }
+        Ok(())
     }
 
     /// Whether this machine alone searches: the files of others may be different.
@@ -265,6 +306,9 @@ impl Verify {
                 Problem::request(format!("{}: {}", stdin.display(), plainly(&error)))
                     .help("--stdin names a file with the program's standard input")
             })?;
+        }
+        if self.gtest_filter.is_some() || self.test_case.is_some() {
+            self.settle_cases()?;
         }
         let built = self.sources.build_dir.is_some() || self.sources.executable().is_some();
         if !built || self.sources.flags.is_empty() {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::values::{
     Plain, Unroll, Words, bytes, name_of, seconds, stack_bytes, unroll, variable, words,
 };
+use crate::verify::cases::Case;
 
 /// How the program under test behaves.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
@@ -79,6 +80,11 @@ pub(crate) struct ProgramOptions {
     #[serde(default)]
     pub(crate) stdin: Option<PathBuf>,
 
+    /// A program that ends with a status other than zero fails
+    #[arg(long)]
+    #[serde(default)]
+    pub(crate) check_status: bool,
+
     /// Let the program make any system call; for debuggers and profilers
     #[arg(long)]
     #[serde(default)]
@@ -91,6 +97,12 @@ pub(crate) struct ProgramOptions {
 }
 
 impl ProgramOptions {
+    /// Has the program run one test case.
+    pub(crate) fn select(&mut self, case: &Case) {
+        self.args = Some(Words(case.arguments.clone()));
+        self.check_status = true;
+    }
+
     /// Adds bytes that are one location, in place of those that they contain.
     pub(crate) fn merge(&mut self, new: Extent) {
         let end = |extent: &Extent| extent.start + u64::from(extent.width);
@@ -130,6 +142,7 @@ impl ProgramOptions {
             (self.spurious_failures, "--spurious-failures"),
             (self.reuse_memory, "--reuse-memory"),
             (self.leaks, "--leaks"),
+            (self.check_status, "--check-status"),
             (self.no_confinement, "--no-confinement"),
         ];
         options.extend(

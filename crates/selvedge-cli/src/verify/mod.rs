@@ -1,5 +1,6 @@
 //! `selvedge verify`: from a request to a report.
 
+pub(crate) mod cases;
 mod death;
 mod found;
 mod sliced;
@@ -37,6 +38,9 @@ pub(crate) fn run(verify: &args::Verify) -> Result<Status, Problem> {
                 "selvedge resume {path} continues the search that it holds"
             )),
         );
+    }
+    if !verify.cases.is_empty() {
+        return cases::check(verify);
     }
     check(verify, verify.program()?, None)
 }

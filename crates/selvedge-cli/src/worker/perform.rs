@@ -136,6 +136,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
         arguments: strings(machine.args.iter().flat_map(|words| &words.0)),
         environment: strings(&machine.env),
         stdin: machine.stdin.clone(),
+        check_status: machine.check_status,
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod bad_input;
 #[cfg(feature = "cluster")]
+mod cases;
 mod cluster;
 mod commands;
 mod common;

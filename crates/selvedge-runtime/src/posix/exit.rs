@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::with_exposed_provenance_mut;
 
-use selvedge_core::{Op, Site, ThreadId};
+use selvedge_core::{FailureKind, Op, Site, ThreadId};
 use serde::{Deserialize, Serialize};
 
 use super::handlers::{self, Exit};
@@ -131,7 +131,8 @@ extern "C" fn __cxa_thread_atexit_impl(function: usize, object: usize, library: 
     __cxa_thread_atexit(function, object, library)
 }
 
-extern "C-unwind" fn quick_exit(_status: c_int) -> ! {
+extern "C-unwind" fn quick_exit(status: c_int) -> ! {
+    note_status(status);
     end_process(Exit::Quick, current::site())
 }
 
@@ -143,12 +144,19 @@ extern "C-unwind" fn exit(status: c_int) -> ! {
     end_process(Exit::Normal, site)
 }
 
-/// A program that only prints how it is used ends with a status other than zero.
+/// A program that only prints how it is used ends with a status other than zero, and so does a
+/// failing test.
 fn note_status(status: c_int) {
-    with(|runtime| {
+    let status = status & 0xff;
+    let fails = with(|runtime| {
         let largest = &mut runtime.overlooked.status;
-        *largest = (status & 0xff).max(*largest);
+        *largest = status.max(*largest);
+        status != 0 && runtime.settings.check_status
     });
+    if fails && !current::booting() {
+        let what = format!("the program ended with status {status}");
+        current::fail(FailureKind::Assertion, what, current::site());
+    }
 }
 
 /// The other threads are still running.
@@ -159,7 +167,8 @@ fn end_process(exit: Exit, site: Site) -> ! {
     current::exit()
 }
 
-extern "C" fn _exit(_status: c_int) -> ! {
+extern "C" fn _exit(status: c_int) -> ! {
+    note_status(status);
     refuse_in_constructor("_exit", current::site());
     current::exit()
 }

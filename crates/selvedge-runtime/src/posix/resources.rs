@@ -6,8 +6,10 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::ptr::with_exposed_provenance_mut;
+use std::sync::LazyLock;
 
 use selvedge_core::MemoryOrder::Acquire;
 use selvedge_core::objects::ObjectFunction;
@@ -22,6 +24,7 @@ entry_points![
     selvedge_look(1),
     selvedge_file_size(1),
     selvedge_file_read(3),
+    selvedge_directory(2),
     selvedge_output(3),
     selvedge_raise(1),
 ];
@@ -52,8 +55,7 @@ struct Files(RefCell<HashMap<String, Contents>>);
 unsafe impl Sync for Files {}
 
 /// What executions see of a file is the same in all of them, so that it outlives them.
-static FILES: std::sync::LazyLock<Files> =
-    std::sync::LazyLock::new(|| Files(RefCell::new(HashMap::new())));
+static FILES: LazyLock<Files> = LazyLock::new(|| Files(RefCell::new(HashMap::new())));
 
 /// Forgets all files: another program is loaded.
 pub(crate) fn forget_files() {
@@ -106,6 +108,25 @@ extern "C" fn selvedge_file_read(path: usize, into: usize, size: usize) {
             with_exposed_provenance_mut::<u8>(into).copy_from_nonoverlapping(bytes.as_ptr(), size);
         }
     });
+}
+
+extern "C" fn selvedge_directory(into: usize, size: usize) -> c_int {
+    let site = current::site();
+    static DIRECTORY: LazyLock<PathBuf> =
+        LazyLock::new(|| std::env::current_dir().unwrap_or_default());
+    let bytes = DIRECTORY.as_os_str().as_bytes();
+    if bytes.len() >= size {
+        return 0;
+    }
+    current::touch(into, bytes.len() + 1, true, site);
+    current::writes(into, bytes.len() + 1);
+    let to = with_exposed_provenance_mut::<u8>(into);
+    // SAFETY: the range was checked, and only this thread runs.
+    unsafe {
+        to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        to.add(bytes.len()).write(0);
+    }
+    1
 }
 
 extern "C" fn selvedge_output(descriptor: c_int, bytes: usize, size: usize) {

@@ -27,6 +27,8 @@ pub(crate) const PAGE: c_int = 4096;
 /// What the program's user, group and process are called.
 pub(crate) const PROCESS: c_int = 1000;
 const TICKS_PER_SECOND: c_int = 100;
+const _SC_MINSIGSTKSZ: c_int = 249;
+const _SC_SIGSTKSZ: c_int = 250;
 const SMALLEST_STACK: usize = 16 << 10;
 
 extern "C" fn sysconf(name: c_int) -> c_long {
@@ -54,6 +56,8 @@ extern "C" fn sysconf(name: c_int) -> c_long {
         libc::_SC_THREAD_KEYS_MAX | libc::_SC_GETPW_R_SIZE_MAX | libc::_SC_GETGR_R_SIZE_MAX => 1024,
         libc::_SC_THREAD_THREADS_MAX => -1,
         libc::_SC_ARG_MAX => 2 << 20,
+        _SC_MINSIGSTKSZ => 2048,
+        _SC_SIGSTKSZ => 8192,
         _ if is_a_name(name) => {
             let what = format!("sysconf({name}), whose answer is not modelled");
             current::refuse(what, current::site())

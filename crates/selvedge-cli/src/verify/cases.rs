@@ -1,0 +1,240 @@
+//! Test cases of a unit-test framework, each checked as a program of its own.
+//!
+//! The executable lists its cases, as it does for other tools. Each of them is then a run of the
+//! program with the arguments that select it. A case that fails makes the program end with a status
+//! other than zero, which counts as a bug.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::args::{self, Format};
+use crate::compile::{self, Build};
+use crate::explorer::Explorer;
+use crate::output;
+use crate::problem::{Problem, Status};
+use crate::report::{Report, Verdict, human};
+
+use super::{Search, tell_unsupported};
+
+/// A test case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    /// Its name.
+    pub(crate) name: String,
+    /// The arguments that select it.
+    pub(crate) arguments: Vec<String>,
+    /// The option of `verify` that selects it.
+    option: String,
+}
+
+/// A framework, by what it is asked with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framework {
+    GoogleTest,
+    Catch2,
+    Doctest,
+}
+
+/// The cases of `executable` that the user selects, by the options of GoogleTest or of the others.
+pub(crate) fn list(
+    executable: &Path,
+    gtest_filter: Option<&str>,
+    test_case: Option<&str>,
+) -> Result<Vec<Case>, Problem> {
+    let name = executable.display();
+    let failed = |why: String| {
+        Problem::request(format!("{name} does not list its test cases: {why}"))
+            .help("build it with a main function of GoogleTest, Catch2 or doctest")
+    };
+    let framework = match gtest_filter {
+        Some(_) => Framework::GoogleTest,
+        None => framework(executable).ok_or_else(|| failed("no known framework".to_owned()))?,
+    };
+    let pattern = gtest_filter.or(test_case).unwrap_or("*");
+    let path = executable
+        .canonicalize()
+        .map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(path);
+    match framework {
+        Framework::GoogleTest => {
+            command.arg("--gtest_list_tests");
+            command.arg(format!("--gtest_filter={pattern}"))
+        }
+        Framework::Catch2 => command.args(["--list-test-names-only", pattern]),
+        Framework::Doctest => {
+            command.arg("--list-test-cases");
+            command.arg(format!("--test-case={pattern}"))
+        }
+    };
+    let listed = command.stdin(Stdio::null()).output();
+    let listed = listed.map_err(|error| failed(error.to_string()))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let names = names(framework, &text);
+    if names.is_empty() {
+        return Err(failed(format!("nothing matches {pattern}")));
+    }
+    Ok(names
+        .into_iter()
+        .map(|name| case(framework, name))
+        .collect())
+}
+
+/// The framework that an executable of Catch2 or doctest is built with.
+fn framework(executable: &Path) -> Option<Framework> {
+    let bytes = fs::read(executable).ok()?;
+    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    if has(b"doctest_listener") || has(b"[doctest]") {
+        return Some(Framework::Doctest);
+    }
+    (has(b"list-test-names-only") || has(b"Catch::Session")).then_some(Framework::Catch2)
+}
+
+/// The names in what an executable of `framework` prints.
+fn names(framework: Framework, text: &str) -> Vec<String> {
+    let lines = text.lines();
+    match framework {
+        Framework::GoogleTest => {
+            let mut suite = "";
+            let mut names = Vec::new();
+            for line in lines {
+                let plain = line.split("  #").next().unwrap_or(line);
+                match plain.strip_prefix("  ") {
+                    Some(name) => names.push(format!("{suite}{}", name.trim())),
+                    None if plain.trim_end().ends_with('.') => suite = plain.trim(),
+                    None => {}
+                }
+            }
+            names
+        }
+        Framework::Catch2 => lines
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .map(str::to_owned)
+            .collect(),
+        Framework::Doctest => lines
+            .filter(|line| !line.starts_with("[doctest]") && !line.starts_with("==="))
+            .map(str::to_owned)
+            .collect(),
+    }
+}
+
+fn case(framework: Framework, name: String) -> Case {
+    let (arguments, option) = match framework {
+        Framework::GoogleTest => {
+            let filter = format!("--gtest_filter={name}");
+            (vec![filter.clone()], filter)
+        }
+        Framework::Catch2 => {
+            let escaped = name
+                .replace('\\', "\\\\")
+                .replace(',', "\\,")
+                .replace('[', "\\[");
+            (vec![escaped.clone()], format!("--test-case={escaped}"))
+        }
+        Framework::Doctest => {
+            let filter = format!("--test-case={}", name.replace(',', "\\,"));
+            (vec![filter.clone()], filter)
+        }
+    };
+    Case {
+        name,
+        arguments,
+        option,
+    }
+}
+
+/// Checks every case, and prints a line for each.
+pub(super) fn check(verify: &args::Verify) -> Result<Status, Problem> {
+    if verify.format != Format::Human {
+        return Err(
+            Problem::request("several test cases are printed in words only")
+                .help("select one case, or leave out --format"),
+        );
+    }
+    let (explorer, _) = Explorer::choose(&verify.search, &verify.machine)?;
+    let build = compile::build(&verify.program()?)?;
+    tell_unsupported(build.compiled.unsupported.len());
+    let mut counts = [0; 3];
+    for case in &verify.cases {
+        let report = one(verify, case, &build, &explorer)?;
+        output::print(&line(&report, case, verify));
+        counts[report.verdict as usize] += 1;
+    }
+    let [verified, failed, incomplete] = counts;
+    let all = verify.cases.len();
+    output::print(&format!(
+        "{all} test cases: {verified} verified, {failed} with a bug, {incomplete} incomplete\n"
+    ));
+    Ok(match counts {
+        [_, 0, 0] => Status::Verified,
+        [_, 0, _] => Status::Incomplete,
+        _ => Status::Bug,
+    })
+}
+
+fn one(
+    verify: &args::Verify,
+    case: &Case,
+    build: &Build,
+    explorer: &Explorer,
+) -> Result<Report, Problem> {
+    let image = build.image();
+    let mut search = Search::new(verify, &image, explorer);
+    search.machine.select(case);
+    let found = search.run()?;
+    Ok(found.report(explorer, &verify.search, &search.machine))
+}
+
+fn line(report: &Report, case: &Case, verify: &args::Verify) -> String {
+    let name = &case.name;
+    match (report.verdict, &report.bug) {
+        (Verdict::Bug, Some(bug)) => {
+            let files = verify.sources.files.iter().map(human::quoted);
+            let file: Vec<String> = files.collect();
+            let option = human::quoted(&case.option);
+            let message = &bug.message;
+            format!(
+                "bug         {name}: {message}\n            selvedge verify {} {option}\n",
+                file.join(" ")
+            )
+        }
+        (Verdict::Incomplete, _) => {
+            let reason = report.reason.as_deref().unwrap_or("a limit was reached");
+            format!("incomplete  {name}: {reason}\n")
+        }
+        _ => {
+            let executions = match report.executions {
+                1 => "1 execution".to_owned(),
+                count => format!("{count} executions"),
+            };
+            format!("verified    {name}: {executions}\n")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_test_cases_are_read() {
+        let text = "Running main() from x.cc\nQueue.\n  Pushes\n  Pops  # GetParam() = 3\nAll/Set/0.\n  Adds\n";
+        assert_eq!(
+            names(Framework::GoogleTest, text),
+            ["Queue.Pushes", "Queue.Pops", "All/Set/0.Adds"]
+        );
+        let text = "[doctest] listing all test case names\n======\na, b\nc\n======\n\
+                    [doctest] unskipped test cases passing the current filters: 2\n";
+        assert_eq!(names(Framework::Doctest, text), ["a, b", "c"]);
+        assert_eq!(names(Framework::Catch2, "one\ntwo\n"), ["one", "two"]);
+    }
+
+    #[test]
+    fn names_are_escaped_as_the_framework_wants_it() {
+        let case = |framework| case(framework, "a, [b]".to_owned()).arguments;
+        assert_eq!(case(Framework::Catch2), ["a\\, \\[b]"]);
+        assert_eq!(case(Framework::Doctest), ["--test-case=a\\, [b]"]);
+        assert_eq!(case(Framework::GoogleTest), ["--gtest_filter=a, [b]"]);
+    }
+}
