@@ -14,11 +14,22 @@ const HEADINGS: [&str; 6] = ["", "step", "thread", "where", "what", "reads from"
 pub(super) fn render(bug: &Bug, failure: &str) -> String {
     let hidden = bug.trace.len().saturating_sub(SHOWN);
     let mut rows = vec![HEADINGS.map(str::to_owned)];
-    for step in &bug.trace[hidden..] {
-        if bug.cycle == Some(step.step) {
+    let shown = &bug.trace[hidden..];
+    let steps: Vec<Row> = shown.iter().map(|step| row(step, &bug.trace)).collect();
+    let mut next = 0;
+    while next < steps.len() {
+        if bug.cycle == Some(shown[next].step) {
             rows.push(remark("from here on for ever:".to_owned()));
         }
-        rows.push(row(step, &bug.trace));
+        let cycle = bug.cycle.map(|first| (first as usize).saturating_sub(1));
+        let end = cycle.and_then(|first| first.checked_sub(hidden));
+        let end = end.filter(|&end| end > next).unwrap_or(steps.len());
+        let (period, times) = repeated(&steps[next..end.min(steps.len())]);
+        rows.extend_from_slice(&steps[next..next + period]);
+        if times > 1 {
+            fold(&mut rows, period, times);
+        }
+        next += period * times;
     }
     rows.push(match bug.cycle {
         Some(first) if first as usize > bug.trace.len() => {
@@ -61,14 +72,48 @@ pub(super) fn render(bug: &Bug, failure: &str) -> String {
     text
 }
 
+type Row = [String; 6];
+
+/// Steps that are repeated fewer times than this are shown as they are.
+const REPEATED: usize = 4;
+/// So many steps at most are looked at as one iteration.
+const LONGEST: usize = 8;
+
+/// How many steps at the start of `rows` are repeated, and how many times they are there in all: the
+/// pair that leaves out most rows. What a step reads from may differ.
+fn repeated(rows: &[Row]) -> (usize, usize) {
+    let same = |a: &Row, b: &Row| a[2..5] == b[2..5] && b[0].is_empty();
+    let times = |period: usize| {
+        let mut rest = rows[period..].chunks_exact(period);
+        let first = &rows[..period];
+        1 + rest
+            .position(|next| !first.iter().zip(next).all(|(a, b)| same(a, b)))
+            .unwrap_or(rows.len() / period - 1)
+    };
+    let periods = 1..=LONGEST.min(rows.len() / REPEATED);
+    let folds = periods.map(|period| (period, times(period)));
+    let folds = folds.filter(|&(_, times)| times >= REPEATED);
+    folds
+        .max_by_key(|&(period, times)| (period * (times - 1), LONGEST - period))
+        .unwrap_or((1, 1))
+}
+
+/// Says that the last `period` rows stand for more.
+fn fold(rows: &mut Vec<Row>, period: usize, times: usize) {
+    match rows.last_mut() {
+        Some(row) if period == 1 => row[4].push_str(&format!(" × {times}")),
+        _ => rows.push(remark(format!("(these {period} steps × {times})"))),
+    }
+}
+
 /// A row that is no step.
-fn remark(what: String) -> [String; 6] {
+fn remark(what: String) -> Row {
     let mut row = [const { String::new() }; 6];
     row[4] = what;
     row
 }
 
-fn row(step: &Step, trace: &[Step]) -> [String; 6] {
+fn row(step: &Step, trace: &[Step]) -> Row {
     let mark = match step.switch {
         Switch::Preemption => "P",
         Switch::Free => "S",
@@ -149,4 +194,39 @@ pub(super) fn stale_steps(trace: &[Step]) -> String {
         })
     });
     stale.take(TOLD).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(what: &str) -> Vec<Row> {
+        let row = |(n, letter): (usize, char)| {
+            let cells = ["", &n.to_string(), "T0", "a.c:1", &letter.to_string(), "x"];
+            cells.map(str::to_owned)
+        };
+        what.chars().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn repeated_steps_are_found() {
+        assert_eq!(repeated(&rows("a")), (1, 1));
+        assert_eq!(repeated(&rows("aaab")), (1, 1));
+        assert_eq!(repeated(&rows("aaaab")), (1, 4));
+        assert_eq!(repeated(&rows("abababababc")), (2, 5));
+        assert_eq!(repeated(&rows("aaaaaaaa")), (1, 8));
+        let mut switched = rows("aaaaaaaa");
+        switched[6][0] = "P".to_owned();
+        assert_eq!(repeated(&switched), (1, 6));
+    }
+
+    #[test]
+    fn repeated_steps_are_folded() {
+        let mut one = rows("a");
+        fold(&mut one, 1, 35);
+        assert_eq!(one[0][4], "a × 35");
+        let mut two = rows("ab");
+        fold(&mut two, 2, 5);
+        assert_eq!(two[2][4], "(these 2 steps × 5)");
+    }
 }
