@@ -1,5 +1,11 @@
+// Two test cases of Catch2 or doctest, one of which fails under one schedule.
+#ifdef DOCTEST
+#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
+#include <doctest/doctest.h>
+#else
 #define CATCH_CONFIG_MAIN
 #include <catch2/catch.hpp>
+#endif
 #include <atomic>
 #include <thread>
 
