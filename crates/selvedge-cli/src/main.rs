@@ -9,6 +9,7 @@ mod compile;
 mod consent;
 mod debug;
 mod describe;
+mod estimate;
 mod explain;
 mod explorer;
 mod init;
@@ -63,6 +64,10 @@ fn main() -> ExitCode {
         Command::Irs(irs) => {
             interrupt::install();
             return end(irs::run(&irs));
+        }
+        Command::Estimate(estimate) => {
+            interrupt::install();
+            estimate::run(&estimate)
         }
         Command::Measure(verify) => measure::run(&verify),
         Command::Litmus(litmus) => litmus::run(&litmus),

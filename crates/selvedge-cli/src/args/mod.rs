@@ -66,6 +66,39 @@ Examples:
   selvedge resume queue.search                 go on to the end
   selvedge resume queue.search --timeout 3600  go on for another hour";
 
+const ESTIMATE_EXAMPLES: &str = "\
+Examples:
+  selvedge estimate queue.c                    two seconds of random descents
+  selvedge estimate queue.c --preemptions 2    the same for a bounded search
+
+Exit status: 0, or 2 if the program cannot be checked";
+
+/// The options of a search that `estimate` has.
+const ESTIMATED: [&str; 22] = [
+    "files",
+    "flags",
+    "cc",
+    "build_dir",
+    "target",
+    "stub",
+    "model",
+    "preemptions",
+    "timeout",
+    "plain",
+    "unroll",
+    "stack_size",
+    "heap_limit",
+    "max_threads",
+    "memory_limit",
+    "spurious_wakeups",
+    "spurious_failures",
+    "reuse_memory",
+    "no_confinement",
+    "args",
+    "env",
+    "format",
+];
+
 const REPLAY_EXAMPLES: &str = "\
 Examples:
   selvedge replay bug.json                             the failing run, with the program's output
@@ -127,6 +160,16 @@ pub(crate) enum Command {
     /// The same for C++
     #[command(name = "c++", disable_help_flag = true)]
     Cxx(Compiler),
+    /// Estimate how many executions a search of a program would have, and what makes them many
+    #[command(
+        after_help = ESTIMATE_EXAMPLES,
+        mut_args(|arg| match ESTIMATED.contains(&arg.get_id().as_str()) {
+            true => arg,
+            false => arg.hide(true),
+        }),
+        mut_arg("timeout", |arg| arg.help("Sample for so many seconds [default: 2]"))
+    )]
+    Estimate(Box<Estimate>),
     /// Continue a search that was stopped
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<Resume>),
@@ -187,6 +230,22 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     pub(crate) verify: Verify,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Estimate {
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+
+    #[command(flatten, next_help_heading = "Search")]
+    pub(crate) search: SearchOptions,
+
+    #[command(flatten, next_help_heading = "Program under test")]
+    pub(crate) machine: ProgramOptions,
+
+    /// How to print the result
+    #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
+    pub(crate) format: TextOrJson,
 }
 
 #[derive(Args, Clone, Debug)]

@@ -6,6 +6,7 @@ mod advise;
 pub(crate) mod child;
 mod confine;
 mod confirm;
+mod estimate;
 mod explore;
 mod follow;
 pub(crate) mod history;

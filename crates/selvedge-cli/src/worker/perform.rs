@@ -5,6 +5,7 @@ use std::ffi::CString;
 use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings, Unroll};
 
 use super::advise::Advisor;
+use super::estimate;
 use super::explore::Exploration;
 use super::follow;
 use super::journal::Watched;
@@ -30,6 +31,7 @@ pub(crate) fn perform(
         Task::Libraries
         | Task::Advise(..)
         | Task::Replay(_)
+        | Task::Estimate(_)
         | Task::Measure(_)
         | Task::Relax(_) => true,
     };
@@ -83,6 +85,10 @@ pub(crate) fn perform(
         }
         Task::Measure(explorer) => {
             reply(Reply::Measured(measure::measure(&mut machine, explorer)));
+        }
+        Task::Estimate(sampling) => {
+            let sampled = estimate::sample(&mut machine, &binary, counters, sampling);
+            reply(Reply::Sampled(Box::new(sampled)));
         }
         Task::Relax(relax) => {
             let prover = Prover {

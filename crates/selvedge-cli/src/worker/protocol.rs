@@ -83,8 +83,21 @@ pub(crate) enum Task {
     Advise(Model, Box<RawBug>),
     /// Explore every execution and see what that costs.
     Measure(Explorer),
+    /// Estimate how many executions there are.
+    Estimate(Sampling),
     /// Prove schedules, and write down what it takes to have no others.
     Relax(Relax),
+}
+
+/// How to estimate the number of executions.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sampling {
+    /// Under which memory model.
+    pub(crate) model: Model,
+    /// Only those with at most so many preemptions.
+    pub(crate) preemptions: Option<u32>,
+    /// For how long.
+    pub(crate) time: Duration,
 }
 
 /// What to prove and where to write it.
@@ -171,6 +184,8 @@ pub(crate) enum Reply {
     Advised(report::Advice),
     /// The costs.
     Measured(Measured),
+    /// About how many executions there are.
+    Sampled(Box<Sampled>),
     /// What is proven so far, as a prefix file.
     Prefix(Vec<u8>),
     /// What is proven.
@@ -276,6 +291,27 @@ pub(crate) struct Measured {
     pub(crate) resident_at_start: u64,
     /// The largest number of them up to its end.
     pub(crate) resident_at_most: u64,
+}
+
+/// What random descents of a search tree came to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sampled {
+    /// Why they ended.
+    pub(crate) ending: Ending,
+    /// How many there were.
+    pub(crate) descents: u64,
+    /// The mean of their estimates,
+    pub(crate) mean: f64,
+    /// and the standard deviation of that.
+    pub(crate) deviation: f64,
+    /// How many executions a search has in a second.
+    pub(crate) rate: f64,
+    /// The number of executions, if that search came to its end.
+    pub(crate) exact: Option<u64>,
+    /// How many distinct bugs were met.
+    pub(crate) bugs: u64,
+    /// The lines at which most alternatives begin, and their part of all alternatives.
+    pub(crate) lines: Vec<(report::Place, f64)>,
 }
 
 /// What became of a proof.

@@ -14,6 +14,7 @@ mod cxx20;
 mod debugger;
 mod docs;
 mod environment;
+mod estimate;
 mod examples;
 mod explain;
 mod fleet;

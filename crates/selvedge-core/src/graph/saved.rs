@@ -14,7 +14,7 @@ use crate::machine::{Machine, Outcome, Pending};
 use crate::op::{Effect, Op, Value};
 
 /// The first events of a graph, with everything that neither the machine nor the other events tell.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SavedGraph {
     events: Vec<SavedEvent>,
     /// How many threads a clock counts.

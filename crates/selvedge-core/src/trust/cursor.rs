@@ -5,6 +5,7 @@
 //! search brings the machine there.
 
 use super::branch::{Branch, ReadBranch};
+use super::descend::Sampler;
 use super::level::{Choice, Level};
 use super::writes::{WriteBranch, WritePlace};
 use crate::graph::{Event, Graph, Kind};
@@ -21,6 +22,8 @@ pub(super) struct Cursor<C> {
     pub(super) half: Option<ThreadId>,
     /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
     share: f64,
+    /// Takes the alternatives in random descents.
+    pub(super) sampler: Option<Box<Sampler>>,
 }
 
 /// What [`Cursor::advance`] found.
@@ -47,6 +50,7 @@ impl<C: Model> Cursor<C> {
             depth: 0,
             half: None,
             share: 1.0,
+            sampler: None,
         }
     }
 
@@ -70,13 +74,15 @@ impl<C: Model> Cursor<C> {
         &self.levels[self.depth].graph
     }
 
-    /// Keeps the alternatives to the event that is added next.
-    pub(super) fn remember(&mut self, branch: Branch) {
+    /// Keeps the alternatives to the event that is added next, besides the one that is being `tried`, if one is.
+    pub(super) fn remember(&mut self, branch: Branch, tried: bool) {
+        if self.sampler.is_some() {
+            return self.spread(branch);
+        }
         let level = &mut self.levels[self.depth];
         let events = level.graph.len();
-        // The alternative that is tried first counts as one more.
         let untried = branch.untried(&level.graph) as f64;
-        let share = self.share * untried / (untried + 1.0);
+        let share = self.share * untried / (untried + f64::from(tried));
         self.share -= share;
         level.choices.push(Choice {
             events,
@@ -155,7 +161,7 @@ impl<C: Model> Cursor<C> {
         let position = branch.next_place(self.graph());
         let (event, at) = (branch.event, branch.location);
         if branch.has_more() {
-            self.remember(Branch::Write(branch));
+            self.remember(Branch::Write(branch), position.is_some());
         }
         match position {
             Some(position) => self.level_mut().push_write(event, at, position),
@@ -165,7 +171,7 @@ impl<C: Model> Cursor<C> {
     }
 
     /// Applies the next alternative of `branch`, if there is one. Tells whether it is futile.
-    fn apply_next(&mut self, branch: &mut Branch) -> Option<bool> {
+    pub(super) fn apply_next(&mut self, branch: &mut Branch) -> Option<bool> {
         match branch {
             Branch::Choose {
                 thread,

@@ -21,6 +21,7 @@
 mod bound;
 mod branch;
 mod cursor;
+mod descend;
 mod endings;
 mod frontier;
 mod in_place;
@@ -31,6 +32,7 @@ mod schedule;
 mod unit;
 mod writes;
 
+pub use descend::{Descent, descend};
 pub use frontier::{Found, Frontier, Known, UnitId};
 pub use unit::Unit;
 
@@ -42,7 +44,7 @@ use std::ops::ControlFlow;
 use crate::bugs::Bugs;
 use crate::failure::Failure;
 use crate::graph::{Graph, Kind};
-use crate::ids::{Location, ThreadId};
+use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Outcome, Pending, Portable, SpinLoops};
 use crate::model::Model;
 use crate::op::{Op, Value};
@@ -128,6 +130,8 @@ struct Search<'a, C, M, O> {
     given_up: u64,
     /// The observer ended the search between two such graphs.
     stopped: bool,
+    /// Of a random descent: how many alternatives begin where.
+    alternatives: Vec<(Site, f64)>,
 }
 
 /// What makes the search faster. It may be dropped between any two executions: what is explored does not
@@ -163,6 +167,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
             hopeless: false,
             given_up: 0,
             stopped: false,
+            alternatives: Vec::new(),
         }
     }
 
@@ -192,16 +197,19 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
     }
 
     fn run(&mut self) -> Ending {
-        self.machine.reset();
-        self.failures.clear();
-        self.hints.schedule.begin();
-        if let ControlFlow::Break(ending) = self.check(ThreadId::MAIN) {
-            return ending;
-        }
-        match self.complete() {
+        match self.begin() {
             ControlFlow::Continue(()) => self.go_on(),
             ControlFlow::Break(ending) => ending,
         }
+    }
+
+    /// Explores the first execution.
+    fn begin(&mut self) -> ControlFlow<Ending> {
+        self.machine.reset();
+        self.failures.clear();
+        self.hints.schedule.begin();
+        self.check(ThreadId::MAIN)?;
+        self.complete()
     }
 
     /// Explores all alternatives that are left.
@@ -281,12 +289,13 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
                 }
                 Op::Choose { alternatives } => {
                     if alternatives > 1 {
-                        self.cursor.remember(Branch::Choose {
+                        let branch = Branch::Choose {
                             thread,
                             op,
                             next: 1,
                             alternatives,
-                        });
+                        };
+                        self.remember(thread, branch, true);
                     }
                     self.add_silent(thread, op, 0)?;
                 }
@@ -320,7 +329,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
             .advance(&level.graph)
             .expect("the newest write can always be read");
         if branch.has_more() {
-            self.cursor.remember(Branch::Read(branch));
+            self.remember(thread, Branch::Read(branch), true);
         }
         let level = self.level();
         let event = read.push(level, thread, op, at);
@@ -343,8 +352,12 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
     /// Takes the first alternative of a write and remembers the others. The first may already be a
     /// revisit, which the machine has to be replayed for. False if there is none at all.
     fn add_write(&mut self, mut branch: WriteBranch) -> ControlFlow<Ending, bool> {
+        let thread = branch.event.id.thread;
         let Some(position) = branch.next_place(self.graph()) else {
-            self.cursor.remember(Branch::Write(branch));
+            self.remember(thread, Branch::Write(branch), false);
+            if self.cursor.sampler.is_some() {
+                return ControlFlow::Continue(false);
+            }
             let before = (self.cursor.depth, self.graph().len());
             let found = self.backtrack_to_child();
             if found && !self.wake(before)? {
@@ -354,7 +367,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
         };
         let (event, at) = (branch.event, branch.location);
         if branch.has_more() {
-            self.cursor.remember(Branch::Write(branch));
+            self.remember(thread, Branch::Write(branch), true);
         }
         let level = self.level();
         level.push_write(event, at, position);
@@ -365,7 +378,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
             },
             _ => Outcome::default(),
         };
-        self.resume(event.id.thread, outcome)?;
+        self.resume(thread, outcome)?;
         ControlFlow::Continue(true)
     }
 

@@ -15,9 +15,9 @@ use super::cursor::Cursor;
 use super::level::{Choice, Level};
 use super::maximal::stable;
 use super::writes::{Left, WriteBranch};
-use crate::graph::{Event, Kind, Performed, SavedGraph};
+use crate::graph::{Event, Graph, Kind, Performed, SavedGraph};
 use crate::ids::{EventId, ThreadId};
-use crate::machine::{Pending, Portable};
+use crate::machine::{Machine, Pending, Portable};
 use crate::model::Model;
 use crate::op::{Op, Value};
 
@@ -30,8 +30,8 @@ pub struct Unit {
 }
 
 /// A level with what is still to be tried there.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct SavedLevel {
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct SavedLevel {
     graph: SavedGraph,
     choices: Vec<SavedChoice>,
 }
@@ -115,8 +115,16 @@ impl SavedChoice {
 }
 
 impl SavedLevel {
+    /// The level that `graph` belongs to, with nothing but `choice`.
+    pub(super) fn of_choice(graph: &Graph, choice: &Choice) -> SavedLevel {
+        SavedLevel {
+            graph: SavedGraph::of(graph, choice.events),
+            choices: vec![SavedChoice::of(choice)],
+        }
+    }
+
     /// Makes `level` this one, with a machine that is to perform what was done so far.
-    fn load<C: Model, M: Portable>(
+    pub(super) fn load<C: Model, M: Machine>(
         self,
         level: &mut Level<C>,
         machine: &mut M,
@@ -143,11 +151,7 @@ impl SavedLevel {
 }
 
 /// The choice as it is in this process.
-fn restored<M: Portable>(
-    choice: SavedChoice,
-    performed: &Performed,
-    machine: &M,
-) -> Option<Choice> {
+fn restored<M: Machine>(choice: SavedChoice, performed: &Performed, machine: &M) -> Option<Choice> {
     let own = |event: &&Event| event.id.thread == choice.thread;
     let before = performed.events.get(..choice.events)?;
     let last = before.iter().rev().find(own);

@@ -3,6 +3,7 @@
 mod brute_force;
 mod cheaper_bounds;
 mod common;
+mod descents;
 mod dpor_brute_force;
 mod dpor_figures;
 mod dpor_lost_classes;

@@ -1,0 +1,137 @@
+//! Random descents of the search tree of a program, and a short search to see how fast that is.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use selvedge_core::Site;
+use selvedge_core::report::{Counts, Ending, NoObserver, Observer};
+use selvedge_core::trust::{self, Descent, Settings};
+use selvedge_core::with_model;
+
+use super::journal::Watched;
+use super::protocol::{Counters, Sampled, Sampling};
+use crate::describe::{self, Binary};
+use crate::report::Place;
+
+/// The part of the time that goes to the search.
+const SEARCH: f64 = 0.2;
+/// If the number is exact, descents only tell the lines.
+const FOR_LINES: Duration = Duration::from_millis(200);
+/// So many lines are told.
+const TOLD: usize = 5;
+
+/// Samples the search tree of `machine`'s program.
+pub(super) fn sample(
+    machine: &mut Watched<'_>,
+    binary: &Binary,
+    counters: &Counters,
+    sampling: &Sampling,
+) -> Sampled {
+    let settings = Settings {
+        keep_going: true,
+        preemptions: sampling.preemptions,
+    };
+    let mut clock = Clock::new(counters, sampling.time.mul_f64(SEARCH));
+    let report = with_model!(sampling.model, C => {
+        trust::search::<C, _>(machine, settings, &mut clock)
+    });
+    let rate = report.counts.executions as f64 / clock.start.elapsed().as_secs_f64().max(1e-9);
+    let exact = (report.ending == Ending::Complete).then_some(report.counts.executions);
+    let found = report.bugs.len() as u64;
+    let mut sums = Sums::default();
+    let time = sampling.time.mul_f64(1.0 - SEARCH);
+    let time = exact.map_or(time, |_| time.min(FOR_LINES));
+    let clock = Clock::new(counters, time);
+    let each = &mut |descent: &Descent| {
+        sums.add(descent);
+        clock.look()
+    };
+    let report = match report.ending {
+        Ending::Complete | Ending::Stopped => with_model!(sampling.model, C => {
+            trust::descend::<C, _>(machine, sampling.preemptions, 0, &mut NoObserver, each)
+        }),
+        _ => report,
+    };
+    let number = sums.descents.max(1) as f64;
+    let mean = sums.executions / number;
+    let variance = (sums.squares / number - mean * mean).max(0.0);
+    Sampled {
+        descents: sums.descents,
+        mean,
+        deviation: (variance / number).sqrt(),
+        rate,
+        exact,
+        bugs: found.max(report.bugs.len() as u64),
+        lines: sums.lines(|site| describe::place(binary, machine.inner(), site)),
+        ending: describe::ending(binary, machine.inner(), report.ending),
+    }
+}
+
+/// Sums over descents.
+#[derive(Default)]
+struct Sums {
+    descents: u64,
+    executions: f64,
+    squares: f64,
+    /// How many alternatives begin where.
+    alternatives: HashMap<Site, f64>,
+}
+
+impl Sums {
+    fn add(&mut self, descent: &Descent) {
+        self.descents += 1;
+        self.executions += descent.executions;
+        self.squares += descent.executions * descent.executions;
+        for &(site, number) in &descent.alternatives {
+            *self.alternatives.entry(site).or_default() += number;
+        }
+    }
+
+    /// The lines at which most alternatives begin, and their part of all alternatives.
+    fn lines(&self, place: impl Fn(Site) -> Place) -> Vec<(Place, f64)> {
+        let mut lines: HashMap<String, (Place, f64)> = HashMap::new();
+        let all: f64 = self.alternatives.values().sum();
+        for (&site, number) in &self.alternatives {
+            let place = place(site);
+            let line = lines.entry(place.to_string()).or_insert((place, 0.0));
+            line.1 += number / all;
+        }
+        let mut lines: Vec<_> = lines.into_iter().collect();
+        lines.sort_by(|(a, (_, x)), (b, (_, y))| y.total_cmp(x).then_with(|| a.cmp(b)));
+        lines.truncate(TOLD);
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+}
+
+/// Ends what takes longer than planned.
+struct Clock<'a> {
+    counters: &'a Counters,
+    start: Instant,
+    time: Duration,
+}
+
+impl<'a> Clock<'a> {
+    fn new(counters: &'a Counters, time: Duration) -> Clock<'a> {
+        Clock {
+            counters,
+            start: Instant::now(),
+            time,
+        }
+    }
+
+    fn look(&self) -> ControlFlow<()> {
+        let stop = self.counters.stop().load(Ordering::Relaxed) != 0;
+        match stop || self.start.elapsed() >= self.time {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl<M> Observer<M> for Clock<'_> {
+    fn progress(&mut self, _: &Counts) -> ControlFlow<()> {
+        self.look()
+    }
+}
