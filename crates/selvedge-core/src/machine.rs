@@ -223,9 +223,9 @@ pub trait Portable: SpinLoops {
     }
 }
 
-/// Defines methods of [`Machine`] and [`SpinLoops`] for a machine around another one, which is its field `$inner`:
-/// those named do what the inner one does. `around` stands for those that a wrapper hardly ever has
-/// an answer of its own to.
+/// Defines methods of [`Machine`], [`SpinLoops`] and [`Portable`] for a machine around another one, which is its field
+/// `$inner`: those named do what the inner one does. `around` stands for those that a wrapper hardly ever has
+/// an answer of its own to, `portable` for all of [`Portable`].
 #[macro_export]
 macro_rules! forward_machine {
     ($inner:ident: $($method:ident),+ $(,)?) => {
@@ -235,6 +235,27 @@ macro_rules! forward_machine {
         $crate::forward_machine!(
             $inner: threads, site, watch, failure, leftover, refusal
         );
+    };
+    (@portable $inner:ident) => {
+        fn spawned(&self) -> Vec<($crate::ThreadId, u32)> {
+            self.$inner.spawned()
+        }
+
+        fn number_threads(&mut self, spawned: &[($crate::ThreadId, u32)]) {
+            self.$inner.number_threads(spawned);
+        }
+
+        fn relied_on(&mut self) -> Vec<$crate::Fact> {
+            self.$inner.relied_on()
+        }
+
+        fn learned(&mut self) -> Vec<($crate::Fact, $crate::Fact)> {
+            self.$inner.learned()
+        }
+
+        fn learn(&mut self, facts: &[($crate::Fact, $crate::Fact)]) {
+            self.$inner.learn(facts);
+        }
     };
     (@reset $inner:ident) => {
         fn reset(&mut self) {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use selvedge_core::witness::{self, Switch};
 use selvedge_core::{
-    Fact, Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable, SpinLoops,
+    Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable, SpinLoops,
     StateMachine, ThreadId, Value,
 };
 use selvedge_runtime::NativeMachine;
@@ -216,25 +216,7 @@ impl SpinLoops for Watched<'_> {
 }
 
 impl Portable for Watched<'_> {
-    fn spawned(&self) -> Vec<(ThreadId, u32)> {
-        self.machine.spawned()
-    }
-
-    fn number_threads(&mut self, spawned: &[(ThreadId, u32)]) {
-        self.machine.number_threads(spawned);
-    }
-
-    fn relied_on(&mut self) -> Vec<Fact> {
-        self.machine.relied_on()
-    }
-
-    fn learned(&mut self) -> Vec<(Fact, Fact)> {
-        self.machine.learned()
-    }
-
-    fn learn(&mut self, facts: &[(Fact, Fact)]) {
-        self.machine.learn(facts);
-    }
+    selvedge_core::forward_machine!(machine: portable);
 }
 
 impl StateMachine for Watched<'_> {

@@ -25,6 +25,9 @@ use crate::report::Place;
 /// process were killed, and nothing else.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// A step is interrupted this long after the file was last written, so that the file knows of it.
+const STEP: Duration = Duration::from_millis(250);
+
 /// A proof and everything it needs besides the program.
 pub(super) struct Prover<'a> {
     pub(super) request: &'a Relax,
@@ -58,7 +61,7 @@ impl Prover<'_> {
             lineage: earlier.as_ref().map(|contents| contents.lineage),
             generation: earlier.as_ref().map_or(0, |contents| contents.generation),
             written: None,
-            pending: false,
+            known: None,
             limited: false,
             refused: None,
         };
@@ -74,9 +77,8 @@ impl Prover<'_> {
         if let Some(what) = writer.refused {
             return Relaxed::Impossible(what);
         }
-        if writer.pending || ending.is_none() {
-            writer.write(&verified, ending.is_none());
-        }
+        // Also if nothing more was proven: the step that was interrupted is in the file.
+        writer.write(&verified, ending.is_none());
         Relaxed::Proven {
             summary: self.summary(&verified, base),
             ending,
@@ -190,8 +192,8 @@ struct Writer<'a> {
     lineage: Option<[u8; 16]>,
     generation: u64,
     written: Option<Instant>,
-    /// Whether more is proven than was written.
-    pending: bool,
+    /// How many waits and traces the file had then, and whether it was the last one.
+    known: Option<(usize, u64, bool)>,
     limited: bool,
     /// Why nothing that is proven could be enforced.
     refused: Option<String>,
@@ -219,12 +221,15 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
         ControlFlow::Continue(())
     }
 
+    fn pauses(&mut self) -> bool {
+        self.written.is_some_and(|last| last.elapsed() >= STEP)
+    }
+
     fn proven(&mut self, verified: &Verified, machine: &Watched<'_>) -> ControlFlow<()> {
         self.refused = self.prover.uncountable(machine, verified, self.base);
         if self.refused.is_some() {
             return ControlFlow::Break(());
         }
-        self.pending = true;
         if self.written.is_none_or(|last| last.elapsed() >= PAUSE) {
             self.write(verified, false);
         }
@@ -234,10 +239,12 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
 
 impl Writer<'_> {
     fn write(&mut self, verified: &Verified, done: bool) {
-        self.generation += 1;
+        let known = Some((verified.demands(), verified.traces(), done));
+        // Programs that run need not look at a file that asks for the same.
+        self.generation += u64::from(known != self.known);
+        self.known = known;
         let contents = self.contents(verified, done);
         (self.prover.reply)(Reply::Prefix(contents.to_bytes()));
-        self.pending = false;
         self.written = Some(Instant::now());
     }
 

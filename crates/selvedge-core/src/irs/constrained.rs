@@ -13,7 +13,7 @@ use super::log::Log;
 use super::plan::{Flags, Plan, at};
 use super::reversal::{FLAG, Pair};
 use crate::ids::{Location, Site, ThreadId};
-use crate::machine::{Machine, Outcome, Pending, SpinLoops, Stop};
+use crate::machine::{Machine, Outcome, Pending, Portable, SpinLoops, Stop};
 use crate::objects::ObjectFunction;
 use crate::op::{Function, MemoryOrder, Op, Value};
 
@@ -388,6 +388,10 @@ impl<M: SpinLoops> SpinLoops for Constrained<'_, M> {
     }
 
     crate::forward_machine!(inner: quiet, misjudged);
+}
+
+impl<M: Portable> Portable for Constrained<'_, M> {
+    crate::forward_machine!(inner: portable);
 }
 
 impl<M: Machine> Constrained<'_, M> {

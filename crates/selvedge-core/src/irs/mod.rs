@@ -18,6 +18,7 @@
 //!   failure.
 //! * The initial trace is checked like everything else.
 
+mod attempt;
 mod constrained;
 mod demands;
 mod doing;
@@ -43,8 +44,9 @@ pub use relax::{Kept, Reason, Relaxed, Watcher};
 pub use saved::Saved;
 
 use crate::ids::{Site, ThreadId};
-use crate::machine::{Machine, SpinLoops};
+use crate::machine::{Machine, Portable};
 use crate::report::{Bug, Ending};
+use attempt::Attempt;
 use relax::{Context, Step};
 
 /// What is proven.
@@ -58,6 +60,8 @@ pub struct Verified {
     pub bugs: Vec<Bug>,
     /// How many demands there were at first.
     pub initial: usize,
+    /// What was tried of the step that was interrupted, if one was.
+    attempts: Vec<Attempt>,
 }
 
 /// Why there is nothing to enforce.
@@ -174,7 +178,7 @@ impl Default for Settings {
 }
 
 /// Proves as much as `watcher` allows for, from the beginning or on top of what is `saved`.
-pub fn verify<M: SpinLoops, W: Watcher<M>>(
+pub fn verify<M: Portable, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     saved: Option<Saved>,
@@ -210,7 +214,7 @@ fn all_inputs<M: Machine>(machine: &mut M) -> Result<Vec<Vec<u32>>, Impossible> 
 }
 
 /// Finds and proves an initial trace for each input.
-fn begin<M: SpinLoops, W: Watcher<M>>(
+fn begin<M: Portable, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     watcher: &mut W,
@@ -264,7 +268,7 @@ fn begin<M: SpinLoops, W: Watcher<M>>(
 }
 
 /// Explores what keeps to the initial demands of an input. False if that is not safe.
-fn prove<M: SpinLoops, W: Watcher<M>>(
+fn prove<M: Portable, W: Watcher<M>>(
     machine: &mut M,
     verified: &mut Verified,
     index: usize,
@@ -278,21 +282,30 @@ fn prove<M: SpinLoops, W: Watcher<M>>(
         bugs: &mut verified.bugs,
         explored,
         patience: u64::MAX,
+        attempts: &mut verified.attempts,
     };
     let input = &mut verified.inputs[index];
-    match context.explore(input, &input.demands, None, None) {
+    let mut explore = || context.explore(input, &input.demands, None, None);
+    let step = loop {
+        match explore() {
+            Step::Paused => {}
+            step => break step,
+        }
+    };
+    context.attempts.clear();
+    match step {
         Step::Safe { traces, log } => {
             input.traces = traces;
             input.log = log;
             ControlFlow::Continue(true)
         }
-        Step::Unsafe(_) | Step::TooMany => ControlFlow::Continue(false),
+        Step::Unsafe(_) | Step::TooMany | Step::Paused => ControlFlow::Continue(false),
         Step::Ended(ending) => ControlFlow::Break(ending),
     }
 }
 
 /// Weakens what is demanded as far as possible.
-fn relax<M: SpinLoops, W: Watcher<M>>(
+fn relax<M: Portable, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     verified: &mut Verified,
@@ -304,7 +317,7 @@ fn relax<M: SpinLoops, W: Watcher<M>>(
     }
 }
 
-fn try_relax<M: SpinLoops, W: Watcher<M>>(
+fn try_relax<M: Portable, W: Watcher<M>>(
     machine: &mut M,
     settings: Settings,
     verified: &mut Verified,
@@ -327,6 +340,7 @@ fn try_relax<M: SpinLoops, W: Watcher<M>>(
                 bugs: &mut verified.bugs,
                 explored,
                 patience: settings.patience,
+                attempts: &mut verified.attempts,
             };
             let input = &mut verified.inputs[index];
             let before = input.demands.clone();
@@ -334,7 +348,7 @@ fn try_relax<M: SpinLoops, W: Watcher<M>>(
                 Some(demand) => input.weaken(demand, &mut context)?,
                 None => {
                     input.leave_out_the_rest(&mut context)?;
-                    if input.demands == before {
+                    if input.demands == before && verified.attempts.is_empty() {
                         break;
                     }
                 }
@@ -362,6 +376,7 @@ impl Verified {
             counted,
             bugs: Vec::new(),
             initial,
+            attempts: Vec::new(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What is built into a program: waits, and the flags that stand for them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
 
 use super::demands::{Demand, Demands};
 use super::log::EventPlace;
@@ -22,7 +23,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// An order that is the contrary of a demand: the event that would have waited comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reversed {
     /// Thread and number of the event that has to come first.
     pub(super) first: (ThreadId, u32),

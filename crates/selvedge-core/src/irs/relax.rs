@@ -16,19 +16,18 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use super::Verified;
+use super::attempt::Attempt;
 use super::constrained::Constrained;
 use super::demands::{Demand, Demands};
 use super::log::{EventPlace, Log};
-use super::plan::{Plan, Reversed};
+use super::plan::Reversed;
 use super::reversal::Pair;
 use super::strip::{strip, waits_for_flag};
 use super::trace::Trace;
 use crate::graph::Graph;
 use crate::ids::{Site, ThreadId};
-use crate::machine::{Machine, SpinLoops};
-use crate::model::SequentialConsistency;
+use crate::machine::{Machine, Portable};
 use crate::report::{Bug, Counts, Ending, Observer};
-use crate::trust;
 
 /// Why a demand stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,6 +72,8 @@ pub(super) enum Step {
     Unsafe(Reason),
     /// It takes more executions than it should.
     TooMany,
+    /// The watcher interrupted it; it goes on when it is tried again.
+    Paused,
     /// The search did not come to an end.
     Ended(Ending),
 }
@@ -91,7 +92,12 @@ pub trait Watcher<M> {
         ControlFlow::Continue(())
     }
 
-    /// Less is demanded than before, or more is known. Breaking ends the verification.
+    /// Whether to interrupt a step, so that [`proven`](Watcher::proven) is told how far it has come.
+    fn pauses(&mut self) -> bool {
+        false
+    }
+
+    /// Less is demanded than before, or more is known, or a step was interrupted. Breaking ends the verification.
     fn proven(&mut self, verified: &Verified, machine: &M) -> ControlFlow<()> {
         let _ = (verified, machine);
         ControlFlow::Continue(())
@@ -99,21 +105,24 @@ pub trait Watcher<M> {
 }
 
 /// Passes on what a search tells.
-struct Listener<'a, W> {
-    watcher: &'a mut W,
+pub(super) struct Listener<'a, W> {
+    pub(super) watcher: &'a mut W,
     /// What was explored before.
-    before: u64,
+    pub(super) before: u64,
+    /// The executions of this step before this slice.
+    pub(super) executions: u64,
     /// What has to come in another order for an execution to be new.
-    reversed: Option<Reversed>,
-    pair: &'a Pair,
-    places: &'a [Option<EventPlace>],
-    inputs: &'a [u32],
-    traces: u64,
+    pub(super) reversed: Option<Reversed>,
+    pub(super) pair: &'a Pair,
+    pub(super) places: &'a [Option<EventPlace>],
+    pub(super) inputs: &'a [u32],
+    pub(super) traces: u64,
     /// No more executions than that.
-    limit: Option<u64>,
-    exceeded: bool,
-    bugs: &'a mut Vec<Bug>,
-    found: Option<Reason>,
+    pub(super) limit: Option<u64>,
+    pub(super) exceeded: bool,
+    pub(super) paused: bool,
+    pub(super) bugs: &'a mut Vec<Bug>,
+    pub(super) found: Option<Reason>,
 }
 
 impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W> {
@@ -148,11 +157,14 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
-        self.exceeded = self.limit.is_some_and(|limit| counts.executions > limit);
-        if self.exceeded {
-            return ControlFlow::Break(());
+        let executions = self.executions + counts.executions;
+        self.exceeded = self.limit.is_some_and(|limit| executions > limit);
+        self.watcher.progress(self.before + self.traces)?;
+        self.paused = !self.exceeded && self.watcher.pauses();
+        match self.exceeded || self.paused {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        self.watcher.progress(self.before + self.traces)
     }
 }
 
@@ -166,62 +178,13 @@ pub(super) struct Context<'a, M, W> {
     pub(super) explored: u64,
     /// See [`Settings`](super::Settings).
     pub(super) patience: u64,
-}
-
-impl<M: SpinLoops, W: Watcher<M>> Context<'_, M, W> {
-    /// Explores what keeps to `demands`, all of it or only what is contrary to a demand.
-    pub(super) fn explore(
-        &mut self,
-        of: &Relaxed,
-        demands: &Demands,
-        reversed: Option<Reversed>,
-        limit: Option<u64>,
-    ) -> Step {
-        let plan = Plan {
-            inputs: &of.inputs,
-            counted: self.counted,
-            places: &of.trace.places,
-            demands,
-            reversed,
-        };
-        let pair = Pair::default();
-        let mut machine = Constrained::new(self.machine, plan, &pair);
-        let mut listener = Listener {
-            watcher: self.watcher,
-            before: self.explored,
-            reversed,
-            pair: &pair,
-            places: &of.trace.places,
-            inputs: &of.inputs,
-            traces: 0,
-            limit,
-            exceeded: false,
-            bugs: self.bugs,
-            found: None,
-        };
-        let settings = trust::Settings::default();
-        let report =
-            trust::search::<SequentialConsistency, _>(&mut machine, settings, &mut listener);
-        let (traces, found, exceeded) = (listener.traces, listener.found, listener.exceeded);
-        let log = std::mem::take(&mut machine.log);
-        match (report.ending, found) {
-            (Ending::FirstBug, Some(reason)) => Step::Unsafe(reason),
-            (Ending::Stopped, None) if exceeded => Step::TooMany,
-            (Ending::Complete, None) if report.unrolled => {
-                Step::Ended(Ending::Refused("a loop was cut off by --unroll".to_owned()))
-            }
-            (Ending::Complete, None) if miscounts(demands, &of.log, &log) => {
-                Step::Unsafe(Reason::Spins)
-            }
-            (Ending::Complete, None) => Step::Safe { traces, log },
-            (ending, _) => Step::Ended(ending),
-        }
-    }
+    /// Steps that were interrupted, and how those ended that came before them.
+    pub(super) attempts: &'a mut Vec<Attempt>,
 }
 
 /// Whether some demand mentions an event that comes after an iteration that only waits, or is in
 /// one: at run time there may be many such iterations.
-fn miscounts(demands: &Demands, old: &Log, new: &Log) -> bool {
+pub(super) fn miscounts(demands: &Demands, old: &Log, new: &Log) -> bool {
     let spin = |thread: ThreadId| {
         let of = |log: &Log| log.spins.get(thread.index()).copied().flatten();
         of(old).into_iter().chain(of(new)).min()
@@ -272,7 +235,7 @@ impl Relaxed {
     }
 
     /// Tries to weaken `demand`. `Break` if the search did not come to an end.
-    pub(super) fn weaken<M: SpinLoops, W: Watcher<M>>(
+    pub(super) fn weaken<M: Portable, W: Watcher<M>>(
         &mut self,
         demand: Demand,
         context: &mut Context<'_, M, W>,
@@ -300,11 +263,16 @@ impl Relaxed {
                     step = context.explore(self, &without, reversed, None);
                 }
                 Step::Unsafe(reason) if large => step = Step::Unsafe(reason),
+                Step::Paused => return ControlFlow::Continue(()),
                 Step::Unsafe(_) | Step::TooMany => {}
                 done => (step, accepted) = (done, postponed),
             }
         }
+        if !matches!(step, Step::Paused | Step::Ended(_)) {
+            context.attempts.clear();
+        }
         match step {
+            Step::Paused => {}
             Step::Safe { traces, log } => self.accept(accepted, traces, log),
             Step::Unsafe(reason) => self.kept.push(Kept { demand, reason }),
             Step::TooMany => unreachable!("only steps that have smaller ones are limited"),
@@ -323,7 +291,7 @@ impl Relaxed {
     }
 
     /// No demand can be weakened alone, but not because of a bug: tries to do without all of those.
-    pub(super) fn leave_out_the_rest<M: SpinLoops, W: Watcher<M>>(
+    pub(super) fn leave_out_the_rest<M: Portable, W: Watcher<M>>(
         &mut self,
         context: &mut Context<'_, M, W>,
     ) -> ControlFlow<Ending> {
@@ -336,13 +304,15 @@ impl Relaxed {
             return ControlFlow::Continue(());
         }
         match context.explore(self, &rest, None, None) {
+            Step::Paused => return ControlFlow::Continue(()),
             Step::Safe { traces, log } => {
                 self.traces = 0;
                 self.accept(rest, traces, log);
-                ControlFlow::Continue(())
             }
-            Step::Unsafe(_) | Step::TooMany => ControlFlow::Continue(()),
-            Step::Ended(ending) => ControlFlow::Break(ending),
+            Step::Unsafe(_) | Step::TooMany => {}
+            Step::Ended(ending) => return ControlFlow::Break(ending),
         }
+        context.attempts.clear();
+        ControlFlow::Continue(())
     }
 }

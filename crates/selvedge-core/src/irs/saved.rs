@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::attempt::Attempt;
 use super::demands::Demands;
 use super::initial;
 use super::log::Log;
@@ -16,6 +17,8 @@ use crate::report::Bug;
 pub struct Saved {
     inputs: Vec<SavedInput>,
     bugs: Vec<Bug>,
+    #[serde(default)]
+    attempts: Vec<Attempt>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +45,7 @@ impl Verified {
         Saved {
             inputs: self.inputs.iter().map(input).collect(),
             bugs: self.bugs.clone(),
+            attempts: self.attempts.clone(),
         }
     }
 }
@@ -58,6 +62,7 @@ impl Saved {
         }
         let mut verified = Verified::of(inputs);
         verified.bugs = self.bugs;
+        verified.attempts = self.attempts;
         for (input, saved) in verified.inputs.iter_mut().zip(self.inputs) {
             let weaker = saved
                 .demands

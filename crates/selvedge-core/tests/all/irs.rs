@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use selvedge_core::irs::{
     self, Demand, Demands, EventPlace, Impossible, Outcome, Reason, Settings, Verified, Watcher,
 };
+use selvedge_core::report::Ending;
 use selvedge_core::{Effect, Location, Machine, Op, Pending, Site, Stop, ThreadId, Value};
 use selvedge_testkit::{Flavour, Instruction, Program, ScriptMachine, brute_force, random_program};
 
@@ -268,6 +269,7 @@ fn check_with(program: &Program, settings: Settings) -> Option<usize> {
     };
     assert_eq!(outcome, Outcome::Done, "{program:?}");
     check_resumed(program, settings, &published.0, &verified);
+    check_interrupted(program, settings, &verified);
     let mut earlier: Option<&Verified> = None;
     let mut looked_at = HashSet::new();
     for verified in &published.0 {
@@ -332,6 +334,47 @@ fn check_resumed(program: &Program, settings: Settings, published: &[Verified], 
         (input.demands.clone(), input.traces, input.kept.clone())
     };
     assert_eq!(ends(&again), ends(whole), "{program:?}");
+}
+
+/// Stops after so many executions, wherever the proof stands then.
+struct Killed(u64);
+
+impl Watcher<ScriptMachine> for Killed {
+    fn pauses(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 == 0
+    }
+
+    fn proven(&mut self, _: &Verified, _: &ScriptMachine) -> ControlFlow<()> {
+        match self.0 {
+            0 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// A proof that is interrupted again and again, also within steps, comes to the same end, and no execution is explored
+/// twice because of that.
+fn check_interrupted(program: &Program, settings: Settings, whole: &Verified) {
+    let mut saved = None;
+    // Every restart explores two executions that were not explored before.
+    for _ in 0..10_000 {
+        let mut machine = ScriptMachine::new(program.clone());
+        let watcher = &mut Killed(3);
+        let (verified, outcome) = irs::verify(&mut machine, settings, saved, watcher).unwrap();
+        if outcome == Outcome::Done {
+            let ends = |verified: &Verified| {
+                let input = &verified.inputs[0];
+                (input.demands.clone(), input.traces, input.kept.clone())
+            };
+            assert_eq!(ends(&verified), ends(whole), "{program:?}");
+            return;
+        }
+        assert_eq!(outcome, Outcome::Ended(Ending::Stopped));
+        let bytes = serde_json::to_vec(&verified.save()).unwrap();
+        saved = Some(serde_json::from_slice(&bytes).unwrap());
+    }
+    panic!("no progress: {program:?}");
 }
 
 #[test]
