@@ -248,7 +248,7 @@ pub struct NoObserver;
 impl<M> Observer<M> for NoObserver {}
 
 /// Two reports of one bug.
-pub(crate) fn same_bug(one: &Failure, other: &Failure) -> bool {
+pub fn same_bug(one: &Failure, other: &Failure) -> bool {
     let place = |failure: &Failure| {
         // Which side of a race is blamed is a matter of order.
         let mut sites = [Some(failure.site), failure.other.as_ref().map(|o| o.site)];

@@ -187,10 +187,14 @@ fn search(request: &args::Verify, name: &str) -> Result<(args::Verify, Explorer)
         search.equivalence = explorer.equivalence;
     }
     search.no_advice = true;
-    // Times can be compared if all of them have one processor.
-    search.jobs.get_or_insert(1);
     search.model = Some(model(request));
-    let explorer = Explorer::named(model(request), search)?;
+    // Times can be compared if all of them have one processor, so that is the default.
+    let jobs = *search.jobs.get_or_insert(1);
+    let mut explorer = Explorer::named(model(request), search)?;
+    if explorer.check_jobs(jobs).is_err() {
+        search.jobs = Some(1);
+        explorer = Explorer::named(model(request), search)?;
+    }
     if explorer.descriptor().preemptions == TakesBound::No {
         (search.preemptions, search.iterative) = (None, false);
     }

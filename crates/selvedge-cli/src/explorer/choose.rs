@@ -58,7 +58,7 @@ impl Explorer {
         }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
         if let Some(jobs) = search.jobs.filter(|&jobs| jobs > 1) {
-            explorer.check_jobs(jobs, search)?;
+            explorer.check_jobs(jobs)?;
         }
         Ok(explorer)
     }
@@ -212,10 +212,10 @@ impl Explorer {
     }
 
     /// Several processes go with some searches only.
-    fn check_jobs(&self, jobs: u32, search: &SearchOptions) -> Result<(), Problem> {
+    pub(crate) fn check_jobs(&self, jobs: u32) -> Result<(), Problem> {
         let refused = |what: &str| {
             let what = format!("--jobs {jobs} does not go with {what}");
-            let help = "available now: trust without --iterative, and csdr, csdr-exact and bfs without --lossless";
+            let help = "available now: trust, and csdr, csdr-exact and bfs without --lossless";
             Err(Problem::request(what).help(help))
         };
         let Descriptor {
@@ -228,7 +228,6 @@ impl Explorer {
             Explorer::States(states) if states.lossless => {
                 refused("--lossless: processes tell states apart by fingerprints")
             }
-            Explorer::Trust(_) if !self.is_sliced(search) => refused("--iterative"),
             _ => Ok(()),
         }
     }

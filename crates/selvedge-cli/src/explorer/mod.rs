@@ -71,7 +71,7 @@ impl Explorer {
         }
     }
 
-    /// Whether the search is divided into work units.
+    /// Whether the search is one that is divided into work units, so that it can be kept and sent.
     pub(crate) fn is_sliced(&self, search: &SearchOptions) -> bool {
         matches!(self, Explorer::Trust(_)) && !search.iterative
     }

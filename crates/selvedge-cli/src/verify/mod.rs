@@ -249,9 +249,12 @@ impl<'a> Search<'a> {
         let compared = self.verify.report.is_some()
             && self.verify.search.jobs.is_none()
             && self.verify.checkpoint.is_none();
-        let mut found = match self.explorer.is_sliced(&self.verify.search) && !compared {
-            true => self.run_sliced()?,
-            false => self.run_whole()?,
+        let iterative = self.verify.search.iterative;
+        let mut found = match self.explorer {
+            Explorer::Trust(_) if compared => self.run_whole()?,
+            Explorer::Trust(_) if iterative => self.run_iterative()?,
+            Explorer::Trust(_) => self.run_sliced()?,
+            _ => self.run_whole()?,
         };
         let bugs = &mut found.bugs;
         worker::confirm(bugs, |task, listen| self.worker(task, listen))?;

@@ -1,8 +1,9 @@
 //! Searches that are divided into work units.
 
 use std::process::ExitStatus;
+use std::time::Instant;
 
-use selvedge_core::report::Ending;
+use selvedge_core::report::{Ending, same_bug};
 use sha2::{Digest as _, Sha256};
 
 use super::death::before_main;
@@ -38,6 +39,44 @@ impl Search<'_> {
         let pool = Pool::new(&request, self.limits(), plan, work, &mut client);
         let outcome = pool.run()?;
         self.found(outcome, client.warned)
+    }
+
+    /// The same for a bound of 0, 1, 2, … preemptions, until a bound leaves nothing out.
+    pub(super) fn run_iterative(&self) -> Result<Found, Problem> {
+        let start = Instant::now();
+        let (mut bugs, mut ended, mut first_bug): (Vec<FoundBug>, _, _) = (Vec::new(), 0, None);
+        let mut verify = self.verify.clone();
+        verify.search.iterative = false;
+        for bound in 0.. {
+            verify.search.preemptions = Some(bound);
+            let round = Search {
+                label: self.label,
+                machine: self.machine.clone(),
+                spent: self.spent + start.elapsed(),
+                ..Search::new(&verify, self.image, self.explorer)
+            };
+            let mut found = round.run_sliced()?;
+            for bug in found.bugs {
+                let known = |old: &FoundBug| same_bug(&old.raw.failure, &bug.raw.failure);
+                if !bugs.iter().any(known) {
+                    bugs.push(bug);
+                }
+            }
+            let searched = found.searched.as_mut();
+            let number = searched.as_ref().and_then(|searched| searched.first_bug);
+            first_bug = first_bug.or(number.map(|number| ended + number));
+            let goes_on = searched.is_some_and(|searched| {
+                ended += searched.counts.all();
+                searched.first_bug = first_bug;
+                searched.ending == Ending::Complete && searched.bound.is_some()
+            });
+            if !goes_on {
+                found.bugs = bugs;
+                found.watch.elapsed = start.elapsed();
+                return Ok(found);
+            }
+        }
+        unreachable!("some bound is not exceeded")
     }
 
     /// Where the search is kept, if that is asked for.

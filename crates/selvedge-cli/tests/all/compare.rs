@@ -171,3 +171,19 @@ fn what_cannot_be_compared_is_refused() {
     sandbox.write("a.c", "int main(void) { return x; }");
     refused(&[], "undeclared");
 }
+
+/// `--jobs` is for the algorithms that take it.
+#[test]
+fn several_processes_go_with_the_algorithms_that_take_them() {
+    let names = ["--algorithms", "trust,source-dpor,bfs"];
+    let one = compare(READERS, 0, &names);
+    let several = compare(READERS, 0, &[&names[..], &["--jobs", "3"]].concat());
+    assert_eq!(rows(&several), rows(&one));
+    let processes = |comparison: &Value| -> Vec<usize> {
+        let runs = comparison["runs"].as_array().expect("an array of runs");
+        let times = runs.iter().map(|run| run["processor_seconds"].as_array());
+        times.map(|times| times.map_or(1, Vec::len)).collect()
+    };
+    assert_eq!((processes(&one)[2], processes(&several)[2]), (1, 3));
+    assert_eq!(processes(&several)[1], 1);
+}

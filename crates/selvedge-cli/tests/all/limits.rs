@@ -240,9 +240,16 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
              help: add --model sc, or make the variables atomic\n",
         ),
         (
-            &["--jobs", "4", "--iterative"],
-            "error: --jobs 4 does not go with --iterative\n\
-             help: available now: trust without --iterative, and csdr, csdr-exact and bfs without --lossless\n",
+            &[
+                "--jobs",
+                "4",
+                "--equivalence",
+                "reads-from",
+                "--model",
+                "sc",
+            ],
+            "error: --jobs 4 does not go with tracer: writes that it postpones in one part of the tree belong to another\n\
+             help: available now: trust, and csdr, csdr-exact and bfs without --lossless\n",
         ),
     ] {
         let outcome = sandbox.run(&[&["verify", "short.c"], options].concat());

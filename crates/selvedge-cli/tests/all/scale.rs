@@ -265,3 +265,27 @@ fn a_checkpoint_that_does_not_fit_is_refused() {
         .ends_with(0)
         .prints("(34,650 executions");
 }
+
+/// Every bound is divided, and the last one tells the counts.
+#[test]
+fn an_iterative_search_is_divided_too() {
+    let sandbox = Sandbox::with("counters.c", COUNTERS);
+    sandbox.write("nested.c", NESTED);
+    for (program, status) in [("counters.c", 0), ("nested.c", 1)] {
+        let result = |slice: &str, jobs: &str| {
+            let options = ["--iterative", "--jobs", jobs, "--format", "json"];
+            let mut command = sandbox.command(&[&["verify", program], &options[..]].concat());
+            let child = command.env("SELVEDGE_SLICE", slice).spawn();
+            let outcome = sandbox.finish(child.expect("the command starts"));
+            let result = outcome.ends_with(status).json();
+            let told = ["executions", "over_bound", "blocked", "bound", "bug"];
+            told.map(|name| result[name].clone())
+        };
+        let whole = result("", "1");
+        assert_eq!(result("200", "3"), whole, "{program}");
+        assert_eq!(whole[3], Value::Null, "{program} has {whole:?}");
+        if status == 0 {
+            assert_eq!(whole[0], EXECUTIONS);
+        }
+    }
+}
