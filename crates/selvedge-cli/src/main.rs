@@ -61,6 +61,7 @@ fn main() -> ExitCode {
         Command::Cxx(compiler) => {
             return end(project::run_compiler(Language::Cxx, &compiler.arguments));
         }
+        Command::LinkRust(linker) => return end(project::link_rust(&linker.arguments)),
         Command::Irs(irs) => {
             interrupt::install();
             return end(irs::run(&irs));

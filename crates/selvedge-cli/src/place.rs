@@ -13,14 +13,18 @@ pub(crate) fn shorten(path: &Path) -> String {
 /// Whether `path`, as [`shorten`] writes it, belongs to the system's headers and libraries rather
 /// than to the program.
 pub(crate) fn is_system(path: &str) -> bool {
-    path.starts_with("/usr/") || path.contains("/include/c++/")
+    path.starts_with("/usr/") || path.contains("/include/c++/") || path.starts_with("/rustc/")
 }
 
-/// A C++ name as it is written in the source; other names as they are.
+/// A C++ or Rust name as it is written in the source; other names as they are.
 pub(crate) fn readable(name: &str) -> String {
     // `f` would be demangled as well: it stands for `float`.
-    let mangled = Some(name).filter(|name| name.starts_with("_Z"));
-    let demangled = mangled.and_then(|name| addr2line::demangle(name, gimli::DW_LANG_C_plus_plus));
+    let language = match name.get(..2) {
+        Some("_Z") => Some(gimli::DW_LANG_C_plus_plus),
+        Some("_R") => Some(gimli::DW_LANG_Rust),
+        _ => None,
+    };
+    let demangled = language.and_then(|language| addr2line::demangle(name, language));
     demangled.unwrap_or_else(|| name.to_owned())
 }
 
@@ -29,10 +33,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_cxx_are_demangled() {
+    fn only_names_of_cxx_and_rust_are_demangled() {
         assert_eq!(readable("f"), "f");
         assert_eq!(readable("i"), "i");
         assert_eq!(readable("_ZNSt6thread4joinEv"), "std::thread::join()");
+        assert_eq!(
+            readable("_RNvNtCsjrHSEGnQ3l9_3std2rt19lang_start_internal"),
+            "std::rt::lang_start_internal"
+        );
     }
 
     #[test]

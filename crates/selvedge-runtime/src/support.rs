@@ -12,6 +12,8 @@ use crate::symbols;
 pub const SHIM: &str = include_str!("../shim/shim.c");
 /// C++ source that must be linked into every C++ program, in the same way.
 pub const SHIM_CXX: &str = include_str!("../shim/shim.cc");
+/// Rust source that must be linked into every Rust program, instrumented; its first lines tell more.
+pub const SHIM_RUST: &str = include_str!("../shim/std.rs");
 /// How to compile the shims.
 pub const SHIM_FLAGS: &[&str] = &[
     "-O1",

@@ -170,6 +170,9 @@ pub(crate) enum Command {
         mut_arg("timeout", |arg| arg.help("Sample for so many seconds [default: 2]"))
     )]
     Estimate(Box<Estimate>),
+    /// The linker that `cargo selvedge check` uses; without arguments, the flags for rustc
+    #[command(name = "link-rust", hide = true, disable_help_flag = true)]
+    LinkRust(Compiler),
     /// Continue a search that was stopped
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<Resume>),

@@ -17,6 +17,8 @@ pub(crate) enum Language {
     C,
     /// C++.
     Cxx,
+    /// Rust, as bitcode.
+    Rust,
 }
 
 /// The vendor of a compiler: the ThreadSanitizer instrumentation of each differs.
@@ -47,7 +49,7 @@ impl Compiler {
     /// system's.
     pub(crate) fn find(language: Language, chosen: Option<&str>) -> Result<Compiler, Problem> {
         let (variable, defaults): (_, &[&str]) = match language {
-            Language::C => ("CC", &["cc", "gcc", "clang"]),
+            Language::C | Language::Rust => ("CC", &["cc", "gcc", "clang"]),
             Language::Cxx => ("CXX", &["c++", "g++", "clang++"]),
         };
         if let Some(chosen) = chosen {
@@ -199,7 +201,7 @@ fn counterpart(name: &str, language: Language) -> Option<String> {
     };
     for (c, cxx) in PAIRS {
         let (from, to) = match language {
-            Language::C => (cxx, c),
+            Language::C | Language::Rust => (cxx, c),
             Language::Cxx => (c, cxx),
         };
         let is_cxx = file.contains("++");
@@ -241,7 +243,7 @@ fn is_selvedge(command: &str) -> bool {
 
 fn no_compiler(language: Language) -> Problem {
     let (what, names, packages) = match language {
-        Language::C => ("C", "cc, gcc or clang", ["gcc", "gcc", "gcc"]),
+        Language::C | Language::Rust => ("C", "cc, gcc or clang", ["gcc", "gcc", "gcc"]),
         Language::Cxx => ("C++", "c++, g++ or clang++", ["g++", "gcc-c++", "gcc"]),
     };
     let [debian, fedora, arch] = packages;

@@ -51,7 +51,7 @@ pub(super) fn wrapper(program: &Program, source: &Source) -> String {
     let path: PathBuf = std::path::absolute(&path).unwrap_or(path);
     let mut text = format!("#include {}\n", quoted(&path));
     let linkage = match source.language {
-        Language::C => "",
+        Language::C | Language::Rust => "",
         Language::Cxx => "extern \"C\" ",
     };
     for (n, expression) in program.expressions.iter().enumerate() {

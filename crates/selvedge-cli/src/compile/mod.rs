@@ -12,6 +12,7 @@ pub(crate) mod flags;
 mod frames;
 mod fresh;
 pub(crate) mod inline;
+mod rust;
 mod support;
 mod toolchain;
 pub(crate) mod traps;
@@ -32,6 +33,7 @@ use self::toolchain::Toolchain;
 use crate::input;
 use crate::interrupt;
 use crate::problem::Problem;
+use crate::project;
 use crate::scan::{self, Finding, Trap};
 use crate::scratch::Scratch;
 
@@ -197,6 +199,7 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
     if !program.expressions.is_empty() {
         sources[0].wrap(program, directory.path())?;
     }
+    let sources = expand(program, sources, directory.path())?;
     let support = toolchain.support(directory.path())?;
     let mut objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
     if program.environment
@@ -214,6 +217,29 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
         objects,
         unsupported: Vec::new(),
     })
+}
+
+/// The sources, with the parts of a Rust program in its place.
+fn expand(
+    program: &Program,
+    sources: Vec<Source>,
+    scratch: &Path,
+) -> Result<Vec<Source>, Problem> {
+    let mut all = Vec::with_capacity(sources.len());
+    for source in sources {
+        if source.language != Language::Rust {
+            all.push(source);
+            continue;
+        }
+        let parts = rust::assemble(&program.path(&source.path), scratch)?;
+        all.extend(parts.into_iter().map(|part| Source {
+            path: source.path.clone(),
+            language: Language::Rust,
+            compiled: Some(part),
+            recorded: None,
+        }));
+    }
+    Ok(all)
 }
 
 impl Compiled {
@@ -293,7 +319,8 @@ impl Source {
         let language = match path.extension().and_then(|e| e.to_str()) {
             Some("c" | "i") => Some(Language::C),
             Some("cc" | "cpp" | "cxx" | "c++" | "cp" | "C" | "CPP" | "ii") => Some(Language::Cxx),
-            _ => None,
+            Some("a") => None,
+            _ => begins_with(&program.path(path), project::ARCHIVE).then_some(Language::Rust),
         };
         let metadata = fs::metadata(program.path(path)).map_err(|error| {
             let problem = Problem::request(format!("{name}: {}", plainly(&error)));
@@ -342,6 +369,11 @@ impl Source {
         let name = match self.language {
             Language::C => "expressions.c",
             Language::Cxx => "expressions.cc",
+            Language::Rust => {
+                return Err(Problem::request(
+                    "expressions in a formula go with C and C++ programs only",
+                ));
+            }
         };
         let path = directory.join(name);
         fs::write(&path, expressions::wrapper(program, self)).map_err(|error| {
@@ -383,6 +415,12 @@ fn run(mut command: Command) -> Result<Done, Problem> {
         status: output.status,
         words,
     })
+}
+
+fn begins_with(path: &Path, magic: &[u8; 8]) -> bool {
+    let mut first = [0; 8];
+    let read = input::open(path).and_then(|mut file| file.read_exact(&mut first));
+    read.is_ok() && first == *magic
 }
 
 /// Compiled code that was not compiled here.

@@ -16,7 +16,7 @@ use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
 use super::{
-    Done, Object, Program, Recorded, Source, announce, assembly, flags, frames, inline, run, traps,
+    Done, Object, Program, Recorded, Source, announce, assembly, flags, frames, inline, run, rust, traps,
 };
 use crate::output;
 use crate::problem::Problem;
@@ -46,7 +46,9 @@ impl Toolchain {
     /// Finds the compilers for `sources`.
     pub(super) fn find(program: &Program, sources: &[Source]) -> Result<Toolchain, Problem> {
         let find = |language| {
-            let needed = sources.iter().any(|source| source.language == language);
+            let needed = sources
+                .iter()
+                .any(|source| linked_as(source.language) == language);
             let chosen = program.compiler.as_deref();
             needed.then(|| Compiler::find(language, chosen)).transpose()
         };
@@ -64,7 +66,7 @@ impl Toolchain {
 
     fn compiler(&self, language: Language) -> &Compiler {
         let compiler = match language {
-            Language::C => &self.c,
+            Language::C | Language::Rust => &self.c,
             Language::Cxx => &self.cxx,
         };
         compiler
@@ -162,13 +164,22 @@ impl Toolchain {
         stem: &Path,
     ) -> Result<Compiled, Problem> {
         let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
-        let mut command = self.command(source, flags, support);
-        command.arg("-S").arg("-o").arg(&text);
-        let done = run(command)?;
-        if !done.status.success() {
-            return Err(self.does_not_compile(source, done));
-        }
-        let marked = read_assembly(&text).map(|text| assembly::mark(&text));
+        let (written, words) = match &source.compiled {
+            Some(assembly) if source.language == Language::Rust => (assembly.clone(), String::new()),
+            _ => {
+                let mut command = self.command(source, flags, support);
+                command.arg("-S").arg("-o").arg(&text);
+                let done = run(command)?;
+                if !done.status.success() {
+                    return Err(self.does_not_compile(source, done));
+                }
+                (text.clone(), done.words)
+            }
+        };
+        let marked = read_assembly(&written).map(|text| match source.language {
+            Language::Rust => assembly::mark(&rust::understood(&written, &text)),
+            Language::C | Language::Cxx => assembly::mark(&text),
+        });
         let written = marked.and_then(|marked| {
             fs::write(&text, frames::clear(&marked.text))?;
             Ok(marked.blocks)
@@ -180,10 +191,14 @@ impl Toolchain {
             return Err(self.does_not_compile(source, assembled));
         }
         self.rewrite_inline(source, &assembly, (&text, &path))?;
-        let clang = self.compiler(source.language).family == Family::Clang;
-        let attributes = || {
-            let command = self.command(source, flags, support);
-            Attributes::new(command, stem.with_extension("ll"))
+        let rust = source.language == Language::Rust;
+        let clang = rust || self.compiler(source.language).family == Family::Clang;
+        let attributes = || match rust {
+            true => Attributes::of_all(),
+            false => {
+                let command = self.command(source, flags, support);
+                Attributes::new(command, stem.with_extension("ll"))
+            }
         };
         let object = Object {
             source: source.path.clone(),
@@ -196,7 +211,7 @@ impl Toolchain {
         };
         Ok(Compiled {
             object,
-            words: done.words,
+            words,
         })
     }
 
@@ -448,6 +463,14 @@ impl Toolchain {
             .args(flags::EXECUTABLE)
             .args(flags);
         linked(run(command)?)
+    }
+}
+
+/// The language whose compiler assembles and links what is written in `language`.
+fn linked_as(language: Language) -> Language {
+    match language {
+        Language::C | Language::Rust => Language::C,
+        Language::Cxx => Language::Cxx,
     }
 }
 

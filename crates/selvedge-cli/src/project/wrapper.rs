@@ -13,7 +13,7 @@ use crate::scratch::Scratch;
 /// Compiles or links as the compiler for `language` does.
 pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode, Problem> {
     let (variable, default) = match language {
-        Language::C => ("SELVEDGE_CC", "cc"),
+        Language::C | Language::Rust => ("SELVEDGE_CC", "cc"),
         Language::Cxx => ("SELVEDGE_CXX", "c++"),
     };
     let compiler = std::env::var(variable).unwrap_or_else(|_| default.to_owned());

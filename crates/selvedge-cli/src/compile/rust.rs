@@ -1,0 +1,147 @@
+//! Rust programs: from bitcode to instrumented assembly.
+//!
+//! `cargo selvedge check` has every crate of a program compiled to bitcode and puts that into one
+//! archive, together with the bitcode that the compiler's own precompiled crates carry. So the
+//! standard library is instrumented like the rest: its locks, channels and thread handles need no
+//! model of their own, only the system calls that they end in. rustc's linker, which has the same
+//! version of LLVM as rustc itself, runs ThreadSanitizer's pass over all of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use object::read::archive::ArchiveFile;
+
+use super::{assembly, run};
+use crate::problem::Problem;
+use crate::{input, project};
+
+/// What is done to the bitcode: every function is instrumented, whatever it was compiled for.
+const PASSES: &str = "globaldce,forceattrs,tsan-module,function(tsan)";
+
+/// Options of LLVM.
+const OPTIONS: [&str; 6] = [
+    "-force-attribute=sanitize_thread",
+    // Every byte of a frame is allocated, and so cleared.
+    "-force-attribute=noredzone",
+    "-tsan-distinguish-volatile",
+    "-tsan-instrument-read-before-write",
+    "-no-stack-coloring",
+    // Nothing is copied from one file to another: an executable's file has thread-local variables that
+    // are addressed in another way.
+    "-import-instr-limit=0",
+];
+
+/// The assembly of the program in `archive`, one file for each of its parts that it needs.
+pub(super) fn assemble(archive: &Path, scratch: &Path) -> Result<Vec<PathBuf>, Problem> {
+    let failed = |error: &dyn std::fmt::Display| {
+        Problem::internal(format!("cannot instrument {}: {error}", archive.display()))
+    };
+    let directory = scratch.join("rust");
+    fs::create_dir(&directory).map_err(|error| failed(&error))?;
+    let bytes = input::read(archive).map_err(|error| failed(&error))?;
+    let parsed = ArchiveFile::parse(&*bytes).map_err(|error| failed(&error))?;
+    let mut command = Command::new(linker()?);
+    command.current_dir(&directory).args(["-flavor", "gnu"]);
+    command.args(["-shared", "-o", "out", "--lto-emit-asm"]);
+    command.args(["--undefined=main", "--version-script=exports"]);
+    command.arg(format!("--lto-newpm-passes={PASSES}"));
+    command.args(OPTIONS.iter().flat_map(|option| ["-mllvm", *option]));
+    // The first part replaces functions of the others.
+    command.args(["-z", "muldefs"]);
+    fs::write(directory.join("exports"), "{global: main; local: *;};")
+        .map_err(|error| failed(&error))?;
+    for (number, member) in parsed.members().enumerate() {
+        let member = member.map_err(|error| failed(&error))?;
+        let data = member.data(&*bytes).map_err(|error| failed(&error))?;
+        let name = String::from_utf8_lossy(member.name()).into_owned();
+        fs::write(directory.join(&name), data).map_err(|error| failed(&error))?;
+        command.arg(name);
+        if number == 0 {
+            command.arg("--start-lib");
+        }
+    }
+    command.arg("--end-lib");
+    let done = run(command)?;
+    if !done.status.success() {
+        return Err(Problem::request(format!(
+            "{} cannot be instrumented by the Rust compiler that is installed",
+            archive.display()
+        ))
+        .words(done.words)
+        .help("build it again: cargo selvedge check"));
+    }
+    let entries = fs::read_dir(&directory).map_err(|error| failed(&error))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut written: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "s"))
+        .collect();
+    written.sort();
+    Ok(written)
+}
+
+/// The linker that comes with rustc.
+fn linker() -> Result<PathBuf, Problem> {
+    let rustc = project::rustc();
+    let output = Command::new(&rustc)
+        .args(["--print", "target-libdir"])
+        .output();
+    let output = output.map_err(|error| {
+        Problem::request(format!("cannot run {}: {error}", rustc.to_string_lossy()))
+            .help("$RUSTC names the compiler")
+    })?;
+    let libraries = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let linker = libraries.with_file_name("bin").join("rust-lld");
+    match linker.is_file() {
+        true => Ok(linker),
+        false => Err(Problem::request(format!(
+            "{} has no rust-lld, which instruments Rust programs",
+            rustc.to_string_lossy()
+        ))
+        .help("use a toolchain of rustup: $RUSTC names the compiler")),
+    }
+}
+
+/// What the GNU assembler understands of what LLVM wrote in `file`. Of the standard library's parts,
+/// lines do not matter: reports name the user's.
+pub(super) fn understood(file: &Path, text: &str) -> String {
+    let part = file.to_string_lossy();
+    let standard = part.contains(&format!(".lto.{}.", project::STANDARD));
+    let mut understood = String::with_capacity(text.len());
+    let mut debugging = false;
+    for line in text.lines() {
+        let code = line.trim_start();
+        if code.starts_with(".section") || code == ".text" {
+            debugging = standard && code.contains(".debug_");
+        }
+        let line_info = code.starts_with(".loc\t") || code.starts_with(".file");
+        if debugging || (standard && line_info) || code.starts_with(".addrsig") {
+            continue;
+        }
+        match code.starts_with(".file") {
+            // It takes directory and name as one string only.
+            true => assembly::line_to(&mut understood, &line.replace("\" \"", "/")),
+            false => assembly::line_to(&mut understood, line),
+        }
+    }
+    understood
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_standard_library_are_left_out() {
+        let text = "\t.file\t1 \"/a\" \"b.rs\"\nf:\n\t.loc\t1 2 0\n\tret\n\
+                    \t.section\t.debug_str,\"MS\"\n\t.asciz \"f\"\n\t.text\n\t.addrsig\n";
+        let user = understood(Path::new("out.lto.user.1.s"), text);
+        assert_eq!(
+            user,
+            "\t.file\t1 \"/a/b.rs\"\nf:\n\t.loc\t1 2 0\n\tret\n\
+             \t.section\t.debug_str,\"MS\"\n\t.asciz \"f\"\n\t.text\n"
+        );
+        let standard = understood(Path::new("out.lto.std.1.s"), text);
+        assert_eq!(standard, "f:\n\tret\n\t.text\n");
+    }
+}

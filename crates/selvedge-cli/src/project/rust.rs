@@ -1,0 +1,231 @@
+//! Rust programs: the linker that `cargo selvedge check` has rustc use.
+//!
+//! rustc hands over the crates of a program as bitcode, and the precompiled crates of its own
+//! standard library, which carry theirs in a section. All of it goes into one archive, in the place
+//! of an executable; [`crate::compile`] instruments it when the program is checked.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use object::read::archive::ArchiveFile;
+use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
+use selvedge_runtime::support::SHIM_RUST;
+
+use crate::input;
+use crate::place;
+use crate::problem::Problem;
+use crate::scratch::Scratch;
+
+/// What archives and bitcode begin with.
+pub(crate) const ARCHIVE: &[u8; 8] = b"!<arch>\n";
+const BITCODE: &[u8; 4] = b"BC\xc0\xde";
+
+/// What the names of the standard library's parts begin with in an archive.
+pub(crate) const STANDARD: &str = "std";
+
+/// Libraries of the system that rustc names for every program.
+const SYSTEM: [&str; 8] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c", "gcc_eh"];
+
+/// The flags that the crates of a program are compiled with.
+const FLAGS: [&str; 6] = [
+    "-Cdebuginfo=2",
+    "-Clinker-plugin-lto",
+    // Thread-local variables are found through the runtime.
+    "-Crelocation-model=static",
+    "-Cforce-frame-pointers=yes",
+    "-Cno-redzone=yes",
+    "-Cjump-tables=no",
+];
+
+/// Puts what rustc wants linked into an archive. Tells the flags for rustc if it is asked for nothing.
+pub(crate) fn link(arguments: &[OsString]) -> Result<ExitCode, Problem> {
+    if arguments.is_empty() {
+        println!("{}", FLAGS.join(" "));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let asked = Asked::new(arguments)?;
+    let mut parts = Parts::default();
+    for path in &asked.inputs {
+        parts.add(path)?;
+    }
+    let shim = parts.shim()?;
+    parts.members.insert(0, ("selvedge", shim));
+    fs::write(&asked.output, archive(&parts.members)).map_err(|error| {
+        Problem::request(format!("cannot write {}: {error}", asked.output.display()))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the linker is asked for.
+struct Asked {
+    inputs: Vec<PathBuf>,
+    output: PathBuf,
+}
+
+impl Asked {
+    fn new(arguments: &[OsString]) -> Result<Asked, Problem> {
+        let mut words = Vec::new();
+        for argument in arguments {
+            match argument.to_str().and_then(|word| word.strip_prefix('@')) {
+                Some(file) => {
+                    let text = input::read_text(Path::new(file))
+                        .map_err(|error| Problem::request(format!("{file}: {error}")))?;
+                    let listed = text.lines().map(|line| line.trim_matches('"'));
+                    words.extend(listed.map(OsString::from));
+                }
+                None => words.push(argument.clone()),
+            }
+        }
+        let mut asked = Asked {
+            inputs: Vec::new(),
+            output: PathBuf::new(),
+        };
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            if text == "-o" {
+                asked.output = words.next().unwrap_or_default().into();
+            } else if let Some(library) = text.strip_prefix("-l") {
+                if !SYSTEM.contains(&library) {
+                    return Err(foreign(&format!("the library {library}")));
+                }
+            } else if text == "-L" || text == "-z" {
+                words.next();
+            } else if !text.starts_with('-') {
+                asked.inputs.push(word.into());
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// The parts of a program.
+#[derive(Default)]
+struct Parts {
+    /// Bitcode, and what its name begins with.
+    members: Vec<(&'static str, Vec<u8>)>,
+    /// The symbols of the standard library.
+    symbols: Vec<String>,
+}
+
+impl Parts {
+    fn add(&mut self, path: &Path) -> Result<(), Problem> {
+        let failed = |error: &dyn std::fmt::Display| {
+            Problem::request(format!("{}: {error}", path.display()))
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let bytes = input::read(path).map_err(|error| failed(&error))?;
+        if !bytes.starts_with(ARCHIVE) {
+            return self.member(&name, &name, &bytes);
+        }
+        // What is in it is also in the C compiler's library, or not needed.
+        if name.starts_with("libcompiler_builtins-") {
+            return Ok(());
+        }
+        let archive = ArchiveFile::parse(&*bytes).map_err(|error| failed(&error))?;
+        for member in archive.members() {
+            let member = member.map_err(|error| failed(&error))?;
+            let data = member.data(&*bytes).map_err(|error| failed(&error))?;
+            let file = String::from_utf8_lossy(member.name()).into_owned();
+            if !file.ends_with(".rmeta") {
+                self.member(&name, &file, data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a file of the crate `name`.
+    fn member(&mut self, name: &str, file: &str, data: &[u8]) -> Result<(), Problem> {
+        if data.starts_with(BITCODE) {
+            self.members.push(("user", data.to_vec()));
+            return Ok(());
+        }
+        let object = File::parse(data).map_err(|_| foreign(&format!("{file} of {name}")))?;
+        let section = object.section_by_name(".llvmbc");
+        let bitcode = section.and_then(|section| section.data().ok());
+        match bitcode {
+            Some(bitcode) if bitcode.starts_with(BITCODE) => {
+                self.members.push((STANDARD, bitcode.to_vec()));
+                let symbols = object.symbols().filter(|symbol| symbol.is_definition());
+                let names = symbols.filter_map(|symbol| symbol.name().ok());
+                self.symbols.extend(names.map(str::to_owned));
+                Ok(())
+            }
+            // rustc lists there what is exported.
+            _ if file == "symbols.o" => Ok(()),
+            _ => Err(foreign(&format!("{file} of {name}"))),
+        }
+    }
+
+    /// The bitcode of what replaces functions of the standard library.
+    fn shim(&self) -> Result<Vec<u8>, Problem> {
+        let mut pieces = SHIM_RUST.split("_name = \"");
+        let mut text = pieces.next().unwrap_or_default().to_owned();
+        for piece in pieces {
+            let (path, rest) = piece.split_once('"').unwrap_or_default();
+            let symbol = self.symbols.iter().find(|s| place::readable(s) == path);
+            let symbol = symbol.ok_or_else(|| unknown_library(path))?;
+            text += &format!("_name = \"{symbol}\"{rest}");
+        }
+        let failed = |error: std::io::Error| Problem::internal(format!("the shim: {error}"));
+        let scratch = Scratch::new().map_err(failed)?;
+        let (source, object) = (scratch.path().join("shim.rs"), scratch.path().join("shim.o"));
+        fs::write(&source, text).map_err(failed)?;
+        let output = Command::new(rustc())
+            .args(["--edition=2024", "--crate-type=lib", "--crate-name=selvedge"])
+            .args(["-Copt-level=1", "-Ccodegen-units=1", "-Cpanic=unwind"])
+            .args(FLAGS)
+            .arg("--emit=obj")
+            .arg("-o")
+            .args([&object, &source])
+            .output()
+            .map_err(failed)?;
+        if !output.status.success() {
+            return Err(Problem::request("rustc cannot compile Selvedge's own part")
+                .words(String::from_utf8_lossy(&output.stderr).into_owned())
+                .help("use Rust 1.95, for which it is written"));
+        }
+        fs::read(&object).map_err(failed)
+    }
+}
+
+/// The user's compiler.
+pub(crate) fn rustc() -> OsString {
+    std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())
+}
+
+fn foreign(what: &str) -> Problem {
+    Problem::request(format!("{what} is compiled code and cannot be checked"))
+        .note("only Rust code is instrumented: Selvedge would not see what it does")
+}
+
+fn unknown_library(path: &str) -> Problem {
+    Problem::request(format!(
+        "the standard library of this compiler has no `{path}`, which has to be replaced"
+    ))
+    .help("use Rust 1.95, for which the replacements are written")
+}
+
+/// An archive of `members`.
+fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = ARCHIVE.to_vec();
+    for (number, (name, data)) in members.iter().enumerate() {
+        let header = format!(
+            "{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n",
+            format!("{name}.{number}.bc/"),
+            0,
+            0,
+            0,
+            644,
+            data.len()
+        );
+        bytes.extend_from_slice(header.as_bytes());
+        bytes.extend_from_slice(data);
+        if data.len() % 2 == 1 {
+            bytes.push(b'\n');
+        }
+    }
+    bytes
+}
