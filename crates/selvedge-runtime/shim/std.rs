@@ -73,7 +73,7 @@ pub fn default_hook(info: &PanicHookInfo<'_>) {
     show(2, format_args!("a thread panicked at {file}:{line}: {text}\n"));
     let c = |text: &str| CString::new(text).unwrap_or_default();
     LAST.set(Some(Panic {
-        message: c(text),
+        message: c(&format!("panicked at {file}:{line}: {text}")),
         file: c(file),
         line,
     }));
@@ -97,13 +97,11 @@ pub fn eprint(text: fmt::Arguments<'_>) {
     show(2, text);
 }
 
-/// Backtraces are not resolved, so that the code for that is not part of the program.
-///
-/// # Safety
-///
-/// None is needed.
-#[unsafe(export_name = "std::backtrace_rs::symbolize::gimli::resolve")]
-pub unsafe fn resolve() {}
+/// Backtraces are not shown, so that the code for that is not part of the program.
+#[unsafe(export_name = "<<std::sys::backtrace::BacktraceLock>::print::DisplayBacktrace as core::fmt::Display>::fmt")]
+pub fn show_backtrace(_backtrace: *const c_void, _to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    Ok(())
+}
 
 /// A number that no other thread has: the address of a block that is never freed. A counter would
 /// depend on the order in which threads are created.
@@ -113,10 +111,6 @@ pub fn thread_id() -> NonZero<u64> {
     let address = unsafe { malloc(1) };
     NonZero::new(address as u64).expect("there is memory")
 }
-
-/// There are no signal stacks to be freed.
-#[unsafe(export_name = "<std::sys::pal::unix::stack_overflow::Handler as core::ops::drop::Drop>::drop")]
-pub fn drop_handler(_handler: *mut c_void) {}
 
 /// Functions that the standard library uses where the system has them. Others are refused.
 ///

@@ -16,8 +16,9 @@ use super::{assembly, run};
 use crate::problem::Problem;
 use crate::{input, project};
 
-/// What is done to the bitcode: every function is instrumented, whatever it was compiled for.
-const PASSES: &str = "globaldce,forceattrs,tsan-module,function(tsan)";
+/// What is done to the bitcode: what is replaced and what is not needed is removed, and every
+/// function is instrumented, whatever it was compiled for.
+const PASSES: &str = "elim-avail-extern,globaldce,forceattrs,tsan-module,function(tsan)";
 
 /// Options of LLVM.
 const OPTIONS: [&str; 6] = [
@@ -30,6 +31,13 @@ const OPTIONS: [&str; 6] = [
     // Nothing is copied from one file to another: an executable's file has thread-local variables that
     // are addressed in another way.
     "-import-instr-limit=0",
+];
+
+/// Functions of the standard library that return at once: the end of their symbols.
+const EMPTY: [&str; 1] = [
+    // Frees a thread's signal stack. There is none, but the list of them has a lock, which the ends
+    // of all threads would have to be ordered by.
+    "3std3sys3pal4unix14stack_overflow3imp12drop_handler",
 ];
 
 /// The assembly of the program in `archive`, one file for each of its parts that it needs.
@@ -106,7 +114,7 @@ fn linker() -> Result<PathBuf, Problem> {
 /// lines do not matter: reports name the user's.
 pub(super) fn understood(file: &Path, text: &str) -> String {
     let part = file.to_string_lossy();
-    let standard = part.contains(&format!(".lto.{}.", project::STANDARD));
+    let standard = !part.contains(&format!(".lto.{}.", project::USERS));
     let mut understood = String::with_capacity(text.len());
     let mut debugging = false;
     for line in text.lines() {
@@ -114,14 +122,20 @@ pub(super) fn understood(file: &Path, text: &str) -> String {
         if code.starts_with(".section") || code == ".text" {
             debugging = standard && code.contains(".debug_");
         }
+        let about_symbol = code.starts_with(".hidden") || code.starts_with(".weak");
         let line_info = code.starts_with(".loc\t") || code.starts_with(".file");
-        if debugging || (standard && line_info) || code.starts_with(".addrsig") {
+        let dropped = (debugging && !about_symbol) || (standard && line_info);
+        if dropped || code.starts_with(".addrsig") {
             continue;
         }
+        let label = code.split_once(':').map_or("", |(label, _)| label);
         match code.starts_with(".file") {
             // It takes directory and name as one string only.
             true => assembly::line_to(&mut understood, &line.replace("\" \"", "/")),
             false => assembly::line_to(&mut understood, line),
+        }
+        if standard && EMPTY.iter().any(|name| label.ends_with(name)) {
+            assembly::line_to(&mut understood, "\tretq");
         }
     }
     understood
@@ -143,5 +157,8 @@ mod tests {
         );
         let standard = understood(Path::new("out.lto.std.1.s"), text);
         assert_eq!(standard, "f:\n\tret\n\t.text\n");
+        let empty = format!("_R{}: # @x\n\tnop\n", EMPTY[0]);
+        let expected = empty.replace("\tnop", "\tretq\n\tnop");
+        assert_eq!(understood(Path::new("out.lto.std.1.s"), &empty), expected);
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::compile::{Program, Recorded};
 use crate::input;
 use crate::problem::Problem;
-pub(crate) use rust::{ARCHIVE, STANDARD, link as link_rust, rustc};
+pub(crate) use rust::{ARCHIVE, USERS, link as link_rust, rustc};
 pub(crate) use wrapper::run as run_compiler;
 
 /// A source file and how it was compiled.

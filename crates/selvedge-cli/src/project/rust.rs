@@ -22,8 +22,9 @@ use crate::scratch::Scratch;
 pub(crate) const ARCHIVE: &[u8; 8] = b"!<arch>\n";
 const BITCODE: &[u8; 4] = b"BC\xc0\xde";
 
-/// What the names of the standard library's parts begin with in an archive.
-pub(crate) const STANDARD: &str = "std";
+/// What the names of the user's parts begin with in an archive, and of the standard library's.
+pub(crate) const USERS: &str = "user";
+const STANDARD: &str = "std";
 
 /// Libraries of the system that rustc names for every program.
 const SYSTEM: [&str; 8] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c", "gcc_eh"];
@@ -139,7 +140,7 @@ impl Parts {
     /// Adds a file of the crate `name`.
     fn member(&mut self, name: &str, file: &str, data: &[u8]) -> Result<(), Problem> {
         if data.starts_with(BITCODE) {
-            self.members.push(("user", data.to_vec()));
+            self.members.push((USERS, data.to_vec()));
             return Ok(());
         }
         let object = File::parse(data).map_err(|_| foreign(&format!("{file} of {name}")))?;
