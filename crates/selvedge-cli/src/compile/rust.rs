@@ -14,7 +14,7 @@ use object::read::archive::ArchiveFile;
 
 use super::{assembly, run};
 use crate::problem::Problem;
-use crate::{input, project};
+use crate::{input, place, project};
 
 /// What is done to the bitcode: what is replaced and what is not needed is removed, and every
 /// function is instrumented, whatever it was compiled for.
@@ -33,11 +33,20 @@ const OPTIONS: [&str; 6] = [
     "-import-instr-limit=0",
 ];
 
-/// Functions of the standard library that return at once: the end of their symbols.
-const EMPTY: [&str; 1] = [
+/// The call behind the address of a thread-local variable.
+const TLS_CALL: &str = "*__tls_get_addr@GOTPCREL(%rip)";
+
+/// Functions that return nothing, or `false`, at once.
+const EMPTY: [&str; 6] = [
     // Frees a thread's signal stack. There is none, but the list of them has a lock, which the ends
     // of all threads would have to be ordered by.
-    "3std3sys3pal4unix14stack_overflow3imp12drop_handler",
+    "std::sys::pal::unix::stack_overflow::imp::drop_handler",
+    // They pass time and count how often they did. Without that, a loop around them only waits.
+    "<std::sync::mpmc::utils::Backoff>::spin_heavy",
+    "<std::sync::mpmc::utils::Backoff>::spin_light",
+    "<crossbeam_utils::backoff::Backoff>::spin",
+    "<crossbeam_utils::backoff::Backoff>::snooze",
+    "<parking_lot_core::spinwait::SpinWait>::spin",
 ];
 
 /// The assembly of the program in `archive`, one file for each of its parts that it needs.
@@ -132,10 +141,14 @@ pub(super) fn understood(file: &Path, text: &str) -> String {
         match code.starts_with(".file") {
             // It takes directory and name as one string only.
             true => assembly::line_to(&mut understood, &line.replace("\" \"", "/")),
+            // The linker would make it a direct call and leave a prefix that shortens its address.
+            _ if code.ends_with(TLS_CALL) => {
+                assembly::line_to(&mut understood, "\tcallq\t__tls_get_addr@PLT");
+            }
             false => assembly::line_to(&mut understood, line),
         }
-        if standard && EMPTY.iter().any(|name| label.ends_with(name)) {
-            assembly::line_to(&mut understood, "\tretq");
+        if label.starts_with("_R") && EMPTY.contains(&&*place::readable(label)) {
+            assembly::line_to(&mut understood, "\txorl\t%eax, %eax\n\tretq");
         }
     }
     understood
@@ -157,8 +170,13 @@ mod tests {
         );
         let standard = understood(Path::new("out.lto.std.1.s"), text);
         assert_eq!(standard, "f:\n\tret\n\t.text\n");
-        let empty = format!("_R{}: # @x\n\tnop\n", EMPTY[0]);
-        let expected = empty.replace("\tnop", "\tretq\n\tnop");
-        assert_eq!(understood(Path::new("out.lto.std.1.s"), &empty), expected);
+    }
+
+    #[test]
+    fn backing_off_does_nothing() {
+        let name = "_RNvMs1_NtNtNtCsjrHSEGnQ3l9_3std4sync4mpmc5utilsNtB5_7Backoff10spin_heavy";
+        let text = format!("{name}: # @x\n\tpause\n");
+        let expected = text.replace("\tpause", "\txorl\t%eax, %eax\n\tretq\n\tpause");
+        assert_eq!(understood(Path::new("out.lto.user.1.s"), &text), expected);
     }
 }

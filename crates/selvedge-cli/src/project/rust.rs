@@ -30,7 +30,7 @@ const STANDARD: &str = "std";
 const SYSTEM: [&str; 8] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c", "gcc_eh"];
 
 /// The flags that the crates of a program are compiled with.
-const FLAGS: [&str; 6] = [
+const FLAGS: [&str; 7] = [
     "-Cdebuginfo=2",
     "-Clinker-plugin-lto",
     // Thread-local variables are found through the runtime.
@@ -38,6 +38,7 @@ const FLAGS: [&str; 6] = [
     "-Cforce-frame-pointers=yes",
     "-Cno-redzone=yes",
     "-Cjump-tables=no",
+    "-Csymbol-mangling-version=v0",
 ];
 
 /// Puts what rustc wants linked into an archive. Tells the flags for rustc if it is asked for nothing.

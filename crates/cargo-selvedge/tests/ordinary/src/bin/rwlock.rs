@@ -1,0 +1,17 @@
+//! A reader sees both or none of two writes.
+
+use std::sync::RwLock;
+use std::thread;
+
+fn main() {
+    let pair = RwLock::new((0, 0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut pair = pair.write().unwrap();
+            pair.0 = 1;
+            pair.1 = 1;
+        });
+        let pair = pair.read().unwrap();
+        assert_eq!(pair.0, pair.1);
+    });
+}
