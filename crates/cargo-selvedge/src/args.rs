@@ -32,8 +32,41 @@ pub(crate) struct Selvedge {
 pub(crate) enum Command {
     /// Run a crate's loom tests, unmodified, with Selvedge in the place of loom
     Test(Test),
+    /// Check a program that is written against `std`, unmodified
+    #[command(after_help = CHECK_HELP)]
+    Check(Check),
     /// Run one execution of a test again, with its panics shown as they happen
     Replay(Replay),
+}
+
+const CHECK_HELP: &str = "\
+Examples:
+  cargo selvedge check --bin server
+  cargo selvedge check --example queue -- --preemptions 2 --report report.html
+
+What follows the dashes goes to `selvedge verify`, whose help lists it.";
+
+/// Which program to check, and how.
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// The program to check, if the package has several
+    #[arg(long, value_name = "NAME", conflicts_with = "example")]
+    pub(crate) bin: Option<String>,
+    /// The example to check
+    #[arg(long, value_name = "NAME")]
+    pub(crate) example: Option<String>,
+    /// The package that it belongs to
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Features to build it with
+    #[arg(long, value_name = "NAMES")]
+    pub(crate) features: Option<String>,
+    /// The package's Cargo.toml
+    #[arg(long, value_name = "PATH")]
+    pub(crate) manifest_path: Option<PathBuf>,
+    /// Options of `selvedge verify`
+    #[arg(last = true, value_name = "OPTIONS")]
+    pub(crate) options: Vec<String>,
 }
 
 /// How tests are built.

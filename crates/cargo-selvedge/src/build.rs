@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::args::Build;
-use crate::loom::{self, Flags};
+use crate::loom;
 
 /// A program with tests in it.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,10 +35,7 @@ pub(crate) fn build(build: &Build) -> Result<Vec<Executable>, String> {
     if build.release {
         command.arg("--release");
     }
-    match loom::flags(&build.cfg) {
-        Flags::Variable(name, value) => command.env(name, value),
-        Flags::Argument(config) => command.args(["--config", &config]),
-    };
+    loom::flags(&["--cfg", &build.cfg]).give(&mut command);
     command.args(&build.cargo);
     command.stderr(Stdio::inherit());
     let output = command

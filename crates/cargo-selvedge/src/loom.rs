@@ -115,7 +115,7 @@ fn locate(arguments: &[String]) -> Result<PathBuf, String> {
     parent.ok_or_else(|| "cargo found no manifest".to_owned())
 }
 
-fn metadata(arguments: &[String]) -> Result<Value, String> {
+pub(crate) fn metadata(arguments: &[String]) -> Result<Value, String> {
     let mut command = cargo();
     // With all features, since loom may be a dependency that one of them turns on.
     command.args(["metadata", "--format-version=1", "--all-features"]);
@@ -148,14 +148,14 @@ fn write(directory: &Path, version: &str) -> std::io::Result<()> {
 }
 
 /// Leaves a file alone that is as it should be, so that cargo does not build it again.
-fn write_if_new(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_if_new(path: &Path, text: &str) -> std::io::Result<()> {
     match fs::read_to_string(path) {
         Ok(before) if before == text => Ok(()),
         _ => fs::write(path, text),
     }
 }
 
-/// How cargo is told to add `--cfg NAME` to the compiler's flags that the user has set.
+/// How cargo is told to add to the compiler's flags that the user has set.
 pub(crate) enum Flags {
     /// A variable, which is set already.
     Variable(&'static str, String),
@@ -163,14 +163,14 @@ pub(crate) enum Flags {
     Argument(String),
 }
 
-/// Finds out where the user has set flags, since cargo takes them from one place only.
-pub(crate) fn flags(cfg: &str) -> Flags {
+/// Adds flags where the user has set some, since cargo takes them from one place only.
+pub(crate) fn flags(added: &[&str]) -> Flags {
     if let Ok(before) = std::env::var("CARGO_ENCODED_RUSTFLAGS") {
-        let text = format!("{before}\x1f--cfg\x1f{cfg}");
+        let text = format!("{before}\x1f{}", added.join("\x1f"));
         return Flags::Variable("CARGO_ENCODED_RUSTFLAGS", text);
     }
     if let Ok(before) = std::env::var("RUSTFLAGS") {
-        return Flags::Variable("RUSTFLAGS", format!("{before} --cfg {cfg}"));
+        return Flags::Variable("RUSTFLAGS", format!("{before} {}", added.join(" ")));
     }
     let mut command = cargo();
     command.args([
@@ -186,9 +186,19 @@ pub(crate) fn flags(cfg: &str) -> Flags {
         config.status.success() && String::from_utf8_lossy(&config.stdout).contains("rustflags")
     });
     Flags::Argument(match by_target {
-        true => format!("target.'cfg(all())'.rustflags=[\"--cfg\", \"{cfg}\"]"),
-        false => format!("build.rustflags=[\"--cfg\", \"{cfg}\"]"),
+        true => format!("target.'cfg(all())'.rustflags={added:?}"),
+        false => format!("build.rustflags={added:?}"),
     })
+}
+
+impl Flags {
+    /// Passes them to `command`, which is cargo.
+    pub(crate) fn give(self, command: &mut Command) {
+        match self {
+            Flags::Variable(name, value) => command.env(name, value),
+            Flags::Argument(config) => command.args(["--config", &config]),
+        };
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
 //! `cargo selvedge test`: builds a crate's tests with `--cfg loom` and Selvedge in the place of
 //! loom, runs each of them in a process of its own, and tells how many executions there were.
-//! `cargo selvedge replay` runs one execution of a test again.
+//! `cargo selvedge replay` runs one execution of a test again. `cargo selvedge check` builds a program
+//! that is written against `std` and has the `selvedge` command check it.
 
 mod args;
 mod build;
+mod check;
 mod junit;
 mod loom;
 mod run;
@@ -22,6 +24,12 @@ fn main() -> ExitCode {
     let result = match command {
         Command::Test(test) => check(&test),
         Command::Replay(replay) => repeat(&replay),
+        Command::Check(check) => {
+            return check::run(&check).unwrap_or_else(|why| {
+                eprintln!("error: {why}");
+                ExitCode::from(2)
+            });
+        }
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,

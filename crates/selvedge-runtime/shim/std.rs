@@ -54,7 +54,12 @@ pub fn lang_start(
         Ok(code) => code as isize,
         Err(payload) => {
             std::mem::forget(payload);
-            let Some(panic) = LAST.take() else { return 101 };
+            // A hook of the program's own, or a payload that is passed on, leaves nothing here.
+            let panic = LAST.take().unwrap_or_else(|| Panic {
+                message: c"the main thread panicked".to_owned(),
+                file: CString::default(),
+                line: 0,
+            });
             let (message, file) = (panic.message.as_ptr(), panic.file.as_ptr());
             // SAFETY: these are strings with an end.
             unsafe { __assert_fail(message, file, panic.line, c"main".as_ptr()) }

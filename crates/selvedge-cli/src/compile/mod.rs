@@ -220,11 +220,7 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
 }
 
 /// The sources, with the parts of a Rust program in its place.
-fn expand(
-    program: &Program,
-    sources: Vec<Source>,
-    scratch: &Path,
-) -> Result<Vec<Source>, Problem> {
+fn expand(program: &Program, sources: Vec<Source>, scratch: &Path) -> Result<Vec<Source>, Problem> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
         if source.language != Language::Rust {

@@ -165,7 +165,9 @@ impl Toolchain {
     ) -> Result<Compiled, Problem> {
         let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
         let (written, words) = match &source.compiled {
-            Some(assembly) if source.language == Language::Rust => (assembly.clone(), String::new()),
+            Some(assembly) if source.language == Language::Rust => {
+                (assembly.clone(), String::new())
+            }
             _ => {
                 let mut command = self.command(source, flags, support);
                 command.arg("-S").arg("-o").arg(&text);
@@ -209,10 +211,7 @@ impl Toolchain {
             leaves_loads: clang,
             attributes: clang.then(attributes),
         };
-        Ok(Compiled {
-            object,
-            words,
-        })
+        Ok(Compiled { object, words })
     }
 
     /// Rewrites inline assembly with a known meaning in an assembled file.

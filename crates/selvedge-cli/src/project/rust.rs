@@ -173,10 +173,17 @@ impl Parts {
         }
         let failed = |error: std::io::Error| Problem::internal(format!("the shim: {error}"));
         let scratch = Scratch::new().map_err(failed)?;
-        let (source, object) = (scratch.path().join("shim.rs"), scratch.path().join("shim.o"));
+        let (source, object) = (
+            scratch.path().join("shim.rs"),
+            scratch.path().join("shim.o"),
+        );
         fs::write(&source, text).map_err(failed)?;
         let output = Command::new(rustc())
-            .args(["--edition=2024", "--crate-type=lib", "--crate-name=selvedge"])
+            .args([
+                "--edition=2024",
+                "--crate-type=lib",
+                "--crate-name=selvedge",
+            ])
             .args(["-Copt-level=1", "-Ccodegen-units=1", "-Cpanic=unwind"])
             .args(FLAGS)
             .arg("--emit=obj")
