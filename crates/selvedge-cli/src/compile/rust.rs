@@ -36,8 +36,8 @@ const OPTIONS: [&str; 6] = [
 /// The call behind the address of a thread-local variable.
 const TLS_CALL: &str = "*__tls_get_addr@GOTPCREL(%rip)";
 
-/// Functions that return nothing, or `false`, at once.
-const EMPTY: [&str; 6] = [
+/// Functions without a result that return at once.
+const EMPTY: [&str; 5] = [
     // Frees a thread's signal stack. There is none, but the list of them has a lock, which the ends
     // of all threads would have to be ordered by.
     "std::sys::pal::unix::stack_overflow::imp::drop_handler",
@@ -46,7 +46,6 @@ const EMPTY: [&str; 6] = [
     "<std::sync::mpmc::utils::Backoff>::spin_light",
     "<crossbeam_utils::backoff::Backoff>::spin",
     "<crossbeam_utils::backoff::Backoff>::snooze",
-    "<parking_lot_core::spinwait::SpinWait>::spin",
 ];
 
 /// The assembly of the program in `archive`, one file for each of its parts that it needs.
@@ -148,7 +147,7 @@ pub(super) fn understood(file: &Path, text: &str) -> String {
             false => assembly::line_to(&mut understood, line),
         }
         if label.starts_with("_R") && EMPTY.contains(&&*place::readable(label)) {
-            assembly::line_to(&mut understood, "\txorl\t%eax, %eax\n\tretq");
+            assembly::line_to(&mut understood, "\tretq");
         }
     }
     understood
@@ -176,7 +175,7 @@ mod tests {
     fn backing_off_does_nothing() {
         let name = "_RNvMs1_NtNtNtCsjrHSEGnQ3l9_3std4sync4mpmc5utilsNtB5_7Backoff10spin_heavy";
         let text = format!("{name}: # @x\n\tpause\n");
-        let expected = text.replace("\tpause", "\txorl\t%eax, %eax\n\tretq\n\tpause");
+        let expected = text.replace("\tpause", "\tretq\n\tpause");
         assert_eq!(understood(Path::new("out.lto.user.1.s"), &text), expected);
     }
 }

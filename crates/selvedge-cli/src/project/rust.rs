@@ -29,6 +29,12 @@ const STANDARD: &str = "std";
 /// Libraries of the system that rustc names for every program.
 const SYSTEM: [&str; 8] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c", "gcc_eh"];
 
+/// Crates that cannot be checked: how their files begin, and why.
+const REFUSED: [(&str, &str); 1] = [(
+    "libparking_lot_core-",
+    "parking_lot wakes threads through memory that may be gone already, which looks like a bug",
+)];
+
 /// The flags that the crates of a program are compiled with.
 const FLAGS: [&str; 7] = [
     "-Cdebuginfo=2",
@@ -118,6 +124,12 @@ impl Parts {
             Problem::request(format!("{}: {error}", path.display()))
         };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some((_, why)) = REFUSED.iter().find(|(start, _)| name.starts_with(start)) {
+            return Err(
+                Problem::request(format!("the program cannot be checked: {why}"))
+                    .help("use the locks of the standard library"),
+            );
+        }
         let bytes = input::read(path).map_err(|error| failed(&error))?;
         if !bytes.starts_with(ARCHIVE) {
             return self.member(&name, &name, &bytes);
