@@ -58,6 +58,7 @@ pub(crate) fn link(arguments: &[OsString]) -> Result<ExitCode, Problem> {
     for path in &asked.inputs {
         parts.add(path)?;
     }
+    check_version()?;
     let shim = parts.shim()?;
     parts.members.insert(0, ("selvedge", shim));
     fs::write(&asked.output, archive(&parts.members)).map_err(|error| {
@@ -143,7 +144,7 @@ impl Parts {
             let member = member.map_err(|error| failed(&error))?;
             let data = member.data(&*bytes).map_err(|error| failed(&error))?;
             let file = String::from_utf8_lossy(member.name()).into_owned();
-            if !file.ends_with(".rmeta") {
+            if !file.starts_with("lib.rmeta") {
                 self.member(&name, &file, data)?;
             }
         }
@@ -206,10 +207,37 @@ impl Parts {
         if !output.status.success() {
             return Err(Problem::request("rustc cannot compile Selvedge's own part")
                 .words(String::from_utf8_lossy(&output.stderr).into_owned())
-                .help("use Rust 1.95, for which it is written"));
+                .help(format!(
+                    "use Rust 1.{}, for which it is written",
+                    KNOWN.start()
+                )));
         }
         fs::read(&object).map_err(failed)
     }
+}
+
+/// The versions of Rust, behind the `1.`, whose locks the replacements are known to fit.
+const KNOWN: std::ops::RangeInclusive<u32> = 95..=97;
+
+fn check_version() -> Result<(), Problem> {
+    let output = Command::new(rustc()).arg("--version").output();
+    let version = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = version.unwrap_or_default();
+    match minor(&version) {
+        Some(minor) if KNOWN.contains(&minor) => Ok(()),
+        _ => Err(Problem::request(format!(
+            "the standard library of {} is not known",
+            version.trim()
+        ))
+        .note("some of its functions have to be replaced, and others rely on what they do")
+        .help(format!("use Rust 1.{} to 1.{}", KNOWN.start(), KNOWN.end()))),
+    }
+}
+
+/// The second number of a version of rustc.
+fn minor(version: &str) -> Option<u32> {
+    let rest = version.strip_prefix("rustc 1.")?;
+    rest.split('.').next()?.parse().ok()
 }
 
 /// The user's compiler.
@@ -249,4 +277,38 @@ fn archive(members: &[(&str, Vec<u8>)]) -> Vec<u8> {
         }
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_told_by_its_second_number() {
+        assert_eq!(minor("rustc 1.95.0 (59807616e 2026-04-14)\n"), Some(95));
+        assert_eq!(
+            minor("rustc 1.97.0-nightly (e50aa6fba 2026-05-19)"),
+            Some(97)
+        );
+        assert_eq!(minor("rustc 2.0.0"), None);
+        assert_eq!(minor(""), None);
+    }
+
+    #[test]
+    fn an_archive_has_its_members_in_order() {
+        let members = [(USERS, b"BC\xc0\xde1".to_vec()), (STANDARD, b"2".to_vec())];
+        let bytes = archive(&members);
+        let parsed = ArchiveFile::parse(&*bytes).unwrap();
+        let found = parsed.members().map(|member| {
+            let member = member.unwrap();
+            let name = String::from_utf8_lossy(member.name()).into_owned();
+            (name, member.data(&*bytes).unwrap().to_vec())
+        });
+        let found: Vec<_> = found.collect();
+        let expected = [
+            ("user.0.bc".to_owned(), b"BC\xc0\xde1".to_vec()),
+            ("std.1.bc".to_owned(), b"2".to_vec()),
+        ];
+        assert_eq!(found, expected);
+    }
 }
