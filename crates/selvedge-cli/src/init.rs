@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::args;
+use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
 use crate::report::human;
@@ -41,7 +42,7 @@ pub(crate) fn run(init: &args::Init) -> Result<Status, Problem> {
 
 fn for_header(header: &Path) -> Result<(PathBuf, String, String), Problem> {
     let name = header.display();
-    let text = fs::read_to_string(header).map_err(|error| {
+    let text = input::read_text(header).map_err(|error| {
         Problem::request(format!("cannot read {name}: {error}"))
             .help("selvedge init takes a header, or the directory of a crate")
     })?;

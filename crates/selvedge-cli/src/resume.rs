@@ -22,7 +22,9 @@ pub(crate) fn run(resume: &args::Resume) -> Result<Status, Problem> {
         search: args::SearchOptions {
             jobs: resume.jobs,
             timeout: resume.timeout,
-            max_executions: resume.max_executions.map(|more| before + more),
+            max_executions: resume
+                .max_executions
+                .map(|more| before.saturating_add(more)),
             ..saved.subject.search.clone()
         },
         format: resume.format,

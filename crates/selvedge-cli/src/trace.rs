@@ -104,8 +104,14 @@ impl Trace {
         let name = path.display();
         let text = input::read_text(path)
             .map_err(|error| Problem::request(format!("cannot read the trace {name}: {error}")))?;
+        Trace::parse(path, &text)
+    }
+
+    /// Reads it from the text of `path`.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Trace, Problem> {
+        let name = path.display();
         let how = "traces are written by selvedge verify --trace-out FILE";
-        let trace: Trace = serde_json::from_str(&text).map_err(|error| {
+        let trace: Trace = serde_json::from_str(text).map_err(|error| {
             Problem::request(format!("{name} is not a trace: {error}")).help(how)
         })?;
         if trace.schema != SCHEMA {

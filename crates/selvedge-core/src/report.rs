@@ -26,18 +26,22 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Those that ended in any way.
+    /// Those that ended in any way. Sums saturate, because counts may come from a damaged file.
     pub fn all(&self) -> u64 {
-        self.executions + self.over_bound + self.blocked + self.bound_blocked
+        let others = [self.over_bound, self.blocked, self.bound_blocked];
+        others
+            .into_iter()
+            .fold(self.executions, u64::saturating_add)
     }
 }
 
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Counts) {
-        self.executions += other.executions;
-        self.over_bound += other.over_bound;
-        self.blocked += other.blocked;
-        self.bound_blocked += other.bound_blocked;
+        let add = |sum: &mut u64, more| *sum = sum.saturating_add(more);
+        add(&mut self.executions, other.executions);
+        add(&mut self.over_bound, other.over_bound);
+        add(&mut self.blocked, other.blocked);
+        add(&mut self.bound_blocked, other.bound_blocked);
     }
 }
 

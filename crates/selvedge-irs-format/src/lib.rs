@@ -24,4 +24,4 @@ mod write;
 pub use meaning::{Class, Flags, Kind, MAGIC, NONE, VERSION};
 pub use view::{Damage, Event, Input, Site, Thread, View, Wait};
 pub use weaker::{NotWeaker, weaker};
-pub use write::{Contents, InputPart, SiteEntry, ThreadPart};
+pub use write::{Contents, InputPart, SiteEntry, ThreadPart, seal};

@@ -208,12 +208,21 @@ impl Contents {
         let estimate = self.estimate.unwrap_or(0);
         put(layout::ESTIMATE, &estimate.to_le_bytes());
         put(layout::INITIAL_WAITS, &self.initial_waits.to_le_bytes());
-        let length = file.len() as u64;
-        file[layout::LENGTH..][..8].copy_from_slice(&length.to_le_bytes());
-        let sum = checksum(&file);
-        file[layout::CHECKSUM..][..8].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut file);
         file
     }
+}
+
+/// Writes the length and the checksum of a file into its header. A file that is too short to have a
+/// header stays as it is.
+pub fn seal(file: &mut [u8]) {
+    if file.len() < layout::HEADER {
+        return;
+    }
+    let length = file.len() as u64;
+    file[layout::LENGTH..][..8].copy_from_slice(&length.to_le_bytes());
+    let sum = checksum(file);
+    file[layout::CHECKSUM..][..8].copy_from_slice(&sum.to_le_bytes());
 }
 
 impl From<crate::Site<'_>> for SiteEntry {

@@ -81,6 +81,19 @@ pub(crate) enum Instruction {
     Jump(usize),
 }
 
+impl Instruction {
+    /// Whether other threads can see it.
+    pub(crate) fn is_visible(&self) -> bool {
+        match self {
+            Instruction::Load(..)
+            | Instruction::Store(..)
+            | Instruction::Update { .. }
+            | Instruction::Fence(_) => true,
+            Instruction::Set(..) | Instruction::Unless(..) | Instruction::Jump(_) => false,
+        }
+    }
+}
+
 /// Values are 32 bits wide, as `int` is.
 pub(crate) fn to_memory(value: i64) -> Value {
     Value::from(value as i32 as u32)

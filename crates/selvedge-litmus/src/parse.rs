@@ -64,6 +64,12 @@ impl Thread {
 }
 
 impl Test {
+    /// How many accesses and fences its threads have in all.
+    pub fn operations(&self) -> usize {
+        let code = self.threads.iter().flat_map(|thread| &thread.code);
+        code.filter(|instruction| instruction.is_visible()).count()
+    }
+
     pub(crate) fn place_name(&self, place: Place) -> String {
         match place {
             Place::Register(thread, register) => {

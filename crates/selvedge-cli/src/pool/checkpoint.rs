@@ -206,6 +206,11 @@ pub(crate) fn encode(
         slices: state.slices,
     };
     let body = postcard::to_stdvec(&body).map_err(io::Error::other)?;
-    let sum = Sha256::digest(&body);
-    Ok([&MAGIC[..], &FORMAT.to_le_bytes(), &sum, &body].concat())
+    Ok(sealed(&body))
+}
+
+/// A body with its header.
+pub(crate) fn sealed(body: &[u8]) -> Vec<u8> {
+    let sum = Sha256::digest(body);
+    [&MAGIC[..], &FORMAT.to_le_bytes(), &sum, body].concat()
 }

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 
 /// An entry of the file.
 #[derive(Debug, Deserialize)]
-struct Entry {
+pub(super) struct Entry {
     directory: PathBuf,
     file: PathBuf,
     command: Option<String>,
@@ -47,8 +47,7 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
         Problem::request(format!("{shown}: {error}"))
             .help("CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; Meson always does")
     })?;
-    let entries: Vec<Entry> = serde_json::from_str(&text)
-        .map_err(|error| Problem::request(format!("{shown} is damaged: {error}")))?;
+    let entries = entries(&path, &text)?;
     let Some(target) = target else {
         return Err(Problem::request("--build-dir needs --target NAME").note(listed(&entries)));
     };
@@ -60,12 +59,7 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
         }
     }
     let linked = executable.as_deref().map(compiled_from).unwrap_or_default();
-    let belongs = |entry: &&Entry| match linked.is_empty() {
-        true => target_of(entry).as_deref() == Some(target),
-        false => linked.contains(&entry.path()),
-    };
-    let units: Option<Vec<Unit>> = entries.iter().filter(belongs).map(unit).collect();
-    let units = units.ok_or_else(|| {
+    let units = units(&entries, target, &linked).ok_or_else(|| {
         Problem::request(format!("{shown}: an entry has no command that can be read"))
     })?;
     match units.is_empty() {
@@ -74,6 +68,26 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
         ),
         false => Ok(units),
     }
+}
+
+/// The entries in the text of `path`.
+pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Entry>, Problem> {
+    let shown = path.display();
+    serde_json::from_str(text)
+        .map_err(|error| Problem::request(format!("{shown} is damaged: {error}")))
+}
+
+/// The units of `target`, which was compiled from the files in `linked` if these are known.
+pub(super) fn units(
+    entries: &[Entry],
+    target: &str,
+    linked: &BTreeSet<PathBuf>,
+) -> Option<Vec<Unit>> {
+    let belongs = |entry: &&Entry| match linked.is_empty() {
+        true => target_of(entry).as_deref() == Some(target),
+        false => linked.contains(&entry.path()),
+    };
+    entries.iter().filter(belongs).map(unit).collect()
 }
 
 fn unit(entry: &Entry) -> Option<Unit> {

@@ -11,6 +11,7 @@ mod notes;
 mod rust;
 mod wrapper;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -103,4 +104,11 @@ pub(crate) fn of_executable(path: &Path) -> Result<Target, Problem> {
 /// The program `target` of a build directory with a compile_commands.json.
 pub(crate) fn of_build(directory: &Path, target: Option<&str>) -> Result<Target, Problem> {
     database::find(directory, target).map(Target::new)
+}
+
+/// The program `target` of a compile_commands.json with this text, without a look at what was built.
+pub(crate) fn of_database(text: &str, target: &str) -> Result<Option<Target>, Problem> {
+    let entries = database::entries(Path::new("compile_commands.json"), text)?;
+    let units = database::units(&entries, target, &BTreeSet::new());
+    Ok(units.filter(|units| !units.is_empty()).map(Target::new))
 }

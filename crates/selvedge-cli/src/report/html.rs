@@ -15,6 +15,7 @@ use super::{Bug, Place, Report, Step, Verdict, human, kind_name, table, unordere
 use crate::args;
 use crate::describe::title;
 use crate::explain;
+use crate::input;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
 use crate::worker::origins::Origin;
@@ -190,7 +191,9 @@ impl<'a> Page<'a> {
 
     fn add_sources(&mut self, files: Vec<String>) {
         for file in files {
-            let Ok(bytes) = fs::read(&file) else { continue };
+            let Ok(bytes) = input::read(Path::new(&file)) else {
+                continue;
+            };
             if bytes.len() <= LARGEST_SOURCE {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 self.sources.insert(file, text);
@@ -198,12 +201,16 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// The page itself.
+    pub(crate) fn html(&self) -> Result<String, Problem> {
+        let title = format!("{} – Selvedge", self.title);
+        selvedge_page::html(&title, self)
+            .map_err(|error| Problem::internal(format!("the report cannot be made: {error}")))
+    }
+
     /// Writes it to `path`.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Problem> {
-        let title = format!("{} – Selvedge", self.title);
-        let text = selvedge_page::html(&title, self)
-            .map_err(|error| Problem::internal(format!("the report cannot be made: {error}")))?;
-        fs::write(path, text).map_err(|error| {
+        fs::write(path, self.html()?).map_err(|error| {
             Problem::request(format!(
                 "cannot write the report to {}: {error}",
                 path.display()
@@ -291,20 +298,16 @@ fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     facts.into_iter().map(owned).collect()
 }
 
-fn relations(described: &[Step], steps: &[witness::Step]) -> Vec<Relation> {
-    let mut clocks: Vec<Vec<u32>> = Vec::new();
-    let relation = |(described, step): (&Step, &witness::Step)| {
-        let thread = step.thread.index();
-        if clocks.len() <= thread {
-            clocks.resize(thread + 1, Vec::new());
-        }
-        let before = &clocks[thread];
+fn relations<'a>(described: &[Step], steps: &'a [witness::Step]) -> Vec<Relation> {
+    let mut clocks: BTreeMap<usize, &[u32]> = BTreeMap::new();
+    let relation = |(described, step): (&Step, &'a witness::Step)| {
+        let before = clocks.insert(step.thread.index(), &step.clock);
+        let before = before.unwrap_or_default();
         let changed = (0..).zip(&step.clock).filter_map(|(thread, &count)| {
             let known = before.get(thread as usize).copied().unwrap_or(0);
             (count != known).then_some((thread, count))
         });
         let clock = changed.collect();
-        clocks[thread].clone_from(&step.clock);
         Relation {
             text: table::what(described),
             location: step.op.location().map(|location| location.index() as u32),

@@ -11,7 +11,7 @@ use selvedge_core::FailureKind;
 use super::snippet::{self, Remark};
 use super::table;
 use super::unordered;
-use super::{Bug, Place, Report, Verdict, thread_name};
+use super::{Bug, Place, Report, Verdict, numbered, thread_name};
 use crate::args;
 use crate::describe::title;
 use crate::output;
@@ -314,7 +314,7 @@ fn explanation(bug: &Bug) -> String {
 fn who_waits(text: &mut String, bug: &Bug) {
     for wait in &bug.waiting {
         let _ = write!(text, "{} waits {}", thread_name(wait.thread), wait.what);
-        let taken = wait.since.and_then(|step| bug.trace.get(step as usize - 1));
+        let taken = wait.since.and_then(|step| numbered(&bug.trace, step));
         if let (Some(on), Some(step)) = (wait.on, taken) {
             let (on, number) = (thread_name(on), step.step);
             let _ = write!(

@@ -341,6 +341,11 @@ pub(crate) struct Step {
     pub(crate) stack: Option<u32>,
 }
 
+/// The step with this number.
+fn numbered(trace: &[Step], number: u32) -> Option<&Step> {
+    trace.get((number as usize).checked_sub(1)?)
+}
+
 /// A value as the source would write it: a number, or a name (of a pointer's target, of an
 /// enumerator, of a lock's owner).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,10 +1,11 @@
 //! Excerpts of the source around a place.
 
-use std::fs;
+use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::Place;
+use crate::input;
 
 /// A message about a place.
 pub(super) struct Remark<'a> {
@@ -60,7 +61,7 @@ impl Excerpt {
         let line = (place.line? as usize).checked_sub(1)?;
         // The first line of the file to show, not further back than one.
         let first = line.saturating_sub(1);
-        let source = String::from_utf8_lossy(&fs::read(&path).ok()?).into_owned();
+        let source = String::from_utf8_lossy(&input::read(Path::new(&path)).ok()?).into_owned();
         let lines: Vec<&str> = source.lines().skip(first).take(line - first + 2).collect();
         let meant = *lines.get(line - first)?;
         let before: usize = lines[..line - first]

@@ -3,7 +3,7 @@
 use selvedge_core::witness::Switch;
 use selvedge_core::words;
 
-use super::{Bug, Datum, ReadsFrom, Step, thread_name};
+use super::{Bug, Datum, ReadsFrom, Step, numbered, thread_name};
 
 /// So many steps are shown; the last ones matter most.
 const SHOWN: usize = 200;
@@ -147,7 +147,7 @@ pub(super) fn what(step: &Step) -> String {
 }
 
 fn reads_from(step: &Step, trace: &[Step]) -> String {
-    let name = |number: u32| match trace.get(number as usize - 1) {
+    let name = |number: u32| match numbered(trace, number) {
         Some(writer) => format!("step {number} ({})", thread_name(writer.thread)),
         None => format!("step {number}"),
     };
@@ -171,7 +171,7 @@ const TOLD: usize = 3;
 /// Describes the stale reads and late writes of a trace in words.
 pub(super) fn stale_steps(trace: &[Step]) -> String {
     let stale = trace.iter().filter_map(|step| {
-        let newer = trace.get(*step.passes.last()? as usize - 1)?;
+        let newer = numbered(trace, *step.passes.last()?)?;
         let object = step.object.as_deref().unwrap_or("it");
         let (who, at, place) = (thread_name(step.thread), step.step, &step.place);
         let newer = format!(

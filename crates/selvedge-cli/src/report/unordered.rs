@@ -3,7 +3,7 @@
 use selvedge_core::FailureKind;
 
 use super::advice::Advice;
-use super::{Bug, ReadsFrom, Step, thread_name};
+use super::{Bug, ReadsFrom, Step, numbered, thread_name};
 
 /// Says in words which read of the other side's write orders nothing, and what it lacks. Empty
 /// where orders make no difference, or where no such read can be blamed for certain.
@@ -37,7 +37,7 @@ pub(super) fn in_words(bug: &Bug) -> String {
 
 fn writer<'a>(trace: &'a [Step], read: &Step) -> Option<&'a Step> {
     match read.reads_from {
-        Some(ReadsFrom::Step(number)) => trace.get(number as usize - 1),
+        Some(ReadsFrom::Step(number)) => numbered(trace, number),
         _ => None,
     }
 }
@@ -51,13 +51,14 @@ fn lacks(trace: &[Step], write: &Step, read: &Step) -> Option<String> {
     };
     let releases = |step: &Step| has(step, ["release", "acq_rel", "seq_cst"]);
     let acquires = |step: &Step| has(step, ["acquire", "acq_rel", "seq_cst"]);
-    let fence = |thread: u32, steps: &[Step]| {
-        let mut steps = steps.iter();
-        steps.any(|step| step.thread == thread && step.operation == "fence")
+    let fence = |of: &Step, other: fn(u32, u32) -> bool| {
+        let mut steps = trace.iter().filter(|step| other(step.step, of.step));
+        steps.any(|step| step.thread == of.thread && step.operation == "fence")
     };
-    let mut heads = std::iter::successors(Some(write), |update| writer(trace, update));
-    let released = heads.any(releases) || fence(write.thread, &trace[..write.step as usize - 1]);
-    let acquired = acquires(read) || fence(read.thread, &trace[read.step as usize..]);
+    let heads = std::iter::successors(Some(write), |update| writer(trace, update));
+    let released =
+        heads.take(trace.len()).any(releases) || fence(write, |fence, write| fence < write);
+    let acquired = acquires(read) || fence(read, |fence, read| fence > read);
     let is = |step: &Step| {
         let order = step.order.as_deref()?;
         Some(format!("the {} is {order}", step.operation))

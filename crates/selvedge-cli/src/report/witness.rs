@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::request::Asked;
 use super::{Bug, Place, Report, table};
+use crate::input;
 use crate::problem::{Problem, warn};
 
 /// Writes the first bug to `path`; warns if there is none, or if no specification of SV-COMP is
@@ -94,7 +95,7 @@ fn task(specification: &str, asked: &Asked<'_>) -> String {
     }
     text += "      input_file_hashes:\n";
     for file in &files {
-        let hash = Sha256::digest(fs::read(file).unwrap_or_default());
+        let hash = Sha256::digest(input::read(Path::new(file)).unwrap_or_default());
         let _ = writeln!(text, "        {}: {}", quoted(file), quoted(&hex(&hash)));
     }
     let property = quoted(&format!("CHECK( init(main()), LTL({specification}) )"));

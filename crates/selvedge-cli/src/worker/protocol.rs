@@ -405,8 +405,12 @@ pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<O
             "a message of absurd length",
         ));
     }
-    let mut body = vec![0; length as usize];
-    from.read_exact(&mut body)?;
+    // Memory is taken as the bytes arrive: the length alone proves nothing.
+    let mut body = Vec::new();
+    from.take(length.into()).read_to_end(&mut body)?;
+    if body.len() != length as usize {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     Ok(Some(serde_json::from_slice(&body)?))
 }
 

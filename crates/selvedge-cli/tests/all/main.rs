@@ -9,6 +9,7 @@ mod commands;
 mod common;
 mod compare;
 mod confinement;
+mod corpora;
 mod counts;
 mod cxx20;
 mod debugger;

@@ -67,7 +67,7 @@ impl SavedGraph {
     /// Keeps the first `events` events.
     pub fn truncate(&mut self, events: usize) {
         self.events.truncate(events);
-        self.causality.truncate(events * self.threads);
+        self.causality.truncate(events.saturating_mul(self.threads));
         for writes in &mut self.coherence {
             writes.retain(|&write| (write as usize) < events);
         }

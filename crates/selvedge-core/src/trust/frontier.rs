@@ -61,7 +61,7 @@ impl<B: Known> Found<B> {
     /// Adds what was found in the next part.
     fn append(&mut self, next: Found<B>) {
         let before = self.counts.all();
-        let first = next.first_bug.map(|number| before + number);
+        let first = next.first_bug.map(|number| before.saturating_add(number));
         self.first_bug = self.first_bug.or(first);
         self.counts += next.counts;
         for bug in next.bugs {

@@ -212,6 +212,7 @@ impl Unit {
         if self.choices() < 2 {
             return None;
         }
+        self.levels.retain(|level| !level.choices.is_empty());
         let oldest = &mut self.levels[0];
         let choice = oldest.choices.remove(0);
         let mut graph = oldest.graph.clone();
