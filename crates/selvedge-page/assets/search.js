@@ -10,6 +10,7 @@ const searchView = (data) => {
   if (data.runs.length) parts.push(...comparison(data.runs));
   if (data.history.length > 2 && data.history[data.history.length - 1].seconds >= 0.5) parts.push(historyCard(data.history));
   if (data.origins.length) parts.push(...originCards(data.origins, data.sources));
+  if (data.unreached) parts.push(unreachedCard(data.unreached, data.sources, data.verdict));
   for (const [heading, text] of data.texts) parts.push(card(heading, h('pre', { tabindex: 0 }, text)));
   return h('div', { class: 'cards' }, parts);
 };
@@ -58,6 +59,29 @@ const originCards = (origins, sources) => {
         h('td', {}, placeName(origin.place), h('br'), h('code', {}, code(origin.place))),
         h('td', {}, origin.other ? [placeName(origin.other), h('br'), h('code', {}, code(origin.other))] : 'the initial value'), share(origin.executions))), 'pairs')),
   ];
+};
+
+// Lines that follow each other in one function are one row.
+const unreachedCard = (places, sources, verdict) => {
+  const so = verdict === 'incomplete' ? ' so far' : '';
+  if (!places.length) return wideCard('Lines that no execution reached', h('p', { class: 'dim' }, `Every line of the program was reached${so}.`));
+  const code = (place) => sources[place.file]?.split('\n')[place.line - 1]?.trim() ?? '';
+  const asserts = places.filter((place) => /\b(assert|ASSERT|EXPECT|CHECK|__VERIFIER_assert)\w*\s*\(/.test(code(place)));
+  const rows = [];
+  for (const place of places) {
+    const last = rows[rows.length - 1];
+    if (last && last.place.file === place.file && last.place.function === place.function && place.line <= last.end + 2) {
+      last.end = place.line;
+      last.code.push(code(place));
+    } else rows.push({ place, end: place.line, code: [code(place)] });
+  }
+  const name = (row) => row.end === row.place.line ? placeName(row.place) : `${placeName(row.place)}–${row.end}`;
+  return wideCard('Lines that no execution reached',
+    h('p', { class: 'dim' }, `What is written there has not been checked${so}: nothing in these lines can fail because nothing runs them.`),
+    asserts.length ? h('p', { class: 'unevaluated' }, asserts.length === 1 ? 'One assertion was never evaluated: ' : `${asserts.length} assertions were never evaluated: `,
+      asserts.map((place, n) => [n ? ', ' : '', placeName(place)])) : '',
+    table(['lines', 'function', 'code'], rows.map((row) => h('tr', {}, h('td', {}, name(row)), h('td', {}, row.place.function ?? ''),
+      h('td', {}, row.code.slice(0, 8).map((text, n) => [n ? h('br') : '', h('code', {}, text)])))), 'unreached'));
 };
 
 const comparison = (runs) => {

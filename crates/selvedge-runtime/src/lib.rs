@@ -21,6 +21,7 @@ mod heap;
 mod layout;
 mod leaks;
 mod lifetimes;
+mod lines;
 mod liveness;
 mod loader;
 mod locals;

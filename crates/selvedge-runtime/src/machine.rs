@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::c_void;
+use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
@@ -197,6 +198,17 @@ impl NativeMachine {
             Some(handlers) => handlers.restart(limit),
             None => Ok(()),
         }
+    }
+
+    /// Notes which of the instructions at these addresses are reached from now on.
+    pub fn watch_lines(&mut self, addresses: Vec<u64>) -> io::Result<()> {
+        let addresses = addresses.into_iter().map(|at| at as usize).collect();
+        with(|runtime| runtime.watch_lines(addresses))
+    }
+
+    /// Those that were reached.
+    pub fn reached_lines(&self) -> Vec<u64> {
+        with(|runtime| runtime.lines.reached().map(|at| at as u64).collect())
     }
 
     /// The address the program was loaded at: sites minus this are addresses in its file.

@@ -13,6 +13,7 @@ use crate::access::Access;
 use crate::fiber::Context;
 use crate::float::Float;
 use crate::layout::Layout;
+use crate::lines::Lines;
 use crate::liveness::Liveness;
 use crate::loader::{Image, Range};
 use crate::locations::{Extent, Locations};
@@ -94,6 +95,7 @@ pub(crate) struct Runtime {
     pub(crate) initial_float: Float,
     pub(crate) snapshot: Snapshot,
     pub(crate) watchdog: Watchdog,
+    pub(crate) lines: Lines,
     /// The visible operation that was passed most often in one execution: site and count.
     pub(crate) hottest: (usize, u32),
     /// A slot that was taken for private was entered by another thread.
@@ -195,6 +197,7 @@ impl Runtime {
             initial_float: Float::DEFAULT,
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
+            lines: Lines::default(),
             hottest: (0, 0),
             misjudged: false,
             facts: Facts::default(),

@@ -162,6 +162,10 @@ extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void
         if signal == libc::SIGSEGV && write && runtime.snapshot.open_page(address) {
             return None;
         }
+        if signal == libc::SIGTRAP && runtime.lines.reach(at - 1) {
+            registers[REG_RIP as usize] = at as i64 - 1;
+            return None;
+        }
         // A fault on the way out of a thread that has failed: the host's own state is gone.
         let leaving = runtime.current().pending == Pending::Stopped(Stop::Failed);
         if runtime.phase == Phase::Host || leaving {

@@ -30,6 +30,8 @@ pub(crate) struct Binary {
     sections: Vec<(&'static str, Rc<[u8]>)>,
     /// The code, by where it begins.
     code: Vec<(u64, Vec<u8>)>,
+    /// The functions that run before `main`.
+    constructors: Vec<u64>,
     context: OnceCell<Option<Context<Slice>>>,
     variables: OnceCell<Variables>,
 }
@@ -40,7 +42,9 @@ impl Binary {
     pub(crate) fn read(path: &Path) -> Binary {
         let bytes = fs::read(path).unwrap_or_default();
         let (mut symbols, mut sections, mut code) = (Vec::new(), Vec::new(), Vec::new());
+        let mut constructors = Vec::new();
         if let Ok(file) = File::parse(&*bytes) {
+            constructors = read_constructors(&file);
             symbols = read_symbols(&file);
             for section in file.sections().filter(|s| s.kind() == SectionKind::Text) {
                 code.extend(
@@ -61,6 +65,7 @@ impl Binary {
             symbols,
             sections,
             code,
+            constructors,
             context,
             variables,
         }
@@ -73,6 +78,11 @@ impl Binary {
             Ok(EndianRcSlice::new(bytes, LittleEndian))
         };
         Dwarf::load(load).ok()
+    }
+
+    fn context(&self) -> Option<&Context<Slice>> {
+        let read = || Context::from_dwarf(self.dwarf()?).ok();
+        self.context.get_or_init(read).as_ref()
     }
 
     /// The symbols of the functions called `name`, which is a symbol or a name of C++ without
@@ -91,9 +101,7 @@ impl Binary {
 
     /// Where the instruction at `address` comes from, innermost inlined function first.
     pub(crate) fn frames(&self, address: u64) -> Vec<Place> {
-        let context = self
-            .context
-            .get_or_init(|| Context::from_dwarf(self.dwarf()?).ok());
+        let context = self.context();
         let mut places = Vec::new();
         if let Some(context) = context
             && let Ok(mut frames) = context.find_frames(address).skip_all_loads()
@@ -121,6 +129,51 @@ impl Binary {
             });
         }
         places
+    }
+
+    /// The instructions that lines of the program's own source begin with.
+    pub(crate) fn lines(&self) -> Vec<(u64, Place)> {
+        let Some(context) = self.context() else {
+            return Vec::new();
+        };
+        let mut lines = Vec::new();
+        for (start, code) in &self.code {
+            let rows = context.find_location_range(*start, start + code.len() as u64);
+            for (address, _, location) in rows.into_iter().flatten() {
+                let function = self.symbol(address, true);
+                let place = Place {
+                    file: location.file.map(|file| place::shorten(Path::new(file))),
+                    line: location.line.filter(|&line| line > 0),
+                    function: function.map(|symbol| place::readable(&symbol.name)),
+                };
+                if place.is_users() {
+                    lines.push((address, place));
+                }
+            }
+        }
+        lines
+    }
+
+    /// Whether code of the program runs before `main`, besides what compilers and the shim add there.
+    pub(crate) fn has_constructors(&self) -> bool {
+        const ADDED: [&str; 4] = [
+            "_sub_I_00099_0",
+            "frame_dummy",
+            "hand_over_destructors",
+            "tsan.module_ctor",
+        ];
+        let users = |symbol: &Symbol| {
+            let end = symbol.start + symbol.size;
+            let rows = self
+                .context()
+                .map(|context| context.find_location_range(symbol.start, end));
+            let mut files = rows.into_iter().flatten().flatten().map(|row| row.2.file);
+            files.any(|file| file.is_some_and(|file| !place::is_system(file)))
+        };
+        let mut first = self.constructors.iter().map(|&at| self.symbol(at, true));
+        first.any(|symbol| {
+            symbol.is_none_or(|symbol| !ADDED.contains(&&*symbol.name) && users(symbol))
+        })
     }
 
     /// Whether `address` is where a call of the program's own code to something that is not
@@ -210,6 +263,19 @@ const SECTIONS: [SectionId; 12] = [
     SectionId::DebugStr,
     SectionId::DebugStrOffsets,
 ];
+
+/// The functions in `.init_array`, which the dynamic linker fills in.
+fn read_constructors(file: &File<'_>) -> Vec<u64> {
+    let Some(section) = file.section_by_name(".init_array") else {
+        return Vec::new();
+    };
+    let slots = section.address()..section.address() + section.size();
+    let filled = file.dynamic_relocations().into_iter().flatten();
+    let filled = filled.filter(|(slot, _)| slots.contains(slot));
+    filled
+        .map(|(_, relocation)| relocation.addend() as u64)
+        .collect()
+}
 
 fn read_symbols(file: &File<'_>) -> Vec<Symbol> {
     let mut symbols: Vec<Symbol> = file

@@ -40,6 +40,8 @@ pub(crate) struct Page<'a> {
     notes: Vec<String>,
     history: &'a [Sample],
     origins: &'a [Origin],
+    /// The lines that no execution reached, if they are known.
+    unreached: Option<&'a [Place]>,
     /// What several algorithms made of the program.
     runs: Vec<RunFacts>,
     /// Headings and text.
@@ -173,6 +175,15 @@ impl<'a> Page<'a> {
             .filter(|place| place.is_users())
             .filter_map(|place| place.file.clone());
         let files: BTreeSet<String> = files.collect();
+        self.add_sources(files.into_iter().collect());
+        self
+    }
+
+    /// The lines that no execution reached.
+    pub(crate) fn unreached(mut self, places: Option<&'a [Place]>) -> Page<'a> {
+        self.unreached = places;
+        let files = places.unwrap_or_default().iter();
+        let files: BTreeSet<String> = files.filter_map(|place| place.file.clone()).collect();
         self.add_sources(files.into_iter().collect());
         self
     }

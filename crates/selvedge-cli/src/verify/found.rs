@@ -120,8 +120,12 @@ impl Found {
             Verdict::Bug => &self.bugs[..report.all_bugs().len()],
             _ => &[],
         };
+        let unreached = self.searched.as_ref();
+        let unreached = unreached.and_then(|end| end.unreached.as_deref());
         Page::of_check(report, asked, bugs)
             .searched(&self.watch.history, origins.unwrap_or_default())
+            // A search that ends with its first bug has not been everywhere.
+            .unreached(unreached.filter(|_| report.verdict != Verdict::Bug))
     }
 
     /// Why not every execution was explored. A first bug is reason enough to stop.

@@ -200,6 +200,7 @@ impl Search<'_> {
                 several => several.iter().map(|time| time.as_secs_f64()).collect(),
             },
             origins: Vec::new(),
+            unreached: None,
         };
         let watch = Watch {
             end: End::Finished,

@@ -21,6 +21,7 @@ use selvedge_runtime::peers::processor_time;
 
 use super::confine;
 use super::journal::Watched;
+use super::lines::Lines;
 use super::measure::memory;
 use super::origins::{Origins, Sites};
 use super::protocol::{Bound, Counters, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
@@ -57,6 +58,11 @@ impl<'a> Exploration<'a> {
             machine.sites = Some(Rc::clone(&sites));
             RefCell::new(Origins::new(sites))
         });
+        // Each process would watch for itself, so only a search by one process tells.
+        let alone = self.search.explorer.jobs() == 1;
+        let lines = (self.search.origins && alone)
+            .then(|| Lines::watch(self.binary, machine.inner_mut()))
+            .flatten();
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let beyond = RefCell::new(None);
@@ -97,6 +103,7 @@ impl<'a> Exploration<'a> {
             first_bug: first_bug.get(),
             beyond: beyond.take(),
             origins: origins.map(told).unwrap_or_default(),
+            unreached: lines.map(|lines| lines.unreached(machine.inner())),
             ..self.summarise(report, limited, bound, machine)
         }
     }
@@ -156,6 +163,7 @@ impl<'a> Exploration<'a> {
             memory: memory("VmHWM:"),
             processor_seconds: machine.processor_seconds.clone(),
             origins: Vec::new(),
+            unreached: None,
         }
     }
 }

@@ -12,6 +12,7 @@ mod follow;
 pub(crate) mod history;
 mod journal;
 pub(crate) mod libraries;
+mod lines;
 mod measure;
 pub(crate) mod orders;
 pub(crate) mod origins;

@@ -268,6 +268,8 @@ pub(crate) struct Searched {
     pub(crate) processor_seconds: Vec<f64>,
     /// Where executions come from, if that was asked for.
     pub(crate) origins: Vec<Origin>,
+    /// The lines that no execution reached, if that was asked for and can be told.
+    pub(crate) unreached: Option<Vec<report::Place>>,
 }
 
 /// What a search costs, and what the program costs without it.

@@ -42,6 +42,7 @@ mod semantics;
 mod spinning;
 mod states;
 mod uninstrumented;
+mod unreached;
 mod unroll;
 mod unsupported;
 mod weak_memory;

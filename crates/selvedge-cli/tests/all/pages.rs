@@ -38,7 +38,7 @@ int main(void) {
 ";
 
 /// Runs the command, which must end with `status`, with a report.
-fn report(sandbox: &Sandbox, arguments: &[&str], status: i32) -> PathBuf {
+pub(crate) fn report(sandbox: &Sandbox, arguments: &[&str], status: i32) -> PathBuf {
     let path = sandbox.path("report.html");
     let command = [arguments, &["--report", "report.html"]].concat();
     sandbox.run(&command).ends_with(status);
@@ -46,7 +46,7 @@ fn report(sandbox: &Sandbox, arguments: &[&str], status: i32) -> PathBuf {
 }
 
 /// The data of a report.
-fn data(path: &PathBuf) -> Value {
+pub(crate) fn data(path: &PathBuf) -> Value {
     let page = fs::read_to_string(path).expect("a report");
     let (_, rest) = page.split_once("id=\"data\">").expect("data");
     let (data, _) = rest.split_once("</script>").expect("the end of the data");

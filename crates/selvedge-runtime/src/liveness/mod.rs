@@ -16,10 +16,13 @@ mod effects;
 mod flow;
 mod loops;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use crate::arena::pointer;
 use crate::gate::Registers;
+use crate::lines::Covered;
 use crate::loader::{Function, Image};
 use crate::support::CLEAR_FRAME;
 pub(crate) use loops::Mark;
@@ -56,6 +59,8 @@ pub(crate) struct Liveness {
     frames: Vec<LiveFrame>,
     /// Answers that were given before, by a part of the site: hashing is too slow for every read.
     recent: Vec<(usize, Option<u32>)>,
+    /// Where the code has traps, and what belongs there.
+    pub(crate) covered: Rc<[Covered]>,
 }
 
 /// Functions whose calls are special, by address.
@@ -129,6 +134,7 @@ impl Liveness {
             functions: functions.map(place).collect(),
             sites: HashMap::new(),
             frames: Vec::new(),
+            covered: Rc::default(),
             recent: vec![(0, None); RECENT],
         }
     }
@@ -164,7 +170,7 @@ impl Liveness {
         let Some((function, code)) = self.function_around(site) else {
             return;
         };
-        let calls = dataflow::live_at_calls(code, function.start as u64, &self.callees);
+        let calls = dataflow::live_at_calls(&code, function.start as u64, &self.callees);
         for (site, frame) in calls {
             self.sites.insert(site, Some(self.frames.len() as u32));
             self.frames.push(frame);
@@ -172,7 +178,7 @@ impl Liveness {
     }
 
     /// The function with a call that returns to `site`, and its machine code.
-    fn function_around(&self, site: usize) -> Option<(&Function, &'static [u8])> {
+    fn function_around(&self, site: usize) -> Option<(&Function, Cow<'static, [u8]>)> {
         let after = self
             .functions
             .partition_point(|function| function.start < site);
@@ -187,13 +193,19 @@ impl Liveness {
                 function.end - function.start,
             )
         };
+        let mut code = Cow::Borrowed(code);
+        let first = self.covered.partition_point(|&(at, _)| at < function.start);
+        let traps = self.covered[first..].iter();
+        for &(at, byte) in traps.take_while(|&&(at, _)| at < function.end) {
+            code.to_mut()[at - function.start] = byte;
+        }
         Some((function, code))
     }
 
     /// The marks in the function around `site`, and that function's name.
     pub(crate) fn marks_around(&self, site: usize) -> Option<(&str, Vec<Mark>)> {
         let (function, code) = self.function_around(site)?;
-        let marks = loops::marks(code, function.start as u64, &self.callees);
+        let marks = loops::marks(&code, function.start as u64, &self.callees);
         Some((&function.name, marks))
     }
 
