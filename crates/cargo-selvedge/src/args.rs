@@ -115,6 +115,9 @@ pub(crate) struct Test {
     /// A test that a limit stopped does not fail
     #[arg(long)]
     pub(crate) allow_incomplete: bool,
+    /// Run tests without confinement: they may start programs, change files and open sockets
+    #[arg(long)]
+    pub(crate) no_confinement: bool,
     /// Write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
@@ -129,6 +132,9 @@ pub(crate) struct Replay {
     pub(crate) test: String,
     /// The schedule that the failed test printed, in quotes
     pub(crate) token: String,
+    /// Run it without confinement
+    #[arg(long)]
+    pub(crate) no_confinement: bool,
     #[command(flatten)]
     pub(crate) build: Build,
 }

@@ -1,7 +1,9 @@
 //! Running one test in a process of its own.
 
 use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
+use std::sync::Once;
 use std::time::{Duration, Instant};
 
 use crate::args::{Replay, Test};
@@ -9,6 +11,12 @@ use crate::build::Executable;
 
 /// After so long a test is said to take long.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The signal of a forbidden system call that the library could not name, because signals were blocked.
+const SIGSYS: i32 = 31;
+
+/// That tests are not confined is told once.
+static UNCONFINED: Once = Once::new();
 
 /// What became of a test.
 #[derive(Debug)]
@@ -121,8 +129,17 @@ fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     if test.allow_incomplete {
         command.env("SELVEDGE_ALLOW_INCOMPLETE", "1");
     }
+    confine(&mut command, test.no_confinement);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command
+}
+
+/// Has the library confine the thread that runs the test.
+fn confine(command: &mut Command, refused: bool) {
+    match refused {
+        true => command.env_remove("SELVEDGE_CONFINE"),
+        false => command.env("SELVEDGE_CONFINE", "1"),
+    };
 }
 
 /// Runs one execution of a test again, and lets it say what it says.
@@ -130,7 +147,9 @@ pub(crate) fn repeat(
     executable: &Executable,
     replay: &Replay,
 ) -> std::result::Result<bool, String> {
-    let status = Command::new(&executable.path)
+    let mut command = Command::new(&executable.path);
+    confine(&mut command, replay.no_confinement);
+    let status = command
         .args([
             "--exact",
             &replay.test,
@@ -186,6 +205,10 @@ pub(crate) fn run(
     let time = begin.elapsed();
     let counts = said.models.then_some(said.counts);
     let failure = (!status.success()).then(|| match said.text.is_empty() {
+        true if status.signal() == Some(SIGSYS) => {
+            "forbidden system call: it tried to start a process or a program (--no-confinement allows it)"
+                .to_owned()
+        }
         true => format!("it ended with {status}"),
         false => said.text.clone(),
     });
@@ -266,7 +289,13 @@ impl Said {
         if let Some(rest) = line.strip_prefix("selvedge progress: ") {
             return number(rest).map(|so_far| self.counts.executions + so_far);
         }
-        if let Some(found) = line.strip_prefix("selvedge: ").and_then(number) {
+        if let Some(why) = line.strip_prefix("selvedge unconfined: ") {
+            UNCONFINED.call_once(|| {
+                eprintln!(
+                    "warning: this system cannot confine the tests ({why}): run only tests that you trust"
+                );
+            });
+        } else if let Some(found) = line.strip_prefix("selvedge: ").and_then(number) {
             self.models = true;
             self.partial |= line.ends_with(": Stopped");
             self.counts.executions += found;

@@ -15,7 +15,6 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, dup2_stdin, getppid};
 use selvedge_runtime::process::SharedCounters;
 
-use super::confine;
 use super::protocol::{self, Counters, Reply, Request};
 use crate::args;
 use crate::problem::Status;
@@ -88,7 +87,7 @@ fn work() -> io::Result<()> {
         }
     };
     if !request.machine.no_confinement
-        && let Err(why) = confine::enter(request.processes() > 1)
+        && let Err(why) = selvedge_confine::enter(request.processes() > 1)
     {
         reply(Reply::Unconfined(why));
     }

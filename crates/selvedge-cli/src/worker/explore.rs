@@ -19,7 +19,6 @@ use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::processor_time;
 
-use super::confine;
 use super::journal::Watched;
 use super::lines::Lines;
 use super::measure::memory;
@@ -213,7 +212,7 @@ pub(super) fn search<'a>(
             let before = processor_time();
             let copies = machine.copies(over.jobs as usize);
             if matches!(copies, Ok(Some(_))) {
-                confine::alone();
+                selvedge_confine::alone();
             }
             let (report, others) = match copies {
                 Ok(None) => (states::search(machine, settings, observer), Vec::new()),

@@ -4,7 +4,6 @@
 
 mod advise;
 pub(crate) mod child;
-mod confine;
 mod confirm;
 mod estimate;
 mod explore;

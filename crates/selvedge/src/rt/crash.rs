@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 
 use selvedge_core::{Failure, FailureKind};
 
+use super::confine;
 use super::engine::{current, host, on_fiber, stop};
 use super::gone;
 use super::memory::FREED;
@@ -36,6 +37,8 @@ enum Crash {
     Followed,
     /// It ended the process.
     Abort,
+    /// It made this system call, which its confinement forbids.
+    Forbidden(i64),
 }
 
 /// What there was before.
@@ -54,7 +57,13 @@ thread_local! {
     static CRASH: Cell<Crash> = const { Cell::new(Crash::Abort) };
 }
 
-const SIGNALS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGABRT];
+const SIGNALS: [c_int; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGABRT,
+    libc::SIGSYS,
+];
 
 /// What a register holds that was loaded from freed memory.
 const FREED_WORD: u64 = u64::from_ne_bytes([FREED; 8]);
@@ -120,7 +129,8 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
     let top = SPARE_TOP.get();
     let inside = before.library.iter().any(|range| range.contains(&at));
     let aborts = [libc::SIGABRT, libc::SIGILL].contains(&signal);
-    if top != 0 && (!inside || signal == libc::SIGABRT) && on_fiber() {
+    let anywhere = [libc::SIGABRT, libc::SIGSYS].contains(&signal);
+    if top != 0 && (!inside || anywhere) && on_fiber() {
         // An address that cannot exist is not told.
         let known = info_ref.si_code != SI_KERNEL;
         let near = |register: &i64| (*register as u64).abs_diff(FREED_WORD) < 1 << 16;
@@ -128,6 +138,7 @@ unsafe extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: 
         let touched = || unsafe { info_ref.si_addr() }.addr();
         let crash = match () {
             () if aborts => Crash::Abort,
+            () if signal == libc::SIGSYS => Crash::Forbidden(registers[libc::REG_RAX as usize]),
             () if known && overflows(touched()) => Crash::Overflow,
             () if known => Crash::Touched(touched()),
             () if registers.iter().any(near) => Crash::Followed,
@@ -266,6 +277,13 @@ impl State {
                 let message =
                     format!("an access through a pointer that was read from freed memory{when}");
                 (FailureKind::UseAfterFree, message)
+            }
+            Crash::Forbidden(number) => {
+                let message = format!(
+                    "the system call {} is not allowed in a program under test (cargo selvedge test --no-confinement)",
+                    confine::call_name(number)
+                );
+                (FailureKind::ForbiddenCall, message)
             }
             Crash::Abort => match &thread.panic {
                 Some((message, _)) => (FailureKind::Abort, format!("{message}: this aborts")),

@@ -15,7 +15,7 @@ use super::memory::{self, Owner};
 use super::stack::Stack;
 use super::state::State;
 use super::trouble::SourcePlace;
-use super::{crash, hook};
+use super::{confine, crash, hook};
 use crate::options::SpuriousEvents;
 use crate::token::Late;
 
@@ -57,6 +57,7 @@ impl RustMachine {
         hook::install();
         let owner = memory::allocate_for(Owner::Checker);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        confine::enter();
         let closure = Arc::as_ptr(&model).cast::<u8>().expose_provenance();
         let closure = closure..closure + size_of_val(&*model);
         let mut state = State::new(serial, limits, closure);

@@ -14,6 +14,7 @@
 mod accesses;
 mod arena;
 mod blocks;
+mod confine;
 mod crash;
 mod determinism;
 mod engine;

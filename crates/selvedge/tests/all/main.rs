@@ -6,6 +6,7 @@
 mod algorithms;
 mod channels;
 mod common;
+mod confinement;
 mod counts;
 mod failures;
 mod freed;

@@ -7,15 +7,17 @@
 //! that is not listed with `SIGSYS`, which the runtime reports as a bug of the program. Landlock,
 //! where the kernel has it, forbids changes of the file system once more.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landlock::{ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _};
-use nix::libc;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
+use syscalls::Sysno;
 
 /// What the explorer, the runtime and the C library need: memory, time, signals of their own, and
 /// reading.
@@ -100,13 +102,19 @@ const CHANGES: u64 =
     (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE) as u64
         & !(libc::O_DIRECTORY as u64);
 
+/// The name of the system call with this number.
+pub fn call_name(number: i64) -> String {
+    let call = usize::try_from(number).ok().and_then(Sysno::new);
+    call.map_or_else(|| number.to_string(), |call| call.name().to_owned())
+}
+
 /// Whether this process is confined.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
-/// Confines this process for good. `processes` is whether it still has to make copies of itself.
+/// Confines the calling thread, and all that it starts, for good. `processes` is whether it still has to make copies of itself.
 ///
 /// Tells why it cannot be confined, if it cannot.
-pub(super) fn enter(processes: bool) -> Result<(), String> {
+pub fn enter(processes: bool) -> Result<(), String> {
     // Before the list of calls, which has no room for this one.
     forbid_changes();
     apply(&program(processes).map_err(|error| error.to_string())?)?;
@@ -155,7 +163,7 @@ fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
 }
 
 /// Forbids further processes in a confined process, once those that share a search are there.
-pub(super) fn alone() {
+pub fn alone() {
     if !ENTERED.load(Ordering::Relaxed) {
         return;
     }
