@@ -107,3 +107,54 @@ fn every_command_of_the_debugger_works() {
     said(16, "* T0 fails");
     said(17, "before step 3");
 }
+
+/// The configuration in docs/debugger.md.
+fn launch_configuration() -> serde_json::Value {
+    let page = include_str!("../../../../docs/debugger.md");
+    let (_, rest) = page.split_once("```json\n").expect("a launch.json");
+    let (text, _) = rest.split_once("```").expect("its end");
+    let launch: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    launch["configurations"][0].clone()
+}
+
+#[test]
+#[ignore = "needs gdb and gdbserver"]
+fn an_editor_attaches_to_the_server_as_the_documentation_says() {
+    let sandbox = Sandbox::with("lost.c", LOST_UPDATE);
+    let verify = ["verify", "lost.c", "--trace-out", "bug.json", "--no-advice"];
+    sandbox.run(&verify).ends_with(1);
+    let launch = launch_configuration();
+    assert_eq!(launch["type"], "cppdbg");
+    assert_eq!(launch["MIMode"], "gdb");
+    let address = launch["miDebuggerServerAddress"].as_str().unwrap();
+    let (host, _) = address.split_once(':').unwrap();
+    let free = std::net::TcpListener::bind((host, 0)).unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    let server = sandbox
+        .command(&["debug", "--server", &format!(":{port}"), "bug.json"])
+        .spawn()
+        .unwrap();
+    // What the editor sends: the program, the server, a breakpoint, and on.
+    let program = env!("CARGO_BIN_EXE_selvedge");
+    let words = [
+        format!("file {program}"),
+        format!("target remote {host}:{port}"),
+        "set breakpoint pending on".to_owned(),
+        "break bump".to_owned(),
+        "continue".to_owned(),
+        "print seen".to_owned(),
+        "delete".to_owned(),
+        "continue".to_owned(),
+    ];
+    let mut gdb = std::process::Command::new("gdb");
+    gdb.args(["-q", "-batch"]);
+    gdb.args(words.iter().flat_map(|word| ["-ex", word]));
+    let output = gdb.output().expect("gdb runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("Breakpoint 1, bump"), "{said}");
+    assert!(said.contains("exited with code 01"), "{said}");
+    let outcome = server.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&outcome.stdout);
+    assert!(shown.contains("bug: assertion failed"), "{shown}");
+}

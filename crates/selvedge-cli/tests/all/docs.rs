@@ -162,6 +162,18 @@ fn links_between_pages_lead_somewhere() {
     }
 }
 
+#[test]
+fn the_summary_of_the_book_has_every_page_once() {
+    let directory = root().join("docs");
+    let summary = fs::read_to_string(directory.join("SUMMARY.md")).expect("a summary");
+    let mut listed: Vec<PathBuf> = links(&summary).iter().map(|l| directory.join(l)).collect();
+    let mut pages = pages();
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    pages.sort();
+    listed.sort();
+    assert_eq!(listed, pages);
+}
+
 /// All files below `directory`.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).expect("a directory of sources");
