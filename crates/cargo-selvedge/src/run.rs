@@ -136,10 +136,12 @@ fn command(executable: &Executable, name: &str, test: &Test) -> Command {
 
 /// Has the library confine the thread that runs the test.
 fn confine(command: &mut Command, refused: bool) {
-    match refused {
-        true => command.env_remove("SELVEDGE_CONFINE"),
-        false => command.env("SELVEDGE_CONFINE", "1"),
-    };
+    command.env_remove("SELVEDGE_CONFINE");
+    if !refused {
+        // A text that is no filter has the library say that it cannot be done.
+        let filter = selvedge_confine::exported().unwrap_or_else(|why| why);
+        command.env("SELVEDGE_CONFINE", filter);
+    }
 }
 
 /// Runs one execution of a test again, and lets it say what it says.

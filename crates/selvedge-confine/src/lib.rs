@@ -17,7 +17,6 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
-use syscalls::Sysno;
 
 /// What the explorer, the runtime and the C library need: memory, time, signals of their own, and
 /// reading.
@@ -102,12 +101,6 @@ const CHANGES: u64 =
     (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | libc::O_TMPFILE) as u64
         & !(libc::O_DIRECTORY as u64);
 
-/// The name of the system call with this number.
-pub fn call_name(number: i64) -> String {
-    let call = usize::try_from(number).ok().and_then(Sysno::new);
-    call.map_or_else(|| number.to_string(), |call| call.name().to_owned())
-}
-
 /// Whether this process is confined.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
@@ -117,12 +110,28 @@ static ENTERED: AtomicBool = AtomicBool::new(false);
 pub fn enter(processes: bool) -> Result<(), String> {
     // Before the list of calls, which has no room for this one.
     forbid_changes();
-    apply(&program(processes).map_err(|error| error.to_string())?)?;
+    apply(&program(processes, std::process::id()).map_err(|error| error.to_string())?)?;
     ENTERED.store(true, Ordering::Relaxed);
     Ok(())
 }
 
-fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
+/// Stands for the number of the process in [`exported`]: no process has it.
+pub const PROCESS: u32 = 0x5e1f_0001;
+
+/// The list of system calls for a thread that confines itself, in hexadecimal: eight bytes for each
+/// instruction of the filter. The thread puts the number of its process in the place of [`PROCESS`].
+///
+/// So the library for Rust programs needs no crate but `libc`, of whatever version their lock files name.
+pub fn exported() -> Result<String, String> {
+    let filter = program(false, PROCESS).map_err(|error| error.to_string())?;
+    let words = filter.iter().map(|instruction| {
+        let (code, jt, jf) = (instruction.code, instruction.jt, instruction.jf);
+        format!("{code:04x}{jt:02x}{jf:02x}{:08x}", instruction.k)
+    });
+    Ok(words.collect())
+}
+
+fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for call in ALLOWED {
         rules.insert(call, Vec::new());
@@ -151,7 +160,7 @@ fn program(processes: bool) -> seccompiler::Result<BpfProgram> {
     // Limits are asked for, not set.
     rules.insert(libc::SYS_prlimit64, vec![is(2, 0)?]);
     // A process may end itself.
-    let own = u64::from(std::process::id());
+    let own = u64::from(process);
     rules.insert(libc::SYS_tgkill, vec![is(0, own)?]);
     let filter = SeccompFilter::new(
         rules,

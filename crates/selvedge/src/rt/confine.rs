@@ -1,9 +1,14 @@
 //! Confinement of the tests that `cargo selvedge` runs.
 //!
 //! The thread that explores a model runs the program under test. It gives up what the program has no
-//! use for before its first model, and keeps to that until it ends.
+//! use for before its first model, and keeps to that until it ends. `cargo selvedge` hands the list of
+//! system calls over as a filter of the kernel, so that this library needs no further crates.
 
 use std::cell::Cell;
+use std::io;
+
+/// Stands for the number of this process in the filter.
+const PROCESS: u32 = 0x5e1f_0001;
 
 thread_local! {
     static ENTERED: Cell<bool> = const { Cell::new(false) };
@@ -11,28 +16,81 @@ thread_local! {
 
 /// Confines this OS thread, if `cargo selvedge` asked for that.
 pub(super) fn enter() {
-    if std::env::var_os("SELVEDGE_CONFINE").is_none() || ENTERED.replace(true) {
+    let Ok(filter) = std::env::var("SELVEDGE_CONFINE") else {
+        return;
+    };
+    if ENTERED.replace(true) {
         return;
     }
-    if let Err(why) = confined() {
+    let entered = match parse(&filter) {
+        Some(filter) => apply(&filter),
+        None => Err(io::Error::other("SELVEDGE_CONFINE is not a filter")),
+    };
+    if let Err(why) = entered {
         eprintln!("selvedge unconfined: {why}");
     }
 }
 
-#[cfg(feature = "confine")]
-fn confined() -> Result<(), String> {
-    selvedge_confine::enter(false)
+/// The instructions of a filter, each of them sixteen digits.
+fn parse(text: &str) -> Option<Vec<libc::sock_filter>> {
+    let instruction = |at: usize| {
+        let digits = text.get(at..at + 16)?;
+        let part = |from: usize, to: usize| u32::from_str_radix(digits.get(from..to)?, 16).ok();
+        let k = part(8, 16)?;
+        Some(libc::sock_filter {
+            code: part(0, 4)? as u16,
+            jt: part(4, 6)? as u8,
+            jf: part(6, 8)? as u8,
+            k: if k == PROCESS { std::process::id() } else { k },
+        })
+    };
+    (0..text.len()).step_by(16).map(instruction).collect()
 }
 
-#[cfg(not(feature = "confine"))]
-fn confined() -> Result<(), String> {
-    Err("the feature `confine` of the library is off".to_owned())
+fn apply(filter: &[libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_ptr().cast_mut(),
+    };
+    let (mode, set) = (libc::SECCOMP_MODE_FILTER, libc::PR_SET_NO_NEW_PRIVS);
+    // SAFETY: only the kernel reads the filter, which lives until the call returns, and checks it.
+    let failed = unsafe {
+        libc::prctl(set, 1, 0, 0, 0) != 0
+            || libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program, 0, 0) != 0
+    };
+    match failed {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(()),
+    }
 }
 
-/// The name of the system call with this number.
+/// The name of the system call with this number, for those that change something outside.
 pub(super) fn call_name(number: i64) -> String {
-    #[cfg(feature = "confine")]
-    return selvedge_confine::call_name(number);
-    #[cfg(not(feature = "confine"))]
-    number.to_string()
+    const NAMES: [(libc::c_long, &str); 23] = [
+        (libc::SYS_bind, "bind"),
+        (libc::SYS_chmod, "chmod"),
+        (libc::SYS_clone, "clone"),
+        (libc::SYS_connect, "connect"),
+        (libc::SYS_creat, "creat"),
+        (libc::SYS_execve, "execve"),
+        (libc::SYS_fork, "fork"),
+        (libc::SYS_ftruncate, "ftruncate"),
+        (libc::SYS_kill, "kill"),
+        (libc::SYS_link, "link"),
+        (libc::SYS_mkdir, "mkdir"),
+        (libc::SYS_open, "open"),
+        (libc::SYS_openat, "openat"),
+        (libc::SYS_pipe2, "pipe2"),
+        (libc::SYS_ptrace, "ptrace"),
+        (libc::SYS_rename, "rename"),
+        (libc::SYS_rmdir, "rmdir"),
+        (libc::SYS_socket, "socket"),
+        (libc::SYS_symlink, "symlink"),
+        (libc::SYS_truncate, "truncate"),
+        (libc::SYS_unlink, "unlink"),
+        (libc::SYS_unlinkat, "unlinkat"),
+        (libc::SYS_vfork, "vfork"),
+    ];
+    let known = NAMES.iter().find(|(known, _)| *known == number);
+    known.map_or_else(|| number.to_string(), |(_, name)| (*name).to_owned())
 }
