@@ -78,6 +78,7 @@ pub(crate) fn check(
         Some(_) => Some(build.compiled.fingerprint()?),
         None => None,
     };
+    #[cfg_attr(not(feature = "cluster"), expect(unused_mut))]
     let mut search = Search {
         resumed: resumed.as_ref(),
         fingerprint,

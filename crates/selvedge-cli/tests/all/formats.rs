@@ -406,3 +406,30 @@ fn no_witness_is_written_without_a_violation() {
         .says("no violation witness was written");
     assert!(!sandbox.path("w.yml").exists());
 }
+
+/// `SELVEDGE_SARIF_SCHEMA` names the file of the standard's own schema.
+#[test]
+#[ignore = "needs Python with jsonschema, and the schema"]
+fn sarif_conforms_to_the_schema_of_the_standard() {
+    let schema = std::env::var("SELVEDGE_SARIF_SCHEMA").expect("the schema is named");
+    let check = "import json, sys, jsonschema\n\
+        schema, log = (json.load(open(path)) for path in sys.argv[1:])\n\
+        jsonschema.Draft7Validator(schema).validate(log)";
+    let programs = [
+        ("lost.c", LOST_UPDATE, 1),
+        ("race.c", RACE, 1),
+        ("fine.c", FINE, 0),
+    ];
+    for (name, text, status) in programs {
+        let sandbox = Sandbox::with(name, text);
+        let outcome = sandbox.run(&["verify", name, "--format", "sarif"]);
+        sandbox.write("log.sarif", &outcome.ends_with(status).stdout);
+        let output = std::process::Command::new("python3")
+            .args(["-c", check, &schema])
+            .arg(sandbox.path("log.sarif"))
+            .output()
+            .expect("Python runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{name}: {said}");
+    }
+}
