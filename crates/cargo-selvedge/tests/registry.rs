@@ -137,7 +137,8 @@ fn check(directory: &Path, here: &Path, known: &Crate) {
 fn the_loom_tests_of_registry_crates_pass() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("registry");
     // Outside of this workspace, which they are no members of.
-    let copies = std::env::temp_dir().join(format!("selvedge-registry-{}", std::process::id()));
+    let copies =
+        std::env::temp_dir().join(format!("cargo-selvedge-registry-{}", std::process::id()));
     let metadata = fetch(&directory);
     for known in &CRATES {
         let here = copies.join(known.name);

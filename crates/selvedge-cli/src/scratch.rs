@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-/// What the names of all of them begin with.
-const PREFIX: &str = "selvedge-";
+/// What the names of all of them begin with. A directory that a user calls `selvedge-work` must not
+/// be taken for one.
+const PREFIX: &str = "selvedge-scratch-";
 /// A directory without a lock that is younger than this may still be on its way to one.
 const YOUNG: Duration = Duration::from_secs(60);
 
@@ -70,7 +71,12 @@ mod tests {
     #[test]
     fn what_a_killed_command_left_behind_is_removed() {
         let place = tempfile::tempdir().unwrap();
-        let [left, held, other] = ["selvedge-left", "selvedge-held", "other"].map(|name| {
+        let [left, held, other] = [
+            "selvedge-scratch-left",
+            "selvedge-scratch-held",
+            "selvedge-other",
+        ]
+        .map(|name| {
             let path = place.path().join(name);
             fs::create_dir(&path).unwrap();
             fs::write(path.join("file"), "text").unwrap();
