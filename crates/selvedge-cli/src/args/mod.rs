@@ -3,28 +3,31 @@
 
 #[cfg(feature = "cluster")]
 mod cluster;
+mod estimate;
 mod irs;
 mod program;
 mod search;
+mod sources;
 mod values;
+mod verify;
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::compile::{Program, plainly};
-use crate::input;
-use crate::problem::Problem;
-use crate::project;
-use crate::verify::cases::{self, Case};
 #[cfg(feature = "cluster")]
 pub(crate) use cluster::{Attach, Broker, Cluster, Runs, Serve};
+pub(crate) use estimate::Estimate;
+use estimate::{ESTIMATE_EXAMPLES, ESTIMATED};
 pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
 pub(crate) use program::ProgramOptions;
 pub(crate) use search::SearchOptions;
+pub(crate) use sources::Sources;
 pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, TextOrJson, Words, name_of};
+use verify::VERIFY_EXAMPLES;
+pub(crate) use verify::Verify;
 
 const EXIT_STATUS: &str = "\
 Exit status:
@@ -33,18 +36,6 @@ Exit status:
   2  the request was wrong (usage, no such file, compile error, a program that cannot be checked)
   3  incomplete: a limit was reached before the search ended
   4  an internal error";
-
-const VERIFY_EXAMPLES: &str = "\
-Examples:
-  selvedge verify queue.c                      every interleaving of one file
-  selvedge verify main.c queue.c -- -O2 -DN=3  several files, with flags for the compiler
-  selvedge verify queue.cpp --cc clang++       with another compiler
-  selvedge verify old.c --plain sc             plain variables as if they were atomic
-  selvedge verify loop.c --unroll 10           cut loops that have no bound of their own
-  selvedge verify server.c --algorithm csdr    every state of a program that never ends
-  selvedge verify server.c --ltl 'G (request -> F granted)' --fair
-  selvedge verify bug.c --trace-out bug.json   keep the failing schedule,
-  selvedge replay bug.json                     and run it again";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -65,39 +56,6 @@ Examples:
   selvedge verify queue.c --checkpoint queue.search --timeout 3600
   selvedge resume queue.search                 go on to the end
   selvedge resume queue.search --timeout 3600  go on for another hour";
-
-const ESTIMATE_EXAMPLES: &str = "\
-Examples:
-  selvedge estimate queue.c                    two seconds of random descents
-  selvedge estimate queue.c --preemptions 2    the same for a bounded search
-
-Exit status: 0, or 2 if the program cannot be checked";
-
-/// The options of a search that `estimate` has.
-const ESTIMATED: [&str; 22] = [
-    "files",
-    "flags",
-    "cc",
-    "build_dir",
-    "target",
-    "stub",
-    "model",
-    "preemptions",
-    "timeout",
-    "plain",
-    "unroll",
-    "stack_size",
-    "heap_limit",
-    "max_threads",
-    "memory_limit",
-    "spurious_wakeups",
-    "spurious_failures",
-    "reuse_memory",
-    "no_confinement",
-    "args",
-    "env",
-    "format",
-];
 
 const REPLAY_EXAMPLES: &str = "\
 Examples:
@@ -233,257 +191,6 @@ pub(crate) struct Compare {
 
     #[command(flatten)]
     pub(crate) verify: Verify,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct Estimate {
-    #[command(flatten)]
-    pub(crate) sources: Sources,
-
-    #[command(flatten, next_help_heading = "Search")]
-    pub(crate) search: SearchOptions,
-
-    #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: ProgramOptions,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
-    pub(crate) format: TextOrJson,
-}
-
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Verify {
-    #[command(flatten)]
-    pub(crate) sources: Sources,
-
-    #[command(flatten, next_help_heading = "Search")]
-    pub(crate) search: SearchOptions,
-
-    #[command(flatten, next_help_heading = "Program under test")]
-    pub(crate) machine: ProgramOptions,
-
-    /// Refuse code that cannot be checked even if no execution reaches it
-    #[arg(long, help_heading = "Program under test")]
-    pub(crate) strict: bool,
-
-    /// Print every place that cannot be checked, and do not search
-    #[arg(long, help_heading = "Output")]
-    pub(crate) list_unsupported: bool,
-
-    /// How to print the result
-    #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
-    pub(crate) format: Format,
-
-    /// Write the failing schedule to FILE, for `selvedge replay`
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) trace_out: Option<PathBuf>,
-
-    /// Keep the search in FILE, every few seconds and when it is stopped, for `selvedge resume`
-    #[arg(long, value_name = "FILE", help_heading = "Search")]
-    pub(crate) checkpoint: Option<PathBuf>,
-
-    #[cfg(feature = "cluster")]
-    #[command(flatten)]
-    pub(crate) cluster: Cluster,
-
-    /// Write a page to FILE that shows the schedule, the execution graph and the search
-    #[arg(long, value_name = "FILE.html", help_heading = "Output")]
-    pub(crate) report: Option<PathBuf>,
-
-    /// Explain the verdict in a few paragraphs
-    #[arg(long, help_heading = "Output")]
-    pub(crate) explain: bool,
-
-    /// Write the bug to FILE as a violation witness in SV-COMP's YAML format
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(crate) witness: Option<PathBuf>,
-
-    /// Check each test case of GoogleTest that matches PATTERN, as a program of its own
-    #[arg(
-        long = "gtest_filter",
-        value_name = "PATTERN",
-        conflicts_with = "test_case",
-        help_heading = "Program under test"
-    )]
-    pub(crate) gtest_filter: Option<String>,
-
-    /// Check each test case of Catch2 or doctest that matches PATTERN, as a program of its own
-    #[arg(long, value_name = "PATTERN", help_heading = "Program under test")]
-    pub(crate) test_case: Option<String>,
-
-    /// The test cases, if there are several.
-    #[arg(skip)]
-    pub(crate) cases: Vec<Case>,
-}
-
-impl Verify {
-    /// The program that is asked about.
-    pub(crate) fn program(&self) -> Result<Program, Problem> {
-        Ok(Program {
-            marks: !self.machine.unroll.is_empty(),
-            spurious_failures: self.machine.spurious_failures,
-            strict: self.strict,
-            environment: self.is_local(),
-            ..self.sources.program()?
-        })
-    }
-
-    /// Finds the test cases. One alone is a program like any other.
-    fn settle_cases(&mut self) -> Result<(), Problem> {
-        let Some(executable) = self.sources.executable() else {
-            return Err(
-                Problem::request("test cases are those of an executable").help(
-                    "build it with CXX='selvedge c++', and then: selvedge verify ./EXECUTABLE …",
-                ),
-            );
-        };
-        if !self.sources.flags.is_empty() || self.machine.args.is_some() {
-            return Err(Problem::request(
-                "a test case is run with the arguments that select it, and no others",
-            ));
-        }
-        let (gtest_filter, test_case) = (self.gtest_filter.as_deref(), self.test_case.as_deref());
-        let cases = cases::list(executable, gtest_filter, test_case)?;
-        match &cases[..] {
-            [case] => self.machine.select(case),
-            _ => self.cases = cases,
-        }
-        Ok(())
-    }
-
-    /// Whether this machine alone searches: the files of others may be different.
-    fn is_local(&self) -> bool {
-        #[cfg(feature = "cluster")]
-        return self.cluster.cluster.is_none();
-        #[cfg(not(feature = "cluster"))]
-        true
-    }
-
-    /// What follows the dashes after an executable are its arguments. The file with its input is
-    /// found from any directory.
-    pub(crate) fn settle_arguments(&mut self) -> Result<(), Problem> {
-        if let Some(stdin) = &mut self.machine.stdin {
-            let opened = input::open(stdin).and_then(|_| stdin.canonicalize());
-            *stdin = opened.map_err(|error| {
-                Problem::request(format!("{}: {}", stdin.display(), plainly(&error)))
-                    .help("--stdin names a file with the program's standard input")
-            })?;
-        }
-        if self.gtest_filter.is_some() || self.test_case.is_some() {
-            self.settle_cases()?;
-        }
-        let built = self.sources.build_dir.is_some() || self.sources.executable().is_some();
-        if !built || self.sources.flags.is_empty() {
-            return Ok(());
-        }
-        let arguments = Words(std::mem::take(&mut self.sources.flags));
-        match self.machine.args.replace(arguments) {
-            None => Ok(()),
-            Some(_) => Err(Problem::request(
-                "arguments are given twice: by --args, and behind the dashes",
-            )),
-        }
-    }
-}
-
-/// What is compiled, and how.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Sources {
-    /// C and C++ source files of the program, or an executable that was built with `selvedge cc`
-    #[arg(value_name = "FILE", required_unless_present = "build_dir")]
-    pub(crate) files: Vec<PathBuf>,
-
-    /// Flags for the compiler; they win over those of Selvedge (`-g -O0`). After an executable, its
-    /// arguments
-    #[arg(value_name = "COMPILER-FLAGS", last = true)]
-    pub(crate) flags: Vec<String>,
-
-    /// Compiler to use [default: $CC or $CXX, then cc, gcc, clang or c++, g++, clang++]
-    #[arg(long, value_name = "COMPILER", help_heading = "Program under test")]
-    pub(crate) cc: Option<String>,
-
-    /// Check a program of the build in DIR, which has a compile_commands.json
-    #[arg(
-        long,
-        value_name = "DIR",
-        help_heading = "Program under test",
-        conflicts_with = "files"
-    )]
-    pub(crate) build_dir: Option<PathBuf>,
-
-    /// Which program of that build
-    #[arg(
-        long,
-        value_name = "NAME",
-        help_heading = "Program under test",
-        requires = "build_dir"
-    )]
-    pub(crate) target: Option<String>,
-
-    /// A source file with functions that take the place of those that are not modelled
-    #[arg(long, value_name = "FILE", help_heading = "Program under test")]
-    pub(crate) stub: Vec<PathBuf>,
-}
-
-impl Sources {
-    /// The executable that the program is given as.
-    fn executable(&self) -> Option<&Path> {
-        match &self.files[..] {
-            [file] if project::is_executable(file) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// The program that is asked about.
-    pub(crate) fn program(&self) -> Result<Program, Problem> {
-        let program = |files: &[PathBuf]| Program {
-            directory: None,
-            files: files.iter().chain(&self.stub).cloned().collect(),
-            flags: self.flags.clone(),
-            recorded: Vec::new(),
-            compiler: self.cc.clone(),
-            expressions: Vec::new(),
-            marks: false,
-            spurious_failures: false,
-            environment: false,
-            strict: true,
-        };
-        let target = match (&self.build_dir, self.executable()) {
-            (Some(directory), _) => project::of_build(directory, self.target.as_deref())?,
-            (None, Some(executable)) => project::of_executable(executable)?,
-            (None, None) => return Ok(program(&self.files)),
-        };
-        Ok(target.with(program(&[])))
-    }
-
-    /// What reports call the program.
-    pub(crate) fn names(&self) -> Vec<String> {
-        let files = self.files.iter().map(|file| file.display().to_string());
-        files.chain(self.target.clone()).collect()
-    }
-
-    /// What to end a command line with to ask about the same program.
-    pub(crate) fn arguments(&self) -> Vec<OsString> {
-        let compiler = self.cc.iter().flat_map(|cc| ["--cc", cc]);
-        let dashes = (!self.flags.is_empty()).then_some("--");
-        let flags = dashes
-            .into_iter()
-            .chain(self.flags.iter().map(String::as_str));
-        let files = self.files.iter().map(|file| file.as_os_str());
-        let directory = self.build_dir.iter();
-        let directory = directory.flat_map(|path| [OsStr::new("--build-dir"), path.as_os_str()]);
-        let target = self.target.iter();
-        let target = target.flat_map(|name| [OsStr::new("--target"), OsStr::new(name)]);
-        let stubs = self.stub.iter();
-        let stubs = stubs.flat_map(|stub| [OsStr::new("--stub"), stub.as_os_str()]);
-        files
-            .chain(directory)
-            .chain(target)
-            .chain(stubs)
-            .chain(compiler.chain(flags).map(OsStr::new))
-            .map(OsStr::to_owned)
-            .collect()
-    }
 }
 
 /// The compiler for a program that a file of Selvedge names.

@@ -16,7 +16,8 @@ use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
 use super::{
-    Done, Object, Program, Recorded, Source, announce, assembly, flags, frames, inline, run, rust, traps,
+    Done, Object, Program, Recorded, Source, announce, assembly, flags, frames, inline, run, rust,
+    traps,
 };
 use crate::output;
 use crate::problem::Problem;
