@@ -63,8 +63,12 @@ impl RustMachine {
         let mut state = State::new(serial, limits, closure);
         let machine = state.add_thread().ok().and_then(|()| {
             let engine = Rc::new(Engine::new(state, model));
-            // Not `then_some`: a machine that is dropped ends the search that is going on.
-            engine.install().then(|| RustMachine {
+            if !engine.install() {
+                // The closure may belong to the model that this one is inside of, which is told that it is freed.
+                memory::allocate_for(owner);
+                return None;
+            }
+            Some(RustMachine {
                 engine,
                 ran_out_of_time: Cell::new(false),
                 defer_next: None,
