@@ -31,9 +31,9 @@ pub(crate) struct Undo {
     images: Vec<Image>,
     records: Vec<Record>,
     bytes: Vec<u8>,
-    /// How often steps were taken back, and how often that was impossible.
+    /// How often steps were taken back, and how often an execution was run from its start.
     done: u64,
-    refused: u64,
+    started: u64,
     audit: Option<Audit>,
     /// Whether executions are always replayed, as they are if `SELVEDGE_UNDO=0` is set.
     replays: bool,
@@ -96,7 +96,8 @@ enum Record {
     },
 }
 
-/// As long as steps could be taken back more often than not, up to a start, they are logged.
+/// Steps are logged as long as few executions, beyond so many, were run from their start: random searches never
+/// take a step back, and some programs cannot.
 const PATIENCE: u64 = 64;
 /// After so many steps the log begins anew, so that an execution without an end does not fill the memory.
 const LONGEST: usize = 1 << 12;
@@ -110,7 +111,7 @@ impl Undo {
             records: Vec::new(),
             bytes: Vec::new(),
             done: 0,
-            refused: 0,
+            started: 0,
             audit: Audit::asked(),
             replays: std::env::var_os("SELVEDGE_UNDO").is_some_and(|value| value == "0"),
         }
@@ -118,6 +119,12 @@ impl Undo {
 
     /// An execution begins.
     pub(crate) fn begin(&mut self) {
+        self.started += 1;
+        self.forget();
+    }
+
+    /// No step can be taken back any more.
+    fn forget(&mut self) {
         self.logging = false;
         self.steps.clear();
         self.records.clear();
@@ -199,7 +206,7 @@ impl Undo {
             && !settings.stateful
             && !settings.reuse_memory
             && !settings.show_output
-            && self.refused <= PATIENCE + 4 * self.done
+            && self.started <= PATIENCE + 4 * self.done
     }
 }
 
@@ -236,11 +243,11 @@ impl Runtime {
     pub(crate) fn begin_step(&mut self, thread: usize) {
         // Retries of a step, and all else that is done while no step is logged, stay possible.
         if !self.undo.possible(&self.settings) || self.image.has_library || self.watch.is_set() {
-            self.undo.begin();
+            self.undo.forget();
             return;
         }
         if self.undo.steps.len() == LONGEST {
-            self.undo.begin();
+            self.undo.forget();
             self.locations.forget_log();
         }
         let step = self.undo.steps.len();
@@ -317,12 +324,10 @@ impl Runtime {
     /// Takes back the last `steps` steps. False if that is impossible.
     pub(crate) fn take_back(&mut self, steps: usize) -> bool {
         let Some(kept) = self.undo.steps.len().checked_sub(steps) else {
-            self.undo.refused += 1;
             return false;
         };
         let barrier = |step: &Mark| step.barrier;
         if self.undo.steps[kept..].iter().any(barrier) {
-            self.undo.refused += 1;
             return false;
         }
         self.undo.done += 1;
