@@ -146,8 +146,8 @@ impl Trace {
         skipped.into_iter().any(|other| other.id.thread > thread)
     }
 
-    /// The events and relations of the steps.
-    fn candidate(&self, threads: usize) -> Candidate {
+    /// The events and relations of the steps. `None` if there are more events than a relation has room for.
+    fn candidate(&self, threads: usize) -> Option<Candidate> {
         let mut built = Builder {
             steps: vec![Vec::new(); threads],
             ..Builder::default()
@@ -167,7 +167,7 @@ impl Trace {
             let end = built.add(Some(thread), Does::Thread, None, None);
             built.end.push(end);
         }
-        built.finish(self)
+        (built.events.len() <= Relation::LARGEST).then(|| built.finish(self))
     }
 }
 
@@ -319,7 +319,7 @@ impl<M: Machine> Search<'_, M> {
                 continue;
             }
             trace.push(step);
-            if trace.candidate(threads).is_consistent(self.model) {
+            if trace.candidate(threads)?.is_consistent(self.model) {
                 self.visit(machine, trace)?;
             }
             trace.pop();

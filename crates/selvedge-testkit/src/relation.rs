@@ -10,9 +10,12 @@ pub struct Relation {
 }
 
 impl Relation {
+    /// So many events it has room for.
+    pub const LARGEST: usize = 64;
+
     /// The pairs of numbers below `size` that `holds` is true for.
     pub fn new(size: usize, holds: impl Fn(usize, usize) -> bool) -> Relation {
-        assert!(size <= 64, "too many events for a brute force");
+        assert!(size <= Self::LARGEST, "too many events for a brute force");
         let row = |a| (0..size).filter(|&b| holds(a, b)).map(|b| 1 << b).sum();
         Relation {
             rows: (0..size).map(row).collect(),

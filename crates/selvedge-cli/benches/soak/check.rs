@@ -95,7 +95,9 @@ impl Round {
         if let Some(bound) = bound {
             arguments.extend(["--preemptions".to_owned(), bound.to_string()]);
         }
-        if random.once_in(3) {
+        // Optimised, the first round of a loop is other code than the rest: one more round is no pure iteration,
+        // and there are more executions.
+        if random.once_in(3) && !programs.spins {
             arguments.extend(["--".to_owned(), "-O2".to_owned()]);
         }
         Round {
