@@ -138,6 +138,13 @@ impl Slot {
         }
     }
 
+    /// What lies there.
+    pub(crate) fn local_bytes(&self) -> &[u8] {
+        let Range { start, end } = self.locals_range();
+        // SAFETY: mapped as long as the slot is open, and no fiber runs.
+        unsafe { std::slice::from_raw_parts(pointer(start), end - start) }
+    }
+
     /// Where `errno` lies.
     pub(crate) fn errno(&self) -> usize {
         self.control

@@ -37,6 +37,7 @@ mod posix;
 mod problem;
 pub mod process;
 mod quiet;
+mod retry;
 mod rounds;
 mod runtime;
 mod settings;

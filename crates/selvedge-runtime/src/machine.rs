@@ -418,6 +418,7 @@ impl Machine for NativeMachine {
         let index = thread.index();
         let created = with(|runtime| {
             runtime.begin_step(index);
+            runtime.note_attempt(index, outcome);
             let thread = &mut runtime.threads[index];
             let known = clock.len().min(thread.clock.len());
             thread.clock[..known].copy_from_slice(&clock[..known]);
@@ -439,6 +440,10 @@ impl Machine for NativeMachine {
             run(child);
         }
         with(|runtime| runtime.end_step(index));
+        while with(|runtime| runtime.begin_simulation(index)) {
+            run(index);
+            with(|runtime| runtime.end_simulation(index));
+        }
     }
 
     fn undo(&mut self, steps: usize) -> bool {

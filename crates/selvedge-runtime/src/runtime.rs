@@ -114,6 +114,8 @@ pub(crate) struct Runtime {
     pub(crate) overlooked: Overlooked,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
+    /// Whether the running thread only shows where another value would have led it, see [`crate::retry`].
+    pub(crate) simulating: bool,
     /// The steps that can be taken back.
     pub(crate) undo: Undo,
     /// What was saved, if states are.
@@ -160,11 +162,12 @@ pub(crate) fn with<R>(work: impl FnOnce(&mut Runtime) -> R) -> R {
 impl Runtime {
     /// A program that is about to be loaded.
     pub(crate) fn new(
-        settings: Settings,
+        mut settings: Settings,
         layout: Layout,
         (library, image): (PathBuf, Image),
         main: Thread,
     ) -> Runtime {
+        settings.skip_retries &= std::env::var_os("SELVEDGE_RETRIES").is_none_or(|set| set != "0");
         let mut threads = vec![main];
         threads[0].clock.push(0);
         let heaps = layout.heaps().unwrap_or(0);
@@ -207,6 +210,7 @@ impl Runtime {
             compared: Compared::default(),
             overlooked: Overlooked::default(),
             parking: !settings.stateful,
+            simulating: false,
             undo: Undo::new(),
             states: States::default(),
             settings,

@@ -43,6 +43,9 @@ pub struct Settings {
     pub reuse_memory: bool,
     /// Whether the memory model has fences: futexes rest on them.
     pub fences: bool,
+    /// Whether a thread is stopped as if an assumption did not hold when it retries something and
+    /// is where it would have been without the attempt that failed.
+    pub skip_retries: bool,
     /// Whether what is run is to be enforced later, which not everything can be.
     pub enforced: bool,
     /// Bytes that threads access with different widths at the same time: each is one location. Only
@@ -85,6 +88,7 @@ impl Default for Settings {
             spurious_failures: false,
             reuse_memory: false,
             fences: true,
+            skip_retries: true,
             enforced: false,
             merged: Vec::new(),
             show_output: false,

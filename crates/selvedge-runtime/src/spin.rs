@@ -77,6 +77,8 @@ pub(crate) struct Spin {
     /// thread's own doing.
     overwritten: Vec<Overwritten>,
     overwritten_in: u64,
+    /// How often the thread did what no later iteration makes good, see [`crate::retry`].
+    effects: u64,
 }
 
 impl Spin {
@@ -90,6 +92,7 @@ impl Spin {
             anchor: None,
             overwritten: Vec::new(),
             overwritten_in: 0,
+            effects: 0,
         }
     }
 
@@ -103,6 +106,7 @@ impl Spin {
             anchor,
             overwritten,
             overwritten_in,
+            effects,
         } = other;
         if *used != 0 {
             self.table.clone_from(table);
@@ -113,6 +117,7 @@ impl Spin {
         self.anchor = *anchor;
         self.overwritten.clone_from(overwritten);
         self.overwritten_in = *overwritten_in;
+        self.effects = *effects;
     }
 
     /// Becomes what `saved` was made of. Where no state had been noted yet, the table is not copied: a new
@@ -128,6 +133,7 @@ impl Spin {
         self.idle = saved.idle;
         self.anchor = saved.anchor;
         self.overwritten.clone_from(&saved.overwritten);
+        self.effects = saved.effects;
         self.set_known(known);
     }
 
@@ -178,6 +184,18 @@ impl Spin {
     /// The thread did something that others, or its own future, can notice; or it begins.
     #[inline(always)]
     pub(crate) fn effect(&mut self) {
+        self.effects += 1;
+        self.writes();
+    }
+
+    /// How often that was so.
+    pub(crate) fn effects(&self) -> u64 {
+        self.effects
+    }
+
+    /// The thread wrote to memory by an access that is no event.
+    #[inline(always)]
+    pub(crate) fn writes(&mut self) {
         self.idle = 0;
         if self.used != 0 {
             self.used = 0;
@@ -294,6 +312,17 @@ impl Spin {
     ) -> Option<u32> {
         let state = fingerprint(point, op, liveness, self.overwritten());
         self.note(state, event)
+    }
+
+    /// A fingerprint of the thread's state at a visible operation. `None` if others wrote to its stack.
+    pub(crate) fn state(
+        &self,
+        point: &Point,
+        op: &Op,
+        liveness: &mut Liveness,
+    ) -> Option<(u64, u64)> {
+        let alone = self.overwritten().is_empty();
+        alone.then(|| fingerprint(point, op, liveness, &[]))
     }
 
     /// If the explorer was asked, since the thread's last side effect and in this state, whether the

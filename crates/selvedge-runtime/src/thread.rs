@@ -12,6 +12,7 @@ use crate::frames::Frames;
 use crate::heap::Region;
 use crate::layout::{Layout, Slot};
 use crate::quiet::Quiet;
+use crate::retry::Retry;
 use crate::rounds::Rounds;
 use crate::runtime::Deferred;
 use crate::spin::Spin;
@@ -75,6 +76,8 @@ pub(crate) struct Thread {
     pub(crate) spin: Spin,
     /// The operation that it came back to, if it spins.
     pub(crate) repeated: Option<Op>,
+    /// The attempts that it may be repeating.
+    pub(crate) retry: Retry,
     /// What it touched on the way.
     pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
@@ -116,6 +119,7 @@ impl Thread {
             settling: Vec::new(),
             spin: Spin::new(),
             repeated: None,
+            retry: Retry::default(),
             quiet: Quiet::default(),
             visits: Visits::new(),
             rounds: Rounds::default(),
@@ -143,6 +147,7 @@ impl Thread {
         self.parts.clear();
         self.settling.clear();
         self.spin.begin();
+        self.retry.begin();
         self.quiet.begin();
         self.visits.reset(run);
         self.rounds.begin();
@@ -152,6 +157,13 @@ impl Thread {
     /// Whether it has come to its end.
     pub(crate) fn has_ended(&self) -> bool {
         self.pending == Pending::Stopped(Stop::Finished)
+    }
+
+    /// Whether it is in the middle of several accesses, or in a call that cannot be undone.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.open_range.is_some()
+            || self.in_barrier
+            || !(self.in_flight.is_empty() && self.parts.is_empty() && self.settling.is_empty())
     }
 
     /// Notes how far its stack was used.

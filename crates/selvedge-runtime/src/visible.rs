@@ -74,6 +74,10 @@ impl Runtime {
                 return Err(Obstacle::Spinning(since));
             }
         }
+        if thread.retry.is_watched() {
+            let state = thread.spin.state(&point, op, &mut self.liveness);
+            thread.retry.arrive(state);
+        }
         self.undo.visits(running, place);
         if self.settings.unroll.is_set() && self.is_round_too_many(point.stack_pointer) {
             return Err(Obstacle::Unrolled);

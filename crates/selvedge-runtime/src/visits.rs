@@ -26,16 +26,20 @@ impl Visits {
         }
     }
 
-    /// Begins an execution.
+    /// The thread begins in execution `run`. If it began there before and that was taken back, all its visits
+    /// were as well, and their places stay in the table.
     pub(crate) fn reset(&mut self, run: u32) {
-        self.run = run;
-        self.used = 0;
+        if self.run != run {
+            self.run = run;
+            self.used = 0;
+        }
     }
 
     /// Forgets executions altogether, because their numbers start again.
     pub(crate) fn forget(&mut self) {
         self.table.fill(Visit::default());
         self.run = 0;
+        self.used = 0;
     }
 
     /// Counts a visit and returns how many there were.
@@ -114,5 +118,15 @@ mod tests {
         visits.forget();
         visits.reset(1);
         assert_eq!(visits.count(0, 0), 1);
+    }
+
+    #[test]
+    fn a_thread_that_begins_again_in_an_execution_has_room() {
+        let mut visits = Visits::new();
+        for place in 0..1000 {
+            visits.reset(1);
+            assert_eq!(visits.count(place, 0), 1);
+            visits.take_back(place, 0);
+        }
     }
 }

@@ -16,6 +16,7 @@ use super::protocol::{Counters, Reply, Request, Task, Unloadable};
 use super::prove::Prover;
 use crate::args;
 use crate::describe::Binary;
+use crate::explorer::Explorer;
 
 /// Does what `request` asks for and tells `reply` about it. Further orders come from `orders`.
 pub(crate) fn perform(
@@ -37,6 +38,7 @@ pub(crate) fn perform(
     };
     let settings = Settings {
         fences,
+        skip_retries: skips_retries(&request.task),
         enforced: matches!(request.task, Task::Relax(_)),
         stateful: request.stateful,
         propositions: request.asked.propositions.clone(),
@@ -117,6 +119,19 @@ pub(crate) fn perform(
     reply(Reply::Done);
 }
 
+/// Whether threads are stopped that repeat an attempt which failed. Random schedules would be wasted by that,
+/// a schedule that is repeated may come from one, and an executable has to keep to whatever it does.
+fn skips_retries(task: &Task) -> bool {
+    match task {
+        Task::Search(search) | Task::Slices(search, _) => {
+            !matches!(search.explorer, Explorer::Random(_))
+        }
+        Task::Measure(explorer) => !matches!(explorer, Explorer::Random(_)),
+        Task::Advise(..) | Task::Estimate(_) | Task::Libraries => true,
+        Task::Replay(_) | Task::Relax(_) => false,
+    }
+}
+
 fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
     Settings {
         plain: match machine.plain {
@@ -132,6 +147,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
         spurious_failures: machine.spurious_failures,
         reuse_memory: machine.reuse_memory,
         fences: true,
+        skip_retries: true,
         enforced: false,
         merged: machine.merged.clone(),
         show_output,

@@ -201,7 +201,7 @@ impl Runtime {
                 self.current().spin.rewrites(word, mask);
             }
         } else {
-            self.current().spin.effect();
+            self.current().spin.writes();
             self.overwrites(access.address, access.size);
         }
     }

@@ -176,6 +176,11 @@ pub(crate) fn refuse(what: String, site: Site) -> ! {
     stop(Stop::Refused, site)
 }
 
+/// Ends a simulation of the running thread in the middle of something.
+pub(crate) fn leave_simulation() -> ! {
+    stop(Stop::Refused, Site(0))
+}
+
 /// Stops the running thread for good.
 pub(super) fn stop(stop: Stop, site: Site) -> ! {
     let host = with(|runtime| {

@@ -7,8 +7,8 @@ mod lifecycle;
 mod memory;
 
 pub(crate) use lifecycle::{
-    assume_false, end_main, exit, fail, fail_at, fail_with, finish, function, next_thread, refuse,
-    result, spawn, standard_input, start_main, variable, want_stack,
+    assume_false, end_main, exit, fail, fail_at, fail_with, finish, function, leave_simulation,
+    next_thread, refuse, result, spawn, standard_input, start_main, variable, want_stack,
 };
 pub(crate) use memory::{
     allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,

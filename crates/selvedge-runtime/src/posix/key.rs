@@ -34,7 +34,7 @@ pub(crate) struct Key {
 }
 
 /// A thread's value of a key.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Specific {
     key: u32,
     value: usize,

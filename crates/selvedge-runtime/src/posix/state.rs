@@ -39,7 +39,7 @@ pub(crate) struct Claim {
 }
 
 /// A destructor of a thread-local object.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Destructor {
     /// The function.
     pub(crate) function: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Destructor {
 }
 
 /// What is known about one thread.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Local {
     /// Its `errno`; the program holds pointers to it, so a `Local` never moves.
     pub(crate) errno: c_int,

@@ -15,6 +15,7 @@ use crate::current;
 use crate::gate::gate;
 use crate::memory;
 use crate::problem::report;
+use crate::retry;
 use crate::runtime::{Deferred, Phase, Runtime, with};
 use crate::signals;
 use crate::states;
@@ -22,6 +23,9 @@ use crate::states;
 /// A stub found something left over from the thread's last entry.
 pub(crate) extern "C" fn at_entry() {
     now();
+    if with(|runtime| runtime.simulating) {
+        retry::enter();
+    }
 }
 
 /// Performs the stores that are owed.

@@ -115,6 +115,8 @@ impl Image {
             settling,
             spin,
             repeated,
+            // Holds only what comes before the present event.
+            retry: _,
             quiet,
             // Taken back one by one.
             visits: _,

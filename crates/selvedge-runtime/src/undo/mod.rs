@@ -10,6 +10,7 @@
 //! such a call. The stubs of those functions tell that by themselves, so none can be forgotten.
 
 mod audit;
+mod back;
 mod image;
 
 use crate::abi;
@@ -200,13 +201,13 @@ impl Undo {
         });
     }
 
-    /// Whether steps can be taken back with these settings at all.
+    /// Whether steps can be taken back with these settings at all, and there is a use for that.
     fn possible(&self, settings: &Settings) -> bool {
-        !self.replays
-            && !settings.stateful
+        let pays = !self.replays && self.started <= PATIENCE + 4 * self.done;
+        !settings.stateful
             && !settings.reuse_memory
             && !settings.show_output
-            && self.started <= PATIENCE + 4 * self.done
+            && (pays || settings.skip_retries)
     }
 }
 
@@ -326,6 +327,9 @@ impl Runtime {
         let Some(kept) = self.undo.steps.len().checked_sub(steps) else {
             return false;
         };
+        if self.undo.replays {
+            return false;
+        }
         let barrier = |step: &Mark| step.barrier;
         if self.undo.steps[kept..].iter().any(barrier) {
             return false;

@@ -16,6 +16,7 @@ mod plain_sc;
 mod race;
 mod random_loops;
 mod random_programs;
+mod random_retries;
 mod smoke;
 mod spin;
 mod state;

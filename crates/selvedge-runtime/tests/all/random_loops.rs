@@ -216,7 +216,10 @@ fn check_retry(
 
 fn check(build: Build, seed: u64) {
     let program = Program::build(build, &program(seed));
-    let mut machine = program.load(Settings::default());
+    let mut machine = program.load(Settings {
+        skip_retries: false,
+        ..Settings::default()
+    });
     let (mut parked, mut free, mut retried) = (0, 0, 0);
     for number in 0..LOOPS {
         for x in [0, 2] {
