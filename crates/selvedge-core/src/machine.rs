@@ -53,7 +53,9 @@ pub enum Stop {
     /// It ended the process (`exit`). The other threads may have run arbitrarily far by then.
     Exited,
     /// It came back to a program point in the state it was there before, having written nothing:
-    /// its events from index `since` on are a pure iteration, which only another value can end.
+    /// its events from index `since` on are a pure iteration, which only another value can end. It
+    /// may have taken mutexes and given them back meanwhile, if no thread ever looks whether a
+    /// mutex is held.
     Spinning {
         /// The first event of the iteration.
         since: u32,

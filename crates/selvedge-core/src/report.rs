@@ -284,15 +284,21 @@ pub(crate) struct Obstacle {
 
 /// Tells how the execution ended that `machine` and `graph` are at the end of.
 pub(crate) fn classify<M: Machine>(machine: &M, graph: &Graph) -> End {
+    // Mutexes that spinning threads take and give back are as they were.
+    let idle = |&write: &Slot| {
+        let id = graph.event(write).id;
+        let pending = machine.pending(id.thread);
+        matches!(pending, Pending::Stopped(Stop::Spinning { since }) if id.index >= since)
+    };
     let spins = |thread: ThreadId, since: u32| {
         let events = &graph.thread(thread)[since as usize..];
-        events.iter().all(|&slot| reads_newest(graph, slot))
+        events.iter().all(|&slot| reads_newest(graph, slot, idle))
     };
     let waits = |thread: ThreadId, _: Op| {
         let last = graph.thread(thread).last().copied();
         let parked = last.filter(|&slot| graph.event(slot).kind == Kind::Parked);
         Obstacle {
-            stale: parked.is_some_and(|slot| !reads_newest(graph, slot)),
+            stale: parked.is_some_and(|slot| !reads_newest(graph, slot, |_| false)),
             owner: parked.and_then(|slot| owner(graph, slot)),
         }
     };
@@ -394,13 +400,13 @@ fn wait<M: Machine>(
     }
 }
 
-/// Whether no other value was written over what the event reads.
-fn reads_newest(graph: &Graph, slot: Slot) -> bool {
+/// Whether no other value was written over what the event reads, except by writes that are `idle`.
+fn reads_newest(graph: &Graph, slot: Slot, idle: impl Fn(&Slot) -> bool) -> bool {
     let event = graph.event(slot);
     match event.op.location() {
         Some(location) if event.kind.reads() => {
             let newest = graph.last_equal(location, event.source);
-            graph.later_writes(location, newest).is_empty()
+            graph.later_writes(location, newest).iter().all(idle)
         }
         _ => true,
     }

@@ -75,6 +75,12 @@ pub(crate) fn may_drop_iteration<M: SpinLoops>(
             || locations(graph, thread, since).all(|location| machine.never_races(location)))
 }
 
+/// Whether the iteration of `thread`, its events from `since` on, took mutexes and gave them back.
+pub(crate) fn takes_locks(graph: &Graph, thread: ThreadId, since: u32) -> bool {
+    let mut iteration = graph.thread(thread)[since as usize..].iter();
+    iteration.any(|&slot| graph.event(slot).kind.writes())
+}
+
 /// The locations of the events of `thread` from `since` on.
 fn locations(graph: &Graph, thread: ThreadId, since: u32) -> impl Iterator<Item = Location> {
     let iteration = graph.thread(thread)[since as usize..].iter();

@@ -12,6 +12,8 @@ use crate::shadow::{Cell, halves};
 
 /// Facts about threads have this bit; the others are about halves of words of the program's globals.
 const THREAD: Fact = 1 << 63;
+/// The fact that some thread looks whether a mutex is held.
+const LOCK_IS_TRIED: Fact = THREAD - 1;
 
 /// What was taken for granted, and what was found to hold, in the whole search.
 #[derive(Default)]
@@ -22,9 +24,34 @@ pub(crate) struct Facts {
     /// All that are about threads.
     threads_relied_on: HashSet<Fact>,
     threads_entered: HashSet<Fact>,
+    /// Some thread looks whether a mutex is held, and it was relied on that none does.
+    lock_is_tried: bool,
+    relies_on_locks: bool,
 }
 
 impl Facts {
+    /// Whether some thread looks whether a mutex is held.
+    pub(crate) fn locks_are_tried(&self) -> bool {
+        self.lock_is_tried
+    }
+
+    /// That is relied on not to happen.
+    pub(crate) fn rely_on_locks(&mut self) {
+        if !self.relies_on_locks {
+            self.relies_on_locks = true;
+            self.relied.push(LOCK_IS_TRIED);
+        }
+    }
+
+    /// It happens. Whether it was relied on not to.
+    pub(crate) fn try_lock(&mut self) -> bool {
+        if !self.lock_is_tried {
+            self.lock_is_tried = true;
+            self.learned.push((LOCK_IS_TRIED, LOCK_IS_TRIED));
+        }
+        std::mem::take(&mut self.relies_on_locks)
+    }
+
     /// Plain accesses are relied on not to touch these bytes of the word of `cell`.
     pub(crate) fn rely_on_word(&mut self, cell: *mut Cell, mask: u8) {
         if let Some(word) = word(cell) {
@@ -163,7 +190,9 @@ impl Runtime {
 
     fn learn(&mut self, facts: &[(Fact, Fact)]) {
         for &(first, last) in facts {
-            if first & THREAD == 0 {
+            if first == LOCK_IS_TRIED {
+                self.facts.lock_is_tried = true;
+            } else if first & THREAD == 0 {
                 for fact in first..=last {
                     self.learn_touched(fact);
                 }

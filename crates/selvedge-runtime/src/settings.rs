@@ -46,6 +46,10 @@ pub struct Settings {
     /// Whether a thread is stopped as if an assumption did not hold when it retries something and
     /// is where it would have been without the attempt that failed.
     pub skip_retries: bool,
+    /// Whether a thread that comes back to the same state is [`Stop::Spinning`](selvedge_core::Stop)
+    /// although it took mutexes and gave them back meanwhile. Only for explorers that start over when
+    /// [`misjudged`](selvedge_core::SpinLoops::misjudged) tells them to.
+    pub watch_locks: bool,
     /// Whether what is run is to be enforced later, which not everything can be.
     pub enforced: bool,
     /// Bytes that threads access with different widths at the same time: each is one location. Only
@@ -89,6 +93,7 @@ impl Default for Settings {
             reuse_memory: false,
             fences: true,
             skip_retries: true,
+            watch_locks: false,
             enforced: false,
             merged: Vec::new(),
             show_output: false,

@@ -10,7 +10,8 @@
 
 use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::op::Rmw;
-use selvedge_core::{Function, Op, Value};
+use selvedge_core::random::mix;
+use selvedge_core::{Function, Location, Op, Value};
 
 use crate::float::{self, Float};
 use crate::gate::Registers;
@@ -26,10 +27,8 @@ pub(crate) struct Point {
 }
 
 /// A state in which the thread read something.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Read {
-    /// The effect-free stretch it belongs to; those of older stretches count as free.
-    stretch: u64,
     state: (u64, u64),
     /// The thread's events before it.
     event: u32,
@@ -66,8 +65,16 @@ struct Anchor {
 
 /// The states in which a thread read something since its last side effect.
 pub(crate) struct Spin {
-    table: Vec<Read>,
-    used: usize,
+    /// All states of the execution in which it read, in the order of time. It shrinks when steps are taken
+    /// back.
+    reads: Vec<Read>,
+    /// How many of them come before the last side effect.
+    older: usize,
+    /// Where to find a state: one more than its place in `reads`, or zero. What was taken back stays here.
+    table: Vec<u32>,
+    /// How many places of the table are not zero.
+    filled: usize,
+    /// Another number after each side effect.
     stretch: u64,
     /// Plain reads since its last side effect or visible operation.
     idle: u64,
@@ -79,67 +86,71 @@ pub(crate) struct Spin {
     overwritten_in: u64,
     /// How often the thread did what no later iteration makes good, see [`crate::retry`].
     effects: u64,
+    /// Another number for each set of mutexes that the thread took since it began.
+    locks: u64,
+    /// The thread's events up to the last time that it took one or gave one back.
+    locked: u32,
+}
+
+/// What [`Spin::restore`] needs to get back.
+#[derive(Default)]
+pub(crate) struct SavedSpin {
+    reads: usize,
+    older: usize,
+    idle: u64,
+    anchor: Option<(Anchor, u32)>,
+    overwritten: Vec<Overwritten>,
+    /// Whether that was in the present stretch.
+    known: bool,
+    effects: u64,
+    locks: u64,
+    locked: u32,
 }
 
 impl Spin {
     /// None yet.
     pub(crate) fn new() -> Spin {
         Spin {
-            table: vec![Read::default(); 16],
-            used: 0,
+            reads: Vec::new(),
+            older: 0,
+            table: vec![0; 16],
+            filled: 0,
             stretch: 1,
             idle: 0,
             anchor: None,
             overwritten: Vec::new(),
             overwritten_in: 0,
             effects: 0,
+            locks: 0,
+            locked: 0,
         }
     }
 
-    /// Keeps what [`restore`](Spin::restore) needs to get back to `other`, without giving memory back.
-    pub(crate) fn save(&mut self, other: &Spin) {
-        let Spin {
-            table,
-            used,
-            stretch,
-            idle,
-            anchor,
-            overwritten,
-            overwritten_in,
-            effects,
-        } = other;
-        if *used != 0 {
-            self.table.clone_from(table);
-        }
-        self.used = *used;
-        self.stretch = *stretch;
-        self.idle = *idle;
-        self.anchor = *anchor;
-        self.overwritten.clone_from(overwritten);
-        self.overwritten_in = *overwritten_in;
-        self.effects = *effects;
+    /// Keeps what is needed to get back, without giving memory back.
+    pub(crate) fn save(&self, saved: &mut SavedSpin) {
+        saved.reads = self.reads.len();
+        saved.older = self.older;
+        saved.idle = self.idle;
+        saved.anchor = self.anchor;
+        saved.overwritten.clone_from(&self.overwritten);
+        saved.known = self.overwritten_in == self.stretch;
+        saved.effects = self.effects;
+        saved.locks = self.locks;
+        saved.locked = self.locked;
     }
 
-    /// Becomes what `saved` was made of. Where no state had been noted yet, the table is not copied: a new
-    /// stretch begins, in which none is noted.
-    pub(crate) fn restore(&mut self, saved: &Spin) {
-        let known = saved.overwritten_in == saved.stretch;
+    /// Gets back to an earlier state.
+    pub(crate) fn restore(&mut self, saved: &SavedSpin) {
+        self.reads.truncate(saved.reads);
+        self.older = saved.older.min(self.reads.len());
         self.stretch += 1;
-        if saved.used != 0 {
-            self.table.clone_from(&saved.table);
-            self.stretch = saved.stretch;
-        }
-        self.used = saved.used;
         self.idle = saved.idle;
         self.anchor = saved.anchor;
         self.overwritten.clone_from(&saved.overwritten);
         self.effects = saved.effects;
-        self.set_known(known);
-    }
-
-    /// Whether it is copied quickly.
-    pub(crate) fn is_small(&self) -> bool {
-        self.table.len() <= 256
+        self.locks = saved.locks;
+        self.locked = saved.locked;
+        self.set_known(saved.known);
     }
 
     /// What was overwritten, and whether that was in this stretch.
@@ -171,14 +182,10 @@ impl Spin {
 
     /// Stands for all of it.
     pub(crate) fn digest(&self) -> u64 {
-        let live = self
-            .table
-            .iter()
-            .filter(|read| read.stretch == self.stretch);
-        let sum = live.fold(0_u64, |sum, read| {
+        let sum = self.reads[self.older..].iter().fold(0_u64, |sum, read| {
             sum.wrapping_add(read.state.0 ^ u64::from(read.event))
         });
-        sum ^ self.idle << 32 ^ (self.used as u64) << 48
+        sum ^ self.idle << 32 ^ (self.reads.len() as u64) << 48
     }
 
     /// The thread did something that others, or its own future, can notice; or it begins.
@@ -188,7 +195,21 @@ impl Spin {
         self.writes();
     }
 
-    /// How often that was so.
+    /// The thread took a mutex (`by` is one) or gave it back (minus one). That can be made good.
+    pub(crate) fn locks(&mut self, at: Location, by: i64, event: u32) {
+        self.locked = event;
+        let number = mix(at.index() as u64 + 1);
+        self.locks = self.locks.wrapping_add(number.wrapping_mul(by as u64));
+        self.effects += 1;
+        self.idle = 0;
+    }
+
+    /// Whether it did so after its event number `since`.
+    pub(crate) fn has_locked_since(&self, since: u32) -> bool {
+        self.locked > since
+    }
+
+    /// How often the thread did something that lasts.
     pub(crate) fn effects(&self) -> u64 {
         self.effects
     }
@@ -197,8 +218,8 @@ impl Spin {
     #[inline(always)]
     pub(crate) fn writes(&mut self) {
         self.idle = 0;
-        if self.used != 0 {
-            self.used = 0;
+        if self.older != self.reads.len() {
+            self.older = self.reads.len();
             self.stretch += 1;
         }
     }
@@ -206,6 +227,9 @@ impl Spin {
     /// The thread begins anew.
     pub(crate) fn begin(&mut self) {
         self.effect();
+        self.reads.clear();
+        self.older = 0;
+        (self.locks, self.locked) = (0, 0);
         self.overwritten.clear();
     }
 
@@ -310,7 +334,8 @@ impl Spin {
         event: u32,
         liveness: &mut Liveness,
     ) -> Option<u32> {
-        let state = fingerprint(point, op, liveness, self.overwritten());
+        let (one, other) = fingerprint(point, op, liveness, self.overwritten());
+        let state = (one, other ^ self.locks);
         self.note(state, event)
     }
 
@@ -334,16 +359,8 @@ impl Spin {
         liveness: &mut Liveness,
     ) -> Option<bool> {
         let state = self.question(point, op, liveness);
-        let mask = self.table.len() - 1;
-        let mut slot = state.0 as usize & mask;
-        while self.table[slot].stretch == self.stretch {
-            let read = &self.table[slot];
-            if read.state == state {
-                return Some(read.event != 0);
-            }
-            slot = (slot + 1) & mask;
-        }
-        None
+        let read = self.find(state).ok()?;
+        Some(self.reads[read].event != 0)
     }
 
     /// The explorer was just asked that.
@@ -372,38 +389,54 @@ impl Spin {
         }
     }
 
-    fn note(&mut self, state: (u64, u64), event: u32) -> Option<u32> {
-        if 2 * self.used > self.table.len() {
-            self.grow();
-        }
+    /// Where a state of the present stretch is in `reads`, or where it belongs in the table.
+    fn find(&self, state: (u64, u64)) -> Result<usize, usize> {
         let mask = self.table.len() - 1;
         let mut slot = state.0 as usize & mask;
-        loop {
-            let read = &mut self.table[slot];
-            if read.stretch != self.stretch {
-                *read = Read {
-                    stretch: self.stretch,
-                    state,
-                    event,
-                };
-                self.used += 1;
-                return None;
-            }
-            if read.state == state {
-                return Some(read.event);
+        let mut free = None;
+        while self.table[slot] != 0 {
+            let place = self.table[slot] as usize - 1;
+            match self.reads.get(place) {
+                Some(read) if read.state == state && place >= self.older => return Ok(place),
+                Some(_) => {}
+                // Taken back.
+                None => free = free.or(Some(slot)),
             }
             slot = (slot + 1) & mask;
         }
+        Err(free.unwrap_or(slot))
     }
 
+    /// Notes a state. If it was noted before in the present stretch, returns at which event.
+    fn note(&mut self, state: (u64, u64), event: u32) -> Option<u32> {
+        match self.find(state) {
+            Ok(place) => Some(self.reads[place].event),
+            Err(slot) => {
+                self.filled += usize::from(self.table[slot] == 0);
+                self.reads.push(Read { state, event });
+                self.table[slot] = self.reads.len() as u32;
+                if 2 * self.filled > self.table.len() {
+                    self.rebuild();
+                }
+                None
+            }
+        }
+    }
+
+    /// Makes the table anew, with room for as many states again.
     #[cold]
-    fn grow(&mut self) {
-        let larger = vec![Read::default(); self.table.len() * 2];
-        let old = std::mem::replace(&mut self.table, larger);
-        self.used = 0;
-        let stretch = self.stretch;
-        for read in old.into_iter().filter(|read| read.stretch == stretch) {
-            self.note(read.state, read.event);
+    fn rebuild(&mut self) {
+        let size = (4 * self.reads.len()).next_power_of_two().max(16);
+        self.table.clear();
+        self.table.resize(size, 0);
+        self.filled = self.reads.len();
+        let mask = size - 1;
+        for (place, read) in self.reads.iter().enumerate() {
+            let mut slot = read.state.0 as usize & mask;
+            while self.table[slot] != 0 {
+                slot = (slot + 1) & mask;
+            }
+            self.table[slot] = place as u32 + 1;
         }
     }
 }
@@ -513,6 +546,26 @@ mod tests {
             assert_eq!(spin.note((31 * 17, stretch), 999), Some(17));
             assert_eq!(spin.note((31 * 17, stretch + 7), 1000), None);
             spin.effect();
+        }
+    }
+
+    #[test]
+    fn a_state_that_was_taken_back_is_not_found() {
+        let mut spin = Spin::new();
+        let mut saved = SavedSpin::default();
+        let state = |number: u64| (number.wrapping_mul(31), 0);
+        for number in 0..10 {
+            spin.note(state(number), number as u32);
+        }
+        spin.save(&mut saved);
+        for round in 0..100 {
+            spin.effect();
+            for number in 5..50 {
+                assert_eq!(spin.note(state(number + round), 7), None);
+            }
+            spin.restore(&saved);
+            assert_eq!(spin.note(state(9), 1), Some(9));
+            assert!(spin.find(state(20 + round)).is_err());
         }
     }
 }

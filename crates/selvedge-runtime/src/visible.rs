@@ -1,6 +1,6 @@
 //! Visible operations: what happens when a thread arrives at one and when it is performed.
 
-use selvedge_core::objects::ObjectFunction;
+use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Pending, Value};
 
 use crate::access::{Access, Problem};
@@ -70,6 +70,9 @@ impl Runtime {
             let events = thread.clock[running];
             if let Some(since) = thread.spin.arrive(&point, op, events, &mut self.liveness) {
                 thread.visits.take_back(point.site, point.stack_pointer);
+                if thread.spin.has_locked_since(since) {
+                    self.facts.rely_on_locks();
+                }
                 self.forget_rounds(since);
                 return Err(Obstacle::Spinning(since));
             }
@@ -157,9 +160,17 @@ impl Runtime {
             self.overwrites(address, width.into());
             self.locations.holds(location, value);
         }
+        let lock = match self.settings.watch_locks && !memory && !self.facts.locks_are_tried() {
+            true => takes_or_gives_back(op),
+            false => 0,
+        };
+        let index = self.running;
         let thread = self.current();
         // A write of the present value changes nothing, as a failed test-and-set does.
-        if !matches!(op, Op::Update { .. }) || outcome.read != value {
+        if lock != 0 {
+            let event = thread.clock[index];
+            thread.spin.locks(location, lock, event);
+        } else if !matches!(op, Op::Update { .. }) || outcome.read != value {
             thread.spin.effect();
         }
         if width == 8 && thread.slot.contains(value as usize) {
@@ -287,6 +298,18 @@ impl Runtime {
             kind,
             site,
         }
+    }
+}
+
+/// One if `op` takes a mutex, minus one if it gives one back.
+fn takes_or_gives_back(op: &Op) -> i64 {
+    match *op {
+        Op::Update {
+            function: Function::Object(ObjectFunction::MutexLock { .. }),
+            ..
+        } => 1,
+        Op::Store { value: FREE, .. } => -1,
+        _ => 0,
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn perform(
     let settings = Settings {
         fences,
         skip_retries: skips_retries(&request.task),
+        watch_locks: watches_locks(&request.task),
         enforced: matches!(request.task, Task::Relax(_)),
         stateful: request.stateful,
         propositions: request.asked.propositions.clone(),
@@ -132,6 +133,17 @@ fn skips_retries(task: &Task) -> bool {
     }
 }
 
+/// Whether threads that take a mutex, look, and give it back again and again are recognised: the graph search knows
+/// what to do with them.
+fn watches_locks(task: &Task) -> bool {
+    match task {
+        Task::Search(search) | Task::Slices(search, _) => {
+            matches!(search.explorer, Explorer::Trust(_))
+        }
+        _ => false,
+    }
+}
+
 fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
     Settings {
         plain: match machine.plain {
@@ -148,6 +160,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
         reuse_memory: machine.reuse_memory,
         fences: true,
         skip_retries: true,
+        watch_locks: false,
         enforced: false,
         merged: machine.merged.clone(),
         show_output,

@@ -209,18 +209,42 @@ impl Search<'_> {
         }
         // po|≠loc; hb; po|≠loc
         let away = self.first_elsewhere(id);
-        for index in 0..self.psc.accesses.len() {
-            let other = self.psc.accesses[index];
-            let target = self.graph.event(other);
-            if target.id.thread == id.thread || self.is_reached(target.id) {
-                continue;
-            }
-            let location = target.op.location();
-            let back = last_elsewhere(self.graph, self.graph.predecessor(target.id), location);
-            if back.is_some_and(|back| self.hb.of(back)[id.thread.index()] > away) {
-                self.reach(target.id);
+        for thread in (0..self.graph.threads() as u32).map(ThreadId) {
+            if thread != id.thread
+                && let Some(first) = self.first_after(thread, (id.thread, away))
+            {
+                self.reach(first);
             }
         }
+    }
+
+    /// The first SC access of `thread` with an event at another location before it, in its thread or its
+    /// creation, that comes after more than `count` events of `other` in happens-before.
+    fn first_after(&self, thread: ThreadId, (other, count): (ThreadId, u32)) -> Option<EventId> {
+        let (graph, hb) = (self.graph, self.hb);
+        let events = graph.thread(thread);
+        let comes_after = |slot: Slot| hb.of(slot)[other.index()] > count;
+        let end = events.len().min(self.psc.reached[thread.index()] as usize);
+        let last = *events[..end].last()?;
+        if !comes_after(last) {
+            return None;
+        }
+        // Clocks grow along a thread.
+        let from = events.partition_point(|&slot| !comes_after(slot));
+        let created = graph.predecessor(EventId { thread, index: 0 });
+        let created = from == 0 && created.is_some_and(comes_after);
+        let (mut seen, mut mixed) = (None, false);
+        for &slot in &events[from..end] {
+            let event = graph.event(slot);
+            let location = event.op.location();
+            let elsewhere = mixed || seen.is_some_and(|seen| seen != location);
+            if (created || elsewhere) && self.psc.accesses.binary_search(&slot).is_ok() {
+                return Some(event.id);
+            }
+            mixed = elsewhere;
+            seen = Some(location);
+        }
+        None
     }
 
     /// The index of the first event after `id` in its thread that is not at its location; the thread's

@@ -10,7 +10,7 @@ use crate::machine::{Pending, SpinLoops, Stop};
 use crate::model::Model;
 use crate::op::Op;
 use crate::report;
-use crate::spins::may_drop_iteration;
+use crate::spins::{may_drop_iteration, takes_locks};
 
 impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Looks at every thread, see [`check`](Search::check).
@@ -43,7 +43,9 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                 self.unrolled = true;
                 ControlFlow::Continue(())
             }
-            Pending::Stopped(Stop::Spinning { since }) => {
+            Pending::Stopped(Stop::Spinning { since })
+                if !takes_locks(self.graph(), thread, since) =>
+            {
                 let level = self.cursor.level_mut();
                 let machine = &mut self.machine;
                 if may_drop_iteration(machine, &level.graph, thread, since) {

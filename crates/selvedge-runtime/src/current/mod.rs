@@ -315,6 +315,15 @@ pub(crate) fn forget_call() {
     with(|runtime| runtime.current().call = Call::default());
 }
 
+/// The running thread looks whether a mutex of the program is held.
+pub(crate) fn looks_at_lock() {
+    with(|runtime| {
+        if runtime.settings.watch_locks {
+            runtime.misjudged |= runtime.facts.try_lock();
+        }
+    });
+}
+
 /// What functions of libc may use of the stack below their caller.
 const DEEP: usize = 16 << 10;
 

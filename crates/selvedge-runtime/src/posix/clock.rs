@@ -26,8 +26,10 @@ entry_points![
 ];
 
 const BILLION: u64 = 1_000_000_000;
-/// What a reading costs.
+/// What a reading costs at first. After so many readings of a thread it costs twice as much, and so on: a
+/// loop that waits for some moment comes to its end.
 const TICK: u64 = 1_000;
+const READINGS: u32 = 32;
 /// The first of January 2024.
 const REALTIME_START: u64 = 1_704_067_200 * BILLION;
 /// Machines have been up for a while when a program starts.
@@ -43,9 +45,13 @@ fn start(clock: c_int) -> u64 {
 
 fn read(clock: c_int) -> u64 {
     current::impure();
-    let tick = if current::time_passes() { TICK } else { 0 };
+    let passes = current::time_passes();
     let passed = local(|local| {
-        local.nanoseconds += tick;
+        if passes {
+            let tick = TICK << (local.readings / READINGS).min(32);
+            local.nanoseconds = local.nanoseconds.saturating_add(tick);
+            local.readings += 1;
+        }
         local.nanoseconds
     });
     start(clock) + passed

@@ -106,6 +106,7 @@ pub(crate) fn try_lock(mutex: Object) -> c_int {
             EBUSY
         };
     }
+    current::looks_at_lock();
     let outcome = mutex.step(
         ObjectFunction::MutexTryLock {
             owner: current::thread(),

@@ -44,6 +44,7 @@ extern "C" fn pthread_spin_lock(address: usize) -> c_int {
 
 extern "C" fn pthread_spin_trylock(address: usize) -> c_int {
     let owner = current::thread();
+    current::looks_at_lock();
     let outcome = spin_lock(address).step(ObjectFunction::MutexTryLock { owner }, Acquire);
     if outcome.wrote.is_none() {
         return EBUSY;

@@ -62,6 +62,8 @@ pub(crate) struct Local {
     pub(crate) keys: u32,
     /// Nanoseconds that have passed for it.
     pub(crate) nanoseconds: u64,
+    /// How often it has read a clock.
+    pub(crate) readings: u32,
     /// Its random numbers.
     pub(crate) random: Generator,
     /// The thread that joined or detached it first.
@@ -92,6 +94,7 @@ impl Local {
         destructors: Vec::new(),
         keys: 0,
         nanoseconds: 0,
+        readings: 0,
         random: Generator::NEW,
         claim: None,
         second_claim: None,
@@ -207,6 +210,7 @@ impl Local {
         let numbers = self.errno as usize | self.keys as usize | self.result;
         (lists | numbers) == 0
             && self.nanoseconds == 0
+            && self.readings == 0
             && self.random == Generator::NEW
             && self.claim.is_none()
             && self.second_claim.is_none()
@@ -222,6 +226,7 @@ impl Local {
         self.destructors.clone_from(&other.destructors);
         self.keys = other.keys;
         self.nanoseconds = other.nanoseconds;
+        self.readings = other.readings;
         self.random = other.random;
         self.claim = other.claim;
         self.second_claim = other.second_claim;

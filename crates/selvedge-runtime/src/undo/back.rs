@@ -86,6 +86,9 @@ impl Runtime {
             }
         }
         let Runtime { undo, threads, .. } = self;
+        // Going back to an earlier step forgets what came later.
+        std::mem::swap(&mut undo.aside, &mut threads[thread].spin);
+        threads[thread].spin.begin();
         undo.images[from].restore(&mut threads[thread], thread);
         true
     }
@@ -110,6 +113,8 @@ impl Runtime {
             })
             .collect();
         let there: Vec<_> = written.iter().map(contents).collect();
+        let thread = mark.thread as usize;
+        std::mem::swap(&mut self.undo.aside, &mut self.threads[thread].spin);
         self.take_back_one(step);
         written.iter().map(contents).eq(there)
     }

@@ -12,7 +12,7 @@ use crate::float::Float;
 use crate::posix::state::{self, Local};
 use crate::rounds::Rounds;
 use crate::runtime::Deferred;
-use crate::spin::Spin;
+use crate::spin::SavedSpin;
 use crate::thread::Thread;
 use crate::tsan::settle::InFlight;
 
@@ -41,7 +41,7 @@ pub(super) struct Image {
     in_flight: Vec<InFlight>,
     parts: Vec<Location>,
     settling: Vec<(Deferred, Value)>,
-    spin: Spin,
+    spin: SavedSpin,
     repeated: Option<Op>,
     quiet: (u32, u32),
     rounds: Rounds,
@@ -73,7 +73,7 @@ impl Default for Image {
             in_flight: Vec::new(),
             parts: Vec::new(),
             settling: Vec::new(),
-            spin: Spin::new(),
+            spin: SavedSpin::default(),
             repeated: None,
             quiet: (0, 0),
             rounds: Rounds::default(),
@@ -143,7 +143,7 @@ impl Image {
         self.in_flight.clone_from(in_flight);
         self.parts.clone_from(parts);
         self.settling.clone_from(settling);
-        self.spin.save(spin);
+        spin.save(&mut self.spin);
         self.repeated = *repeated;
         self.quiet = quiet.moments();
         self.rounds.assign(rounds);
@@ -163,7 +163,7 @@ impl Image {
 
     /// Whether everything was small enough to be kept.
     pub(super) fn is_small(&self) -> bool {
-        !self.bytes.is_empty() && self.bytes.len() <= LARGE && self.spin.is_small()
+        !self.bytes.is_empty() && self.bytes.len() <= LARGE
     }
 
     /// Makes thread number `index` what it was.

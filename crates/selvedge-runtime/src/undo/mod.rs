@@ -20,6 +20,7 @@ use crate::posix::state::{self, Claim};
 use crate::runtime::Runtime;
 use crate::settings::Settings;
 use crate::shadow::{Cell, Ended, Shadow};
+use crate::spin::Spin;
 use audit::Audit;
 use image::Image;
 
@@ -36,6 +37,8 @@ pub(crate) struct Undo {
     done: u64,
     started: u64,
     audit: Option<Audit>,
+    /// What a thread that was put back knew about its loops, see [`back`].
+    aside: Spin,
     /// Whether executions are always replayed, as they are if `SELVEDGE_UNDO=0` is set.
     replays: bool,
 }
@@ -101,7 +104,7 @@ enum Record {
 /// take a step back, and some programs cannot.
 const PATIENCE: u64 = 64;
 /// After so many steps the log begins anew, so that an execution without an end does not fill the memory.
-const LONGEST: usize = 1 << 12;
+const LONGEST: usize = 1 << 14;
 
 impl Undo {
     pub(crate) fn new() -> Undo {
@@ -114,6 +117,7 @@ impl Undo {
             done: 0,
             started: 0,
             audit: Audit::asked(),
+            aside: Spin::new(),
             replays: std::env::var_os("SELVEDGE_UNDO").is_some_and(|value| value == "0"),
         }
     }

@@ -14,6 +14,7 @@ mod objects;
 mod parking;
 mod plain_sc;
 mod race;
+mod random_looks;
 mod random_loops;
 mod random_programs;
 mod random_retries;

@@ -1,0 +1,295 @@
+//! Random programs in which threads take a mutex, look, and give it back until they see what they wait for.
+//! Stopping them after an iteration that saw nothing is compared with exploring a few iterations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use selvedge_core::graph::{Graph, Kind};
+use selvedge_core::model::{Model, Rc11, SequentialConsistency};
+use selvedge_core::random::Random;
+use selvedge_core::trust::{self, Ending, Observer};
+use selvedge_core::{FailureKind, ThreadId, Value};
+use selvedge_runtime::{Settings, Unroll};
+
+use crate::common::search::check_with;
+use crate::common::{Build, CLANG, GCC, Program, isolated};
+
+const PROGRAMS: u32 = 40;
+
+const HEAD: &str = "#include <pthread.h>
+#include <stdatomic.h>
+#include \"selvedge.h\"
+static pthread_mutex_t m[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+static int value[2];
+static atomic_int flag, out[3];
+";
+
+/// What a thread does, of which each loop ends once another thread has written.
+fn statement(random: &mut Random) -> String {
+    let lock = random.below(2);
+    let take = format!("pthread_mutex_lock(&m[{lock}]);");
+    let give = format!("pthread_mutex_unlock(&m[{lock}]);");
+    let at_least = 1 + random.below(2);
+    match random.below(6) {
+        0 => format!(
+            "for (;;) {{ {take} if (value[{lock}] >= {at_least}) break; {give} }} r = 10 * r + value[{lock}]; {give}"
+        ),
+        1 => format!(
+            "for (;;) {{ {take} int v = value[{lock}]; {give} if (v >= {at_least}) {{ r = 10 * r + v; break; }} }}"
+        ),
+        2 => format!(
+            "for (;;) {{ {take} int f = atomic_load(&flag); {give} if (f) {{ r = 10 * r + f; break; }} }}"
+        ),
+        3 => format!("atomic_fetch_add(&flag, 1); {take} value[{lock}]++; {give}"),
+        4 => format!("{take} r = 10 * r + value[{lock}]++; {give}"),
+        _ => format!("{take} value[{lock}] += 2; {give} r = 10 * r + atomic_load(&flag);"),
+    }
+}
+
+fn program(seed: u64) -> String {
+    let mut random = Random::new(seed);
+    let mut text = HEAD.to_owned();
+    for number in 0..PROGRAMS {
+        let threads = 2 + random.below(2) as usize;
+        for me in 0..threads {
+            let _ = writeln!(text, "static void *p{number}t{me}(void *p) {{ int r = 0;");
+            for _ in 0..1 + random.below(4 - threads as u64) {
+                text += &statement(&mut random);
+            }
+            let _ = writeln!(text, "atomic_store(&out[{me}], r); return 0; }}");
+        }
+        let _ = writeln!(
+            text,
+            "static void p{number}(void) {{ pthread_t t[{threads}];"
+        );
+        for me in 0..threads {
+            let _ = writeln!(text, "pthread_create(t + {me}, 0, p{number}t{me}, 0);");
+        }
+        let _ = writeln!(
+            text,
+            "for (int i = 0; i < {threads}; i++) pthread_join(t[i], 0); }}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "int main(void) {{ switch (selvedge_choose({PROGRAMS})) {{"
+    );
+    for number in 0..PROGRAMS {
+        let _ = writeln!(text, "case {number}: p{number}(); break;");
+    }
+    text + "}
+    for (int i = 0; i < 3; i++) atomic_load(&out[i]);
+    atomic_store(&flag, value[0] + 10 * value[1]);
+    return 0; }\n"
+}
+
+/// What main reads and writes in the end, for each program, and which of them never end.
+#[derive(Default)]
+struct Collect {
+    finals: BTreeMap<u32, BTreeSet<Vec<Value>>>,
+    stuck: BTreeSet<u32>,
+}
+
+fn choice(graph: &Graph) -> u32 {
+    graph.event(graph.thread(ThreadId::MAIN)[0]).choice
+}
+
+impl<M> Observer<M> for Collect {
+    fn complete(&mut self, graph: &Graph) {
+        let main = graph.thread(ThreadId::MAIN).iter();
+        let accessed = main.filter_map(|&slot| {
+            let event = graph.event(slot);
+            match event.kind {
+                Kind::Read => Some(event.read),
+                Kind::Write => Some(event.wrote),
+                _ => None,
+            }
+        });
+        let accessed = accessed.collect();
+        self.finals
+            .entry(choice(graph))
+            .or_default()
+            .insert(accessed);
+    }
+
+    fn stuck(&mut self, graph: &Graph) {
+        self.stuck.insert(choice(graph));
+    }
+}
+
+fn explore<C: Model>(program: &Program, watch_locks: bool) -> (Collect, u64) {
+    let unroll = match watch_locks {
+        true => Unroll::default(),
+        false => Unroll::all(3),
+    };
+    let mut machine = program.load(Settings {
+        watch_locks,
+        unroll,
+        ..Settings::default()
+    });
+    let mut all = Collect::default();
+    let settings = trust::Settings {
+        keep_going: true,
+        preemptions: None,
+    };
+    let report = trust::search::<C, _>(&mut machine, settings, &mut all);
+    assert_eq!(report.ending, Ending::Complete);
+    for bug in report.bugs {
+        assert_eq!(bug.failure.kind, FailureKind::Livelock);
+    }
+    (all, report.counts.executions)
+}
+
+fn check<C: Model>(build: Build, seeds: std::ops::Range<u64>) {
+    for seed in seeds {
+        let program = Program::build_from(
+            build,
+            "looks.c",
+            &program(seed),
+            build.marks(&Settings {
+                unroll: Unroll::all(3),
+                ..Settings::default()
+            }),
+        );
+        let (stopped, few) = explore::<C>(&program, true);
+        let (unrolled, many) = explore::<C>(&program, false);
+        for number in 0..PROGRAMS {
+            let place = format!("program {number} of seed {seed}, {build:?}");
+            assert_eq!(
+                stopped.finals.get(&number),
+                unrolled.finals.get(&number),
+                "{place}"
+            );
+        }
+        assert!(few < many, "{few} executions instead of {many}");
+        assert!(!stopped.stuck.is_empty(), "some programs never end");
+    }
+}
+
+#[test]
+fn looking_under_a_mutex_again_and_again_loses_nothing() {
+    isolated(
+        "looking_under_a_mutex_again_and_again_loses_nothing",
+        || {
+            check::<SequentialConsistency>(GCC, 0..8);
+            check::<Rc11>(GCC, 8..14);
+            for build in Build::installed(&[CLANG]) {
+                check::<Rc11>(build, 14..16);
+            }
+        },
+    );
+}
+
+/// A thread that looks under a mutex whether it may stop, beside another one.
+fn looker(other: &str) -> String {
+    format!(
+        "#include <pthread.h>
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+         static int ready;
+         static void *look(void *p) {{
+             for (;;) {{
+                 pthread_mutex_lock(&m);
+                 if (ready) break;
+                 pthread_mutex_unlock(&m);
+             }}
+             pthread_mutex_unlock(&m);
+             return 0;
+         }}
+         static void *other(void *p) {{ {other} return 0; }}
+         int main(void) {{
+             pthread_t a, b;
+             pthread_create(&a, 0, look, 0);
+             pthread_create(&b, 0, other, 0);
+             pthread_join(a, 0);
+             pthread_join(b, 0);
+             return 0;
+         }}"
+    )
+}
+
+fn watching() -> Settings {
+    Settings {
+        watch_locks: true,
+        ..Settings::default()
+    }
+}
+
+#[test]
+fn looking_under_a_mutex_costs_no_executions() {
+    isolated("looking_under_a_mutex_costs_no_executions", || {
+        let other = "pthread_mutex_lock(&m); ready = 1; pthread_mutex_unlock(&m);";
+        check_with(watching(), &looker(other)).is_fine_in(1);
+    });
+}
+
+#[test]
+fn looking_for_what_never_comes_is_endless() {
+    isolated("looking_for_what_never_comes_is_endless", || {
+        let other = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);";
+        let found = check_with(watching(), &looker(other));
+        found.has_bug(FailureKind::Livelock, "spins for ever");
+    });
+}
+
+/// The other thread ends the loop only if it saw that the mutex was held meanwhile.
+#[test]
+fn a_look_that_another_thread_notices_is_kept() {
+    isolated("a_look_that_another_thread_notices_is_kept", || {
+        let source = "#include <pthread.h>
+            #include <stdatomic.h>
+            #include \"selvedge.h\"
+            static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+            static atomic_int ready;
+            static void *look(void *p) {
+                for (;;) {
+                    pthread_mutex_lock(&m);
+                    int r = ready;
+                    pthread_mutex_unlock(&m);
+                    if (r) break;
+                }
+                selvedge_assert(0);
+                return 0;
+            }
+            static void *other(void *p) {
+                if (pthread_mutex_trylock(&m)) ready = 1;
+                else pthread_mutex_unlock(&m);
+                return 0;
+            }
+            int main(void) {
+                pthread_t a, b;
+                pthread_create(&a, 0, look, 0);
+                pthread_create(&b, 0, other, 0);
+                pthread_join(b, 0);
+                return 0;
+            }";
+        let settings = Settings {
+            unroll: Unroll::all(3),
+            ..watching()
+        };
+        let found = check_with(settings, source);
+        found.has_bug(FailureKind::Assertion, "");
+    });
+}
+
+#[test]
+fn waiting_for_a_moment_ends() {
+    isolated("waiting_for_a_moment_ends", || {
+        let source = "#include <pthread.h>
+            #include <stdatomic.h>
+            #include <time.h>
+            static atomic_int flag;
+            static void *look(void *p) {
+                time_t end = time(0) + 3600;
+                while (!atomic_load(&flag) && time(0) < end);
+                return 0;
+            }
+            int main(void) {
+                pthread_t a;
+                pthread_create(&a, 0, look, 0);
+                atomic_store(&flag, 1);
+                pthread_join(a, 0);
+                return 0;
+            }";
+        check_with(Settings::default(), source).is_fine();
+    });
+}
