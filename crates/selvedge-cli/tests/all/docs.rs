@@ -132,16 +132,47 @@ fn pages() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The targets of links in a page, without those that lead out of the repository.
-fn links(text: &str) -> Vec<String> {
+/// The targets of links in a page, each with its anchor if it has one, without those that lead out of the
+/// repository.
+fn links(text: &str) -> Vec<(String, Option<String>)> {
     let starts = text.match_indices("](").map(|(at, _)| at + 2);
     let targets = starts.filter_map(|start| {
-        let target = text[start..].split_once(')')?.0;
-        let target = target.split('#').next()?.trim();
+        let target = text[start..].split_once(')')?.0.trim();
         let local = !target.is_empty() && !target.contains("://") && !target.contains(' ');
-        local.then(|| target.to_owned())
+        let (page, anchor) = match target.split_once('#') {
+            Some((page, anchor)) => (page, Some(anchor.to_owned())),
+            None => (target, None),
+        };
+        local.then(|| (page.to_owned(), anchor))
     });
     targets.collect()
+}
+
+/// The anchors of a page: its headings in small letters, with dashes for spaces and without punctuation,
+/// as mdBook and GitHub write them.
+fn anchors(text: &str) -> Vec<String> {
+    let mut code = false;
+    let mut anchors = Vec::new();
+    for line in text.lines() {
+        code ^= line.starts_with("```");
+        let heading = line.trim_start_matches('#');
+        if code || heading == line || !heading.starts_with(' ') {
+            continue;
+        }
+        let kept = heading.trim().chars().filter_map(|c| match c {
+            ' ' => Some('-'),
+            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
+            _ => None,
+        });
+        anchors.push(kept.collect::<String>().to_lowercase());
+    }
+    anchors
+}
+
+#[test]
+fn anchors_are_made_of_headings() {
+    let text = "# A B\n```\n# no heading\n```\n### `--x`, C's\n#tag\n";
+    assert_eq!(anchors(text), ["a-b", "--x-cs"]);
 }
 
 #[test]
@@ -155,9 +186,17 @@ fn links_between_pages_lead_somewhere() {
     let root_pages = root_pages.map(|name| root().join(name));
     for page in pages().into_iter().chain(root_pages) {
         let text = fs::read_to_string(&page).expect("the page can be read");
-        for link in links(&text) {
-            let target = page.parent().expect("a directory").join(&link);
+        for (link, anchor) in links(&text) {
+            let target = match &*link {
+                "" => page.clone(),
+                link => page.parent().expect("a directory").join(link),
+            };
             assert!(target.exists(), "{}: {link} is not there", page.display());
+            if let Some(anchor) = anchor {
+                let text = fs::read_to_string(&target).expect("a page");
+                let found = anchors(&text).contains(&anchor);
+                assert!(found, "{}: {link}#{anchor} is no heading", page.display());
+            }
         }
     }
 }
@@ -166,7 +205,10 @@ fn links_between_pages_lead_somewhere() {
 fn the_summary_of_the_book_has_every_page_once() {
     let directory = root().join("docs");
     let summary = fs::read_to_string(directory.join("SUMMARY.md")).expect("a summary");
-    let mut listed: Vec<PathBuf> = links(&summary).iter().map(|l| directory.join(l)).collect();
+    let mut listed: Vec<PathBuf> = links(&summary)
+        .iter()
+        .map(|(page, _)| directory.join(page))
+        .collect();
     let mut pages = pages();
     pages.retain(|page| !page.ends_with("SUMMARY.md"));
     pages.sort();
