@@ -22,6 +22,7 @@ use crate::worker::supervise::{self, End, Output};
 pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     let mut trace = Trace::read(&replay.trace)?;
     trace.machine.no_confinement = replay.no_confinement;
+    trace.machine.shown = replay.shown;
     let file = Untrusted {
         what: "trace",
         command: "replay",

@@ -171,6 +171,7 @@ const stepDetails = (execution, sources, index, select) => {
   fact('thread', h('span', { class: 'chip', style: threadHue(step.thread) }, threadName(step.thread)),
     step.switch === 'preemption' ? ' preempts the thread before it' : step.switch === 'free' ? ' runs because the thread before it ended or waits' : '');
   fact('where', h('b', {}, placeName(step)), step.function ? ` in ${step.function}` : '');
+  if (step.library) fact('inside', h('b', {}, placeName(step.library)), step.library.function ? ` in ${step.library.function}` : '');
   if (step.order) fact('order', step.order);
   const has = (value) => value !== null && value !== undefined;
   if (has(step.read)) fact('reads', h('code', {}, String(step.read)), ' from ',
@@ -194,7 +195,7 @@ const stepDetails = (execution, sources, index, select) => {
   const stack = bug.call_stacks?.[step.stack];
   return [
     h('h3', {}, `Step ${step.step} of ${execution.length}: `, h('code', {}, execution.text(index))),
-    h('dl', {}, facts), excerpt(sources, step, 3),
+    h('dl', {}, facts), excerpt(sources, step, 3), step.library ? excerpt(sources, step.library, 3) : null,
     stack?.length ? [h('h4', {}, 'Calls'), stackList(stack)] : null,
   ];
 };

@@ -2,17 +2,21 @@
 
 const card = (title, ...content) => h('section', { class: 'card' }, h('h3', {}, title), content);
 
+// The line of a library that the program's line called.
+const insideLibrary = (sources, place) => place.library ? [
+  h('h4', {}, `Inside ${place.library.function ?? 'a library'}: ${placeName(place.library)}`), excerpt(sources, place.library, 3)] : null;
+
 const summaryView = (execution, sources, select, goTo) => {
   const { bug } = execution;
   const cards = [];
   const failing = bug.stacks?.find((stack) => stack.thread === bug.thread);
   const race = bug.name === 'data-race';
   cards.push(card([h('span', { class: 'chip', style: threadHue(bug.thread) }, threadName(bug.thread)), ` ${race ? 'one access' : 'here'}: ${placeName(bug)}`],
-    excerpt(sources, bug, 3) ?? h('p', { class: 'dim' }, bug.function ?? 'no source is known'),
+    excerpt(sources, bug, 3) ?? h('p', { class: 'dim' }, bug.function ?? 'no source is known'), insideLibrary(sources, bug),
     failing?.frames.length ? [h('h4', {}, `Calls of ${threadName(bug.thread)}, which ${failing.state}`), stackList(failing.frames)] : null));
   if (bug.other) {
     cards.push(card([h('span', { class: 'chip', style: threadHue(bug.other.thread) }, threadName(bug.other.thread)), ` ${bug.other.what}: ${placeName(bug.other)}`],
-      excerpt(sources, bug.other, 3), bug.other.frames?.length ? [h('h4', {}, 'Calls'), stackList(bug.other.frames)] : null));
+      excerpt(sources, bug.other, 3), insideLibrary(sources, bug.other), bug.other.frames?.length ? [h('h4', {}, 'Calls'), stackList(bug.other.frames)] : null));
   }
   if (race && bug.other) cards.push(unorderedCard(bug));
   if (bug.waiting?.length) cards.push(waitingCard(bug, sources, select, goTo));

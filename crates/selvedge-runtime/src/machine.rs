@@ -23,7 +23,7 @@ use crate::settings::Settings;
 use crate::shadow::Shadow;
 use crate::signals::{self, Handlers};
 use crate::thread::Thread;
-use crate::watch::Watch;
+use crate::watch::{Fate, Watch};
 use crate::{abi, environment, frames, gate, outside};
 
 /// A C or C++ program that is loaded into this process.
@@ -98,6 +98,19 @@ impl NativeMachine {
         })
     }
 
+    /// The calls in which `block` was allocated and, if it was, freed, where they are known: in the run
+    /// that [`watch`](Machine::watch) was told of.
+    pub fn block_calls(&self, block: &HeapBlock) -> [Vec<u64>; 2] {
+        with(|runtime| {
+            let calls = |fate| {
+                let calls = runtime.watch.block(block.start as usize, fate).iter();
+                let inside = calls.filter(|&&address| runtime.image.whole.contains(address));
+                inside.map(|&address| address as u64).collect()
+            };
+            [calls(Fate::Allocated), calls(Fate::Freed)]
+        })
+    }
+
     /// The words on the stack of `thread`, from the deepest point that is known of to its beginning.
     pub fn stack_words(&self, thread: ThreadId) -> Vec<u64> {
         with(|runtime| match runtime.threads.get(thread.index()) {
@@ -128,11 +141,14 @@ impl NativeMachine {
     }
 
     /// The visible operation that a thread passed most often, in one frame of one execution, in the
-    /// search so far, and how often.
-    pub fn hottest_loop(&self) -> Option<(Site, u32)> {
-        with(|runtime| match runtime.hottest {
-            (_, 0) => None,
-            (site, count) => Some((Site(site as u64), count)),
+    /// search so far: its site, the calls that it was in, innermost first, and how often.
+    pub fn hottest_loop(&self) -> Option<(Site, Vec<u64>, u32)> {
+        with(|runtime| {
+            let hottest = &runtime.hottest;
+            let calls = hottest.calls.iter();
+            let inside = calls.filter(|&&address| runtime.image.whole.contains(address));
+            let calls = inside.map(|&address| address as u64).collect();
+            (hottest.count > 0).then_some((Site(hottest.site as u64), calls, hottest.count))
         })
     }
 
@@ -168,6 +184,18 @@ impl NativeMachine {
     pub fn stack_owner(&self, address: u64) -> Option<ThreadId> {
         let owner = with(|runtime| runtime.layout.stack_owner(address as usize))?;
         Some(ThreadId(owner as u32))
+    }
+
+    /// The thread whose thread-local variables `address` belongs to, and how far behind their beginning
+    /// it lies.
+    pub fn thread_local(&self, address: u64) -> Option<(ThreadId, u64)> {
+        let owner = self.stack_owner(address)?;
+        with(|runtime| {
+            let locals = runtime.layout.slot(owner.index()).locals as u64;
+            let offset = address.checked_sub(locals)?;
+            let size = runtime.image.thread_locals.size as u64;
+            (offset < size).then_some((owner, offset))
+        })
     }
 
     /// Whether threads that make pure iterations are stopped, as they are unless this says otherwise:

@@ -27,6 +27,7 @@ use crate::snapshot::Snapshot;
 use crate::states::States;
 use crate::thread::Thread;
 use crate::undo::Undo;
+use crate::visits::Hottest;
 use crate::watch::Watch;
 
 /// Which side the processor is on.
@@ -96,8 +97,8 @@ pub(crate) struct Runtime {
     pub(crate) snapshot: Snapshot,
     pub(crate) watchdog: Watchdog,
     pub(crate) lines: Lines,
-    /// The visible operation that was passed most often in one execution: site and count.
-    pub(crate) hottest: (usize, u32),
+    /// The visible operation that was passed most often in one execution.
+    pub(crate) hottest: Hottest,
     /// A slot that was taken for private was entered by another thread.
     pub(crate) misjudged: bool,
     /// What was found out about the program beyond one execution.
@@ -201,7 +202,7 @@ impl Runtime {
             snapshot: Snapshot::default(),
             watchdog: Watchdog::default(),
             lines: Lines::default(),
-            hottest: (0, 0),
+            hottest: Hottest::default(),
             misjudged: false,
             facts: Facts::default(),
             watch: Watch::default(),

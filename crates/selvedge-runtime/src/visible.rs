@@ -63,9 +63,7 @@ impl Runtime {
         let thread = &mut self.threads[running];
         let count = thread.visits.count(point.site, point.stack_pointer);
         let place = (point.site, point.stack_pointer);
-        if count > self.hottest.1 {
-            self.hottest = (point.site, count);
-        }
+        self.hottest.note(point.site, count, &thread.frames);
         if self.parking && matches!(op, Op::Load { .. } | Op::Update { .. }) {
             let events = thread.clock[running];
             if let Some(since) = thread.spin.arrive(&point, op, events, &mut self.liveness) {

@@ -1,5 +1,7 @@
 //! How often a thread came by each visible operation, in each frame.
 
+use crate::frames::Frames;
+
 /// A visible operation in a frame.
 #[derive(Clone, Copy, Default)]
 struct Visit {
@@ -7,6 +9,31 @@ struct Visit {
     count: u32,
     site: usize,
     stack_pointer: usize,
+}
+
+/// A visible operation that was visited more often than any other, and the calls that it was in.
+#[derive(Default)]
+pub(crate) struct Hottest {
+    pub(crate) site: usize,
+    pub(crate) count: u32,
+    /// Return addresses, innermost first; only so many that they lead out of a library.
+    pub(crate) calls: Vec<usize>,
+}
+
+impl Hottest {
+    const CALLS: usize = 32;
+
+    /// Notes the operation at `site`, if `count` visits are more than any had before. The count only
+    /// grows in a whole search, so that this is rarely more than a comparison.
+    #[inline(always)]
+    pub(crate) fn note(&mut self, site: usize, count: u32, frames: &Frames) {
+        if count > self.count {
+            (self.site, self.count) = (site, count);
+            self.calls.clear();
+            let calls = frames.return_addresses().take(Self::CALLS);
+            self.calls.extend(calls);
+        }
+    }
 }
 
 /// The visits of one thread in the present execution. Entries of older executions count as free.

@@ -22,10 +22,12 @@ pub(crate) use cluster::{Attach, Broker, Cluster, Runs, Serve};
 pub(crate) use estimate::Estimate;
 use estimate::{ESTIMATE_EXAMPLES, ESTIMATED};
 pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
-pub(crate) use program::ProgramOptions;
+pub(crate) use program::{ProgramOptions, Shown};
 pub(crate) use search::SearchOptions;
 pub(crate) use sources::Sources;
-pub(crate) use values::{Equivalence, Format, Model, Plain, ReadyMade, TextOrJson, Words, name_of};
+pub(crate) use values::{
+    Equivalence, Format, Model, Plain, ReadyMade, SystemHeaders, TextOrJson, Words, name_of,
+};
 use verify::VERIFY_EXAMPLES;
 pub(crate) use verify::Verify;
 
@@ -270,6 +272,9 @@ pub(crate) struct Replay {
     /// Run the program inside this process, so that a debugger started on it sees the program
     #[arg(long)]
     pub(crate) in_process: bool,
+
+    #[command(flatten)]
+    pub(crate) shown: Shown,
 
     /// How to print the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]

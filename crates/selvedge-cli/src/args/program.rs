@@ -8,9 +8,22 @@ use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
 
 use super::values::{
-    Plain, Unroll, Words, bytes, name_of, seconds, stack_bytes, unroll, variable, words,
+    Plain, SystemHeaders, Unroll, Words, bytes, name_of, seconds, stack_bytes, unroll, variable,
+    words,
 };
 use crate::verify::cases::Case;
+
+/// What reports show of the program and the libraries that it uses.
+#[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Shown {
+    /// Lines of installed headers, and changes to them
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
+    pub(crate) system_headers: SystemHeaders,
+
+    /// Write names of C++ with all template arguments and parameters
+    #[arg(long)]
+    pub(crate) full_names: bool,
+}
 
 /// How the program under test behaves.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
@@ -90,6 +103,10 @@ pub(crate) struct ProgramOptions {
     #[serde(default)]
     pub(crate) no_confinement: bool,
 
+    #[command(flatten, next_help_heading = "Output")]
+    #[serde(default)]
+    pub(crate) shown: Shown,
+
     /// Bytes that threads were found to access with different widths at the same time.
     #[arg(skip)]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,6 +149,10 @@ impl ProgramOptions {
     /// The options that say the same.
     pub(crate) fn options(&self) -> Vec<String> {
         let mut options = vec![format!("--plain={}", name_of(self.plain))];
+        let headers = self.shown.system_headers;
+        if headers != SystemHeaders::default() {
+            options.push(format!("--system-headers={}", name_of(headers)));
+        }
         options.extend(
             self.unroll
                 .iter()
@@ -144,6 +165,7 @@ impl ProgramOptions {
             (self.leaks, "--leaks"),
             (self.check_status, "--check-status"),
             (self.no_confinement, "--no-confinement"),
+            (self.shown.full_names, "--full-names"),
         ];
         options.extend(
             switches

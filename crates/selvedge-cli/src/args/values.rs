@@ -50,6 +50,17 @@ pub(crate) enum Plain {
     Sc,
 }
 
+/// What becomes of lines in installed headers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SystemHeaders {
+    /// Show them below the program's own line
+    #[default]
+    Show,
+    /// Show only the program's own lines
+    Hide,
+}
+
 /// A property that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

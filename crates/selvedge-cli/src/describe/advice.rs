@@ -7,16 +7,19 @@ use selvedge_core::repair::{Change, Effect, Repair, Way};
 use selvedge_core::{Machine as _, Op, Site, ThreadId};
 use selvedge_runtime::NativeMachine;
 
+use super::Calls;
 use super::binary::Binary;
 use super::names::Names;
 use crate::args::Model;
-use crate::report::{Advice, Means, Place, Remedy};
+use crate::report::{Advice, Means, Place, Remedy, Step};
+use crate::worker::protocol::FoundBug;
 use selvedge_core::words::{self, ObjectKind};
 
 /// Where accesses stand in the program's own source.
 ///
-/// `std::atomic` is a layer of functions over the access itself: whoever calls these is the
-/// one that writes the order. Accesses that other functions of libraries make are nobody's to change.
+/// `std::atomic` is a layer of functions over the access itself: its caller writes the order. Installed
+/// libraries write orders as the program does; with `--system-headers hide`, and in the standard
+/// library, accesses are nobody's to change.
 pub(crate) struct Accesses<'a> {
     binary: &'a Binary,
     known: RefCell<HashMap<u64, Owner>>,
@@ -25,8 +28,9 @@ pub(crate) struct Accesses<'a> {
 /// Whose an address is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
+    /// The program, or a library whose lines are shown.
     Program,
-    /// `std::atomic`: ask the caller.
+    /// A layer over the access itself: ask the caller.
     Caller,
     Library,
 }
@@ -46,7 +50,7 @@ impl<'a> Accesses<'a> {
         if self.owner(machine, site.0) != Owner::Caller {
             return site;
         }
-        let calls = machine.backtrace(thread);
+        let calls = Names::new(self.binary, machine).calls(thread);
         let mut callers = calls.into_iter().filter(|&call| call != site.0);
         let caller = callers.find(|&call| self.owner(machine, call) != Owner::Caller);
         caller.map_or(site, Site)
@@ -60,22 +64,17 @@ impl<'a> Accesses<'a> {
     fn owner(&self, machine: &NativeMachine, address: u64) -> Owner {
         let mut known = self.known.borrow_mut();
         *known.entry(address).or_insert_with(|| {
-            let frames = Names::new(self.binary, machine).frames(Site(address));
-            let mut frames = frames.iter().filter(|frame| !is_atomic(frame));
+            let names = Names::new(self.binary, machine);
+            let frames = names.frames(Site(address));
+            let mut frames = frames.iter().filter(|frame| !frame.is_atomic_layer());
             match frames.next() {
                 None => Owner::Caller,
                 Some(frame) if frame.is_users() => Owner::Program,
+                Some(frame) if frame.is_library() && names.shows_libraries() => Owner::Program,
                 Some(_) => Owner::Library,
             }
         })
     }
-}
-
-/// Whether a frame is a function of `<atomic>`.
-fn is_atomic(frame: &Place) -> bool {
-    let prefixes = ["std::atomic", "std::__atomic", "std::operator&"];
-    let function = frame.function.as_deref().unwrap_or_default();
-    prefixes.iter().any(|prefix| function.contains(prefix)) && !frame.is_users()
 }
 
 /// Describes what can be done about a bug, in whose failing state `machine` must be.
@@ -84,8 +83,12 @@ pub(crate) fn advice(
     machine: &NativeMachine,
     model: Model,
     repair: &Repair,
+    bug: &FoundBug,
 ) -> Advice {
     let names = Names::new(binary, machine);
+    // Heap blocks get the numbers that they have in the schedule: it is described first.
+    super::described(&names, machine, &bug.raw, &Calls::default());
+    let schedule = &bug.described.trace;
     let (outcome, executions) = match repair {
         Repair::Sequential | Repair::Strong => (Remedy::Sequential, None),
         Repair::Unknown => (Remedy::Unknown, None),
@@ -102,7 +105,10 @@ pub(crate) fn advice(
         Repair::Changes { changes, .. } => &changes[..],
         _ => &[],
     };
-    let mut changes: Vec<Means> = changes.iter().map(|change| means(&names, change)).collect();
+    let mut changes: Vec<Means> = changes
+        .iter()
+        .map(|change| means(&names, change, schedule))
+        .collect();
     changes.sort_by_key(|means| (means.place.file.clone(), means.place.line));
     Advice {
         outcome,
@@ -112,7 +118,23 @@ pub(crate) fn advice(
     }
 }
 
-fn means(names: &Names<'_>, change: &Change) -> Means {
+/// The line that has the order of the access at `site`.
+fn written_at(names: &Names<'_>, site: Site) -> Place {
+    let frames = names.frames(site);
+    let mut written = frames.into_iter().filter(|frame| !frame.is_atomic_layer());
+    written.next().unwrap_or_else(|| names.place(site, &[]))
+}
+
+fn means(names: &Names<'_>, change: &Change, schedule: &[Step]) -> Means {
+    let place = written_at(names, change.site);
+    // The program's line that leads there.
+    let called_at = schedule.iter().find_map(|step| {
+        let library = step.place.library.as_deref()?;
+        (*library == place).then(|| Place {
+            library: None,
+            ..step.place.clone()
+        })
+    });
     let order = |op: &Op| words::order(op, ObjectKind::Memory);
     let (from, to) = match change.way {
         Way::Order(_) => (order(&change.op), order(&change.after())),
@@ -126,7 +148,8 @@ fn means(names: &Names<'_>, change: &Change) -> Means {
         _ => false,
     };
     Means {
-        place: names.place(change.site, &[]),
+        place,
+        called_at,
         operation: words::operation(&change.op, ObjectKind::Memory).to_owned(),
         object: names.accessed(&change.op).map(|found| found.name),
         from,

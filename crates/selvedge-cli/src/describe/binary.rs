@@ -9,7 +9,9 @@ use addr2line::Context;
 use gimli::{Dwarf, EndianRcSlice, LittleEndian, SectionId};
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 
+use super::short;
 use super::variables::Variables;
+use crate::args::Shown;
 use crate::place;
 use crate::report::Place;
 
@@ -26,6 +28,7 @@ struct Symbol {
 
 /// What the program's file tells about its addresses. All addresses are those of the file.
 pub(crate) struct Binary {
+    pub(super) shown: Shown,
     symbols: Vec<Symbol>,
     sections: Vec<(&'static str, Rc<[u8]>)>,
     /// The code, by where it begins.
@@ -39,7 +42,7 @@ pub(crate) struct Binary {
 impl Binary {
     /// Reads the file. Nothing is missing that the reports could not do without, so a file that
     /// cannot be read is like one without symbols.
-    pub(crate) fn read(path: &Path) -> Binary {
+    pub(crate) fn read(path: &Path, shown: Shown) -> Binary {
         let bytes = fs::read(path).unwrap_or_default();
         let (mut symbols, mut sections, mut code) = (Vec::new(), Vec::new(), Vec::new());
         let mut constructors = Vec::new();
@@ -62,6 +65,7 @@ impl Binary {
         }
         let (context, variables) = (OnceCell::new(), OnceCell::new());
         Binary {
+            shown,
             symbols,
             sections,
             code,
@@ -83,6 +87,15 @@ impl Binary {
     fn context(&self) -> Option<&Context<Slice>> {
         let read = || Context::from_dwarf(self.dwarf()?).ok();
         self.context.get_or_init(read).as_ref()
+    }
+
+    /// A name of the program as reports write it.
+    fn written(&self, symbol: &str) -> String {
+        let name = place::readable(symbol);
+        match symbol.starts_with("_Z") && !self.shown.full_names {
+            true => short::function(&name),
+            false => name,
+        }
     }
 
     /// The symbols of the functions called `name`, which is a symbol or a name of C++ without
@@ -114,7 +127,8 @@ impl Binary {
                         .and_then(|l| l.file)
                         .map(|f| place::shorten(Path::new(f))),
                     line: location.and_then(|l| l.line),
-                    function: name.map(|name| place::readable(&name)),
+                    function: name.map(|name| self.written(&name)),
+                    library: None,
                 });
             }
         }
@@ -122,7 +136,7 @@ impl Binary {
         if places.is_empty() {
             let function = self
                 .symbol(address, true)
-                .map(|symbol| place::readable(&symbol.name));
+                .map(|symbol| self.written(&symbol.name));
             places.push(Place {
                 function,
                 ..Place::default()
@@ -144,7 +158,8 @@ impl Binary {
                 let place = Place {
                     file: location.file.map(|file| place::shorten(Path::new(file))),
                     line: location.line.filter(|&line| line > 0),
-                    function: function.map(|symbol| place::readable(&symbol.name)),
+                    function: function.map(|symbol| self.written(&symbol.name)),
+                    library: None,
                 };
                 if place.is_users() {
                     lines.push((address, place));
@@ -179,35 +194,52 @@ impl Binary {
     /// Whether `address` is where a call of the program's own code to something that is not
     /// returns to.
     pub(super) fn returns_from_library(&self, address: u64) -> bool {
+        let users = |address| Place::nearest(self.frames(address)).is_users();
+        let callee = self.callee(address);
+        callee.is_some_and(|callee| users(address - 1) && !users(callee))
+    }
+
+    /// Whether a direct call of the function that `inside` lies in returns to `address`.
+    pub(super) fn returns_from(&self, inside: u64, address: u64) -> bool {
+        let function = self.symbol(inside, true).map(|symbol| symbol.start);
+        function.is_some() && function == self.callee(address)
+    }
+
+    /// The target of the direct call that returns to `address`.
+    fn callee(&self, address: u64) -> Option<u64> {
         const CALL: u8 = 0xe8;
         let inside = |(start, bytes): &&(u64, Vec<u8>)| {
             (start + 5..=start + bytes.len() as u64).contains(&address)
         };
-        let Some((start, bytes)) = self.code.iter().find(inside) else {
-            return false;
-        };
+        let (start, bytes) = self.code.iter().find(inside)?;
         let end = (address - start) as usize;
         let [CALL, a, b, c, d] = bytes[end - 5..end] else {
-            return false;
+            return None;
         };
-        let callee = address.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into());
-        let users = |address| Place::nearest(self.frames(address)).is_users();
-        users(address - 1) && !users(callee)
+        Some(address.wrapping_add_signed(i32::from_le_bytes([a, b, c, d]).into()))
+    }
+
+    fn variables(&self) -> &Variables {
+        self.variables.get_or_init(|| match self.dwarf() {
+            Some(dwarf) => Variables::read(&dwarf),
+            None => Variables::default(),
+        })
+    }
+
+    /// The thread-local variable at `offset` of a thread's block.
+    pub(super) fn thread_local(&self, offset: u64, width: u64) -> Option<super::variables::Found> {
+        self.variables().find_thread_local(offset, width)
     }
 
     /// The variable at `address`: its name in the debug information, else in the symbol table.
     pub(super) fn variable(&self, address: u64, width: u64) -> Option<super::variables::Found> {
-        let variables = self.variables.get_or_init(|| match self.dwarf() {
-            Some(dwarf) => Variables::read(&dwarf),
-            None => Variables::default(),
-        });
-        if let Some(found) = variables.find(address, width) {
+        if let Some(found) = self.variables().find(address, width) {
             return Some(found);
         }
         let symbol = self.symbol(address, false)?;
         let name = match address - symbol.start {
-            0 => place::readable(&symbol.name),
-            offset => format!("{} +{offset}", place::readable(&symbol.name)),
+            0 => self.written(&symbol.name),
+            offset => format!("{} +{offset}", self.written(&symbol.name)),
         };
         Some(super::variables::Found {
             name,
@@ -235,7 +267,7 @@ impl Binary {
         let symbol = self
             .symbol(address, true)
             .filter(|symbol| symbol.start == address)?;
-        Some(place::readable(&symbol.name))
+        Some(self.written(&symbol.name))
     }
 
     fn symbol(&self, address: u64, code: bool) -> Option<&Symbol> {

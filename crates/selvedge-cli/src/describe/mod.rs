@@ -3,6 +3,7 @@
 mod advice;
 mod binary;
 mod names;
+mod short;
 mod variables;
 
 use std::collections::{BTreeSet, HashMap};
@@ -18,7 +19,7 @@ use selvedge_runtime::NativeMachine;
 
 pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
-use self::names::Names;
+use self::names::{Blocks, Names};
 use crate::report::{Bug, Datum, Party, Place, ReadsFrom, Stack, Step, Wait};
 
 /// The calls that each step of a schedule was taken in, innermost first, where they are known.
@@ -27,12 +28,15 @@ pub(crate) struct Calls(pub(crate) Vec<Vec<u64>>);
 
 /// Describes `bug`, in whose failing state `machine` must be.
 pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
-    let names = Names::new(binary, machine);
+    described(&Names::new(binary, machine), machine, bug, calls)
+}
+
+fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
     let steps = &bug.witness.steps;
     let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
     let kinds = words::kinds(steps.iter().map(|step| &step.op).chain(pending));
     let describer = Describer {
-        names: &names,
+        names,
         machine,
         kinds,
     };
@@ -42,11 +46,12 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
     let failure = again.as_ref().unwrap_or(&bug.failure);
     let other = failure.other.as_ref().map(|other| {
         let calls = machine.backtrace_at(other.thread, other.site);
+        let calls = calls.unwrap_or_default();
         Party {
             thread: other.thread.0,
             what: other.what.clone(),
-            place: names.place(other.site, &[]),
-            frames: names.sources(calls.unwrap_or_default()),
+            place: names.place(other.site, &calls),
+            frames: names.sources(calls),
         }
     });
     let mut stacks = Stacks::default();
@@ -56,7 +61,7 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
         .map(|(n, step)| {
             let calls = calls.0.get(n).map_or(&[][..], Vec::as_slice);
             Step {
-                stack: stacks.number(&names, calls),
+                stack: stacks.number(names, calls),
                 ..describer.step(n, step, calls)
             }
         })
@@ -135,27 +140,29 @@ pub(crate) fn calls(binary: &Binary, machine: &NativeMachine, thread: ThreadId) 
     Names::new(binary, machine).calls(thread)
 }
 
-/// Describes a single step that `machine` is about to take. `kinds` remembers what is known of the
-/// locations from one step to the next.
+/// Describes a single step that `machine` is about to take. `known` remembers what is known of the
+/// locations and heap blocks from one step to the next.
 pub(crate) fn step(
     binary: &Binary,
     machine: &NativeMachine,
-    kinds: &mut Kinds,
+    known: &mut Known,
     step: &witness::Step,
 ) -> Step {
-    kinds.0.extend(words::kinds([&step.op]));
-    let names = Names::new(binary, machine);
-    Describer {
+    known.kinds.extend(words::kinds([&step.op]));
+    let names = Names::new(binary, machine).after(std::mem::take(&mut known.blocks));
+    let step = Describer {
         names: &names,
         machine,
-        kinds: kinds.0.clone(),
+        kinds: known.kinds.clone(),
     }
-    .step(0, step, &names.calls(step.thread))
+    .step(0, step, &names.calls(step.thread));
+    known.blocks = names.into_blocks();
+    step
 }
 
-/// The source of `site`.
-pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site) -> Place {
-    Names::new(binary, machine).place(site, &[])
+/// The source of `site`, which was reached through `calls`, innermost first, if these are known.
+pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site, calls: &[u64]) -> Place {
+    Names::new(binary, machine).place(site, calls)
 }
 
 /// How a search ended, with the place of what is not supported.
@@ -199,9 +206,12 @@ fn begins_with_line(message: &str) -> bool {
     !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What kinds of objects the locations met so far are.
+/// What kinds of objects the locations met so far are, and which heap blocks have numbers.
 #[derive(Default)]
-pub(crate) struct Kinds(HashMap<Location, ObjectKind>);
+pub(crate) struct Known {
+    kinds: HashMap<Location, ObjectKind>,
+    blocks: Blocks,
+}
 
 /// A kind of bug as a heading.
 pub(crate) fn title(kind: FailureKind) -> &'static str {

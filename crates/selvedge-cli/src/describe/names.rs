@@ -7,6 +7,7 @@ use selvedge_runtime::{HeapBlock, NativeMachine};
 
 use super::binary::Binary;
 use super::variables::{Encoding, Found};
+use crate::args::SystemHeaders;
 use crate::report::{Block, Datum, Party, Place};
 
 /// Names what a loaded program's addresses stand for, in the state it is in.
@@ -17,6 +18,9 @@ pub(super) struct Names<'a> {
     blocks: RefCell<Vec<HeapBlock>>,
 }
 
+/// The heap blocks that were named, numbered in that order.
+pub(super) type Blocks = Vec<HeapBlock>;
+
 impl<'a> Names<'a> {
     pub(super) fn new(binary: &'a Binary, machine: &'a NativeMachine) -> Names<'a> {
         Names {
@@ -24,6 +28,19 @@ impl<'a> Names<'a> {
             machine,
             blocks: RefCell::default(),
         }
+    }
+
+    /// Goes on numbering heap blocks behind those in `blocks`.
+    pub(super) fn after(self, blocks: Blocks) -> Names<'a> {
+        Names {
+            blocks: RefCell::new(blocks),
+            ..self
+        }
+    }
+
+    /// The blocks that have numbers now.
+    pub(super) fn into_blocks(self) -> Blocks {
+        self.blocks.into_inner()
     }
 
     /// The calls that `site`, a return address, lies in; more than one where functions are inlined.
@@ -37,7 +54,16 @@ impl<'a> Names<'a> {
     /// The source of `site`, which is reached through `calls`, if these are known.
     pub(super) fn place(&self, site: Site, calls: &[u64]) -> Place {
         let callers = calls.iter().flat_map(|&call| self.frames(Site(call)));
-        Place::nearest(self.frames(site).into_iter().chain(callers).collect())
+        let place = Place::nearest(self.frames(site).into_iter().chain(callers).collect());
+        Place {
+            library: place.library.filter(|_| self.shows_libraries()),
+            ..place
+        }
+    }
+
+    /// Whether lines of installed libraries are shown.
+    pub(super) fn shows_libraries(&self) -> bool {
+        self.binary.shown.system_headers == SystemHeaders::Show
     }
 
     /// The memory that `op` accesses: its address, its width, and its first byte in the location.
@@ -87,6 +113,14 @@ impl<'a> Names<'a> {
                 None => unknown(format!("block #{number} -{}", block.start - address)),
             };
         }
+        if let Some((thread, offset)) = self.machine.thread_local(address)
+            && let Some(found) = self.binary.thread_local(offset, width)
+        {
+            return Some(Found {
+                name: format!("{} of {thread}", found.name),
+                ..found
+            });
+        }
         if let Some(thread) = self.machine.stack_owner(address) {
             return unknown(format!("stack of {thread}"));
         }
@@ -112,17 +146,20 @@ impl<'a> Names<'a> {
     /// The heap blocks that names given so far refer to.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let blocks = self.blocks.borrow();
-        let describe = |(n, block): (usize, &HeapBlock)| Block {
-            number: n as u32 + 1,
-            size: block.size,
-            thread: block.thread.0,
-            place: self.place(block.site, &[]),
-            freed: block.freed.map(|(thread, site)| Party {
-                thread: thread.0,
-                what: "free".to_owned(),
-                place: self.place(site, &[]),
-                frames: Vec::new(),
-            }),
+        let describe = |(n, block): (usize, &HeapBlock)| {
+            let [allocated, freed] = self.machine.block_calls(block);
+            Block {
+                number: n as u32 + 1,
+                size: block.size,
+                thread: block.thread.0,
+                place: self.place(block.site, &allocated),
+                freed: block.freed.map(|(thread, site)| Party {
+                    thread: thread.0,
+                    what: "free".to_owned(),
+                    place: self.place(site, &freed),
+                    frames: Vec::new(),
+                }),
+            }
         };
         blocks.iter().enumerate().map(describe).collect()
     }
@@ -172,7 +209,8 @@ impl<'a> Names<'a> {
     /// The addresses that the calls `thread` is in return to, innermost first.
     ///
     /// The runtime knows of instrumented functions only. Where the thread stands in a function of
-    /// a library, such as `std::thread::join`, the call to that is looked up on its stack.
+    /// a library, such as `std::thread::join`, the call to that is looked up on its stack. So are calls of
+    /// small functions that compilers do not instrument, such as one that consists of inline assembly.
     pub(super) fn calls(&self, thread: ThreadId) -> Vec<u64> {
         let mut calls = self.machine.backtrace(thread);
         let site = self.machine.site(thread);
@@ -181,6 +219,9 @@ impl<'a> Names<'a> {
         }
         let words = self.machine.stack_words(thread);
         let base = self.machine.load_base();
+        if self.add_bare_calls(&mut calls, &words) {
+            return calls;
+        }
         let returns = |word: &&u64| {
             let address = word.checked_sub(base);
             address.is_some_and(|address| self.binary.returns_from_library(address))
@@ -194,6 +235,33 @@ impl<'a> Names<'a> {
         calls
     }
 
+    /// Adds the callers of the innermost functions that have no calls in `calls`, which the runtime
+    /// knows of; says whether the call that follows the innermost one is certain.
+    fn add_bare_calls(&self, calls: &mut Vec<u64>, words: &[u64]) -> bool {
+        /// Functions without instrumentation call few others.
+        const DEEPEST: usize = 8;
+        let base = self.machine.load_base();
+        let returns = |inner: u64, word: u64| {
+            let addresses = (inner.checked_sub(base + 1), word.checked_sub(base));
+            matches!(addresses, (Some(inner), Some(word)) if self.binary.returns_from(inner, word))
+        };
+        for n in 0..DEEPEST {
+            let Some(&inner) = calls.get(n) else {
+                return n > 0;
+            };
+            if calls.get(n + 1).is_some_and(|&outer| returns(inner, outer)) {
+                return true;
+            }
+            let from = words.iter().rposition(|&word| word == inner);
+            let mut above = words[from.map_or(words.len(), |from| from + 1)..].iter();
+            match above.find(|&&word| returns(inner, word)) {
+                Some(&outer) if !calls.contains(&outer) => calls.insert(n + 1, outer),
+                _ => return n > 0,
+            }
+        }
+        true
+    }
+
     /// The same in terms of the source.
     pub(super) fn stack(&self, thread: ThreadId) -> Vec<Place> {
         self.sources(self.calls(thread))
@@ -201,16 +269,26 @@ impl<'a> Names<'a> {
 
     /// The places of `calls`, which are return addresses.
     pub(super) fn sources(&self, calls: Vec<u64>) -> Vec<Place> {
-        calls
-            .into_iter()
-            .flat_map(|call| self.frames(Site(call)))
-            .filter(|frame| *frame != Place::default())
-            .collect()
+        let frames = calls.into_iter().flat_map(|call| self.frames(Site(call)));
+        let known = frames.filter(|frame| *frame != Place::default());
+        let frames: Vec<Place> = known.collect();
+        if self.shows_libraries() {
+            return frames;
+        }
+        // Of libraries, what the program calls.
+        let called = |n: usize| frames.get(n + 1).is_none_or(Place::is_users);
+        let shown = frames.iter().enumerate();
+        let shown = shown.filter(|(n, frame)| !frame.is_library() || called(*n));
+        shown.map(|(_, frame)| frame.clone()).collect()
     }
 
     /// Gives the variable that a message is about its full name, with members and indices.
     pub(super) fn in_words(&self, message: &str) -> String {
         let better = self.machine.failure_place().and_then(|(address, called)| {
+            if let Some((thread, offset)) = self.machine.thread_local(address) {
+                let found = self.binary.thread_local(offset, 0)?;
+                return Some((called, format!("`{}` of {thread}", found.name)));
+            }
             let offset = address.checked_sub(self.machine.load_base())?;
             let found = self.binary.variable(offset, 0)?;
             Some((called, format!("`{}`", found.name)))

@@ -1,4 +1,4 @@
-//! Global variables by address, with their members, from the debug information.
+//! Global and thread-local variables by address, with their members, from the debug information.
 
 use std::collections::HashMap;
 
@@ -39,10 +39,12 @@ pub(super) struct Found {
     pub(super) encoding: Encoding,
 }
 
-/// Every variable with a fixed address.
+/// Every variable with a fixed address, and every thread-local one.
 #[derive(Default)]
 pub(super) struct Variables {
     variables: Vec<Variable>,
+    /// Their addresses are offsets in the block that each thread has of them.
+    thread_locals: Vec<Variable>,
     types: HashMap<usize, Type>,
 }
 
@@ -97,16 +99,24 @@ impl Variables {
             }
         }
         found.variables.sort_by_key(|variable| variable.start);
+        found.thread_locals.sort_by_key(|variable| variable.start);
         found
     }
 
     /// The variable that covers `address`, down to the part of `width` bytes there, or to what a
     /// pointer would point to if that is zero.
     pub(super) fn find(&self, address: u64, width: u64) -> Option<Found> {
-        let after = self
-            .variables
-            .partition_point(|variable| variable.start <= address);
-        let variable = self.variables[..after].last()?;
+        self.find_among(&self.variables, address, width)
+    }
+
+    /// The same for a thread-local variable at `offset` of a thread's block.
+    pub(super) fn find_thread_local(&self, offset: u64, width: u64) -> Option<Found> {
+        self.find_among(&self.thread_locals, offset, width)
+    }
+
+    fn find_among(&self, variables: &[Variable], address: u64, width: u64) -> Option<Found> {
+        let after = variables.partition_point(|variable| variable.start <= address);
+        let variable = variables[..after].last()?;
         let offset = address - variable.start;
         if offset >= self.size(variable.type_, DEPTH)?.max(1) {
             return None;
@@ -234,7 +244,7 @@ impl Collector<'_> {
     }
 
     fn variable(&mut self, entry: &Entry, namespaces: &[(isize, String)]) {
-        let Some(start) = self.address(entry) else {
+        let Some((start, is_thread_local)) = self.address(entry) else {
             return;
         };
         // A definition outside of its class or namespace refers to the declaration.
@@ -252,20 +262,32 @@ impl Collector<'_> {
         if let (Some(name), Some(type_)) = (name, type_) {
             let scopes = namespaces.iter().map(|(_, scope)| scope.as_str());
             let name = scopes.chain([name.as_str()]).collect::<Vec<_>>().join("::");
-            self.found.variables.push(Variable { start, name, type_ });
+            let variables = match is_thread_local {
+                true => &mut self.found.thread_locals,
+                false => &mut self.found.variables,
+            };
+            variables.push(Variable { start, name, type_ });
         }
     }
 
-    fn address(&self, entry: &Entry) -> Option<u64> {
+    /// The address, and whether it is an offset among the thread-local variables.
+    fn address(&self, entry: &Entry) -> Option<(u64, bool)> {
         let AttributeValue::Exprloc(expression) = entry.attr_value(gimli::DW_AT_location)? else {
             return None;
         };
         let mut operations = expression.operations(self.unit.encoding());
-        match operations.next().ok()?? {
+        let first = operations.next().ok()??;
+        let is_thread_local = operations.next().ok()? == Some(Operation::TLS);
+        let address = match first {
             Operation::Address { address } => Some(address),
+            Operation::UnsignedConstant { value } if is_thread_local => Some(value),
             Operation::AddressIndex { index } => self.dwarf.address(self.unit, index).ok(),
+            Operation::ConstantIndex { index } if is_thread_local => {
+                self.dwarf.address(self.unit, index).ok()
+            }
             _ => None,
-        }
+        };
+        Some((address?, is_thread_local))
     }
 
     fn type_(&self, entry: &Entry) -> Option<Type> {

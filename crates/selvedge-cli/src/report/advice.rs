@@ -48,6 +48,9 @@ pub(crate) struct Means {
     /// Where.
     #[serde(flatten)]
     pub(crate) place: Place,
+    /// The line of the program that calls the library which this line belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) called_at: Option<Place>,
     /// What stands there, such as `load`.
     pub(crate) operation: String,
     /// What it works on.
@@ -100,7 +103,15 @@ impl Advice {
                 0 => "",
                 _ => "        ",
             };
-            let _ = writeln!(text, "{joint}{}: {}", change.place, change.in_words());
+            let _ = match &change.called_at {
+                Some(called_at) => writeln!(
+                    text,
+                    "{joint}{called_at}: in {}\n          {}",
+                    change.place.in_full(),
+                    change.in_words()
+                ),
+                None => writeln!(text, "{joint}{}: {}", change.place, change.in_words()),
+            };
         }
         let these = match self.changes.len() {
             1 => "this change",

@@ -63,6 +63,7 @@ mod tests {
             file: Some("a,b:c.c".to_owned()),
             line: Some(7),
             function: None,
+            library: None,
         };
         assert_eq!(
             command("error", &place, "x,y", "100%\n::stop-commands::t\r"),

@@ -140,13 +140,16 @@ impl<'a> Page<'a> {
         let bug = &found.described;
         let mut places: BTreeSet<&str> = BTreeSet::new();
         let mut see = |place: &'a Place| {
-            if let Some(file) = place.file.as_deref().filter(|_| place.is_users()) {
-                places.insert(file);
+            let shown = |place: &&Place| place.is_users() || place.is_library();
+            let lines = [Some(place), place.library.as_deref()];
+            for place in lines.into_iter().flatten().filter(shown) {
+                places.extend(place.file.as_deref());
             }
         };
         see(&bug.place);
         bug.trace.iter().for_each(|step| see(&step.place));
-        bug.call_stacks.iter().flatten().for_each(&mut see);
+        let calls = bug.call_stacks.iter().flatten();
+        calls.filter(|call| call.is_users()).for_each(&mut see);
         bug.other.iter().for_each(|other| see(&other.place));
         bug.waiting.iter().for_each(|wait| see(&wait.place));
         let changes = bug.advice.iter().flat_map(|advice| &advice.changes);

@@ -217,25 +217,25 @@ pub(crate) fn evidence(bug: &Bug) -> String {
     };
     let mut remarks = vec![Remark {
         label: "bug",
-        message: &heading,
+        message: heading,
         place: &bug.place,
-        here: &here,
+        here,
     }];
-    let other = bug.other.as_ref().map(|other| {
+    remarks.extend(in_library(&bug.place, bug.thread));
+    if let Some(other) = &bug.other {
         let thread = thread_name(other.thread);
-        let message = match bug.kind {
-            FailureKind::DataRace => format!("it conflicts with the {} in {thread}", other.what),
-            _ => format!("{} in {thread}", other.what),
-        };
-        (message, format!("{thread} was here"), &other.place)
-    });
-    if let Some((message, here, place)) = &other {
         remarks.push(Remark {
             label: "note",
-            message,
-            place,
-            here,
+            message: match bug.kind {
+                FailureKind::DataRace => {
+                    format!("it conflicts with the {} in {thread}", other.what)
+                }
+                _ => format!("{} in {thread}", other.what),
+            },
+            place: &other.place,
+            here: format!("{thread} was here"),
         });
+        remarks.extend(in_library(&other.place, other.thread));
     }
     let mut text = snippet::render(&remarks);
     text.push_str("\n\n");
@@ -264,6 +264,18 @@ pub(crate) fn evidence(bug: &Bug) -> String {
         let _ = write!(text, "\n{BOLD}advice:{BOLD:#} {}", advice.in_words());
     }
     text
+}
+
+/// The line of a library that `thread` was at when the program was at `place`.
+fn in_library(place: &Place, thread: u32) -> Option<Remark<'_>> {
+    let library = place.library.as_deref()?;
+    let function = library.function.as_deref().unwrap_or("a library");
+    Some(Remark {
+        label: "note",
+        message: format!("inside {function}"),
+        place: library,
+        here: format!("{}, called from {place}", thread_name(thread)),
+    })
 }
 
 /// The same without colours.
@@ -373,14 +385,15 @@ fn stacks(text: &mut String, bug: &Bug) {
     }
 }
 
-/// A stack, without the insides of libraries: what the program calls of them says enough. A frame
+/// A stack, without the insides of the standard library: what is called of it says enough. A frame
 /// that repeats, as in a recursion, is written once.
 fn frames(text: &mut String, frames: &[Place]) {
-    let called_by_user = |n: usize| frames.get(n + 1).is_some_and(Place::is_users);
+    let tells = |frame: &Place| frame.is_users() || frame.is_library();
+    let called = |n: usize| frames.get(n + 1).is_some_and(tells);
     let shown: Vec<&Place> = frames
         .iter()
         .enumerate()
-        .filter(|&(n, frame)| frame.is_users() || called_by_user(n) || frames.len() == 1)
+        .filter(|&(n, frame)| tells(frame) || called(n) || frames.len() == 1)
         .map(|(_, frame)| frame)
         .collect();
     for group in shown.chunk_by(|one, other| one == other) {

@@ -8,6 +8,7 @@ pub(crate) mod html;
 pub(crate) mod human;
 pub(crate) mod json;
 mod junit;
+mod place;
 pub(crate) mod request;
 mod sarif;
 mod snippet;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 pub(crate) use self::advice::{Advice, Means, Remedy};
+pub(crate) use self::place::Place;
 
 use selvedge_core::FailureKind;
 use selvedge_core::report::StateCounts;
@@ -29,7 +31,6 @@ use serde::{Deserialize, Serialize};
 use crate::args::{Format, Model};
 use crate::explain;
 use crate::output;
-use crate::place;
 use crate::pool::estimate::Estimate;
 use crate::problem::{Problem, Status};
 use crate::temporal::Question;
@@ -147,48 +148,6 @@ impl Report {
         match &self.bugs {
             Some(bugs) => bugs.iter().collect(),
             None => self.bug.iter().collect(),
-        }
-    }
-}
-
-/// A place in the source, as far as it is known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Place {
-    /// The file, relative to the current directory where it lies below it.
-    pub(crate) file: Option<String>,
-    /// The line.
-    pub(crate) line: Option<u32>,
-    /// The function, as it is written in the source.
-    pub(crate) function: Option<String>,
-}
-
-impl Place {
-    /// Whether it lies in the program's own source.
-    pub(crate) fn is_users(&self) -> bool {
-        self.file
-            .as_ref()
-            .is_some_and(|file| !place::is_system(file))
-    }
-
-    /// The place a reader looks for in these calls, innermost first: the first one in the
-    /// program's own source.
-    pub(crate) fn nearest(calls: Vec<Place>) -> Place {
-        let users = calls.iter().position(Place::is_users);
-        let known = users.or_else(|| calls.iter().position(|place| place.file.is_some()));
-        calls
-            .into_iter()
-            .nth(known.unwrap_or(0))
-            .unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line, &self.function) {
-            (Some(file), Some(line), _) => write!(f, "{file}:{line}"),
-            (Some(file), None, _) => write!(f, "{file}"),
-            (None, _, Some(function)) => write!(f, "{function}"),
-            (None, _, None) => write!(f, "?"),
         }
     }
 }

@@ -44,6 +44,7 @@ impl<'a> Asked<'a> {
             file: self.files().into_iter().next(),
             line: Some(1),
             function: None,
+            library: None,
         }
     }
 

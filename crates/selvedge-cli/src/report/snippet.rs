@@ -12,11 +12,11 @@ pub(super) struct Remark<'a> {
     /// The word before the message.
     pub(super) label: &'a str,
     /// The message.
-    pub(super) message: &'a str,
+    pub(super) message: String,
     /// The place.
     pub(super) place: &'a Place,
     /// What to write under the line.
-    pub(super) here: &'a str,
+    pub(super) here: String,
 }
 
 /// Shows the remarks, each with the lines around its place where the source can be read.
@@ -25,20 +25,29 @@ pub(super) fn render(remarks: &[Remark<'_>]) -> String {
         .iter()
         .map(|remark| Excerpt::read(remark.place))
         .collect();
+    let messages: Vec<String> = remarks
+        .iter()
+        .zip(&excerpts)
+        .map(|(remark, excerpt)| match (excerpt, &remark.place.file) {
+            (None, Some(_)) => format!("{} ({})", remark.message, remark.place),
+            _ => remark.message.clone(),
+        })
+        .collect();
     let groups: Vec<Group<'_>> = remarks
         .iter()
         .zip(&excerpts)
+        .zip(&messages)
         .enumerate()
-        .map(|(n, (remark, excerpt))| {
+        .map(|(n, ((remark, excerpt), message))| {
             let level = if n == 0 { Level::ERROR } else { Level::NOTE };
             let level = level.with_name(remark.label);
             let title = match n {
-                0 => level.primary_title(remark.message),
-                _ => level.secondary_title(remark.message),
+                0 => level.primary_title(message),
+                _ => level.secondary_title(message),
             };
             let group = Group::with_title(title);
             match excerpt {
-                Some(excerpt) => group.element(excerpt.snippet(remark.here)),
+                Some(excerpt) => group.element(excerpt.snippet(&remark.here)),
                 None => group,
             }
         })

@@ -3,7 +3,11 @@
 use selvedge_core::witness::Switch;
 use selvedge_core::words;
 
-use super::{Bug, Datum, ReadsFrom, Step, numbered, thread_name};
+use anstyle::Style;
+
+use super::{Bug, Datum, Place, ReadsFrom, Step, numbered, thread_name};
+
+const DIM: Style = Style::new().dimmed();
 
 /// So many steps are shown; the last ones matter most.
 const SHOWN: usize = 200;
@@ -13,7 +17,7 @@ const HEADINGS: [&str; 6] = ["", "step", "thread", "where", "what", "reads from"
 /// Writes the table, ending with the failure.
 pub(super) fn render(bug: &Bug, failure: &str) -> String {
     let hidden = bug.trace.len().saturating_sub(SHOWN);
-    let mut rows = vec![HEADINGS.map(str::to_owned)];
+    let mut rows = vec![Row::from(HEADINGS.map(str::to_owned))];
     let shown = &bug.trace[hidden..];
     let steps: Vec<Row> = shown.iter().map(|step| row(step, &bug.trace)).collect();
     let mut next = 0;
@@ -36,25 +40,28 @@ pub(super) fn render(bug: &Bug, failure: &str) -> String {
             remark("the program has ended; nothing changes any more".to_owned())
         }
         Some(first) => remark(format!("everything is as it was before step {first}")),
-        None => [
-            String::new(),
-            String::new(),
-            thread_name(bug.thread),
-            bug.place.to_string(),
-            failure.to_owned(),
-            String::new(),
-        ],
+        None => Row {
+            below: below(&bug.place),
+            ..Row::from([
+                String::new(),
+                String::new(),
+                thread_name(bug.thread),
+                bug.place.to_string(),
+                failure.to_owned(),
+                String::new(),
+            ])
+        },
     });
     let mut widths = [0; HEADINGS.len()];
     for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
+        for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut text = String::new();
     for row in &rows {
         let mut line = String::from(" ");
-        for (n, (cell, width)) in row.iter().zip(widths).enumerate() {
+        for (n, (cell, width)) in row.cells.iter().zip(widths).enumerate() {
             // The number of the step is aligned to the right.
             match n {
                 1 => line.push_str(&format!(" {cell:>width$} ")),
@@ -63,6 +70,11 @@ pub(super) fn render(bug: &Bug, failure: &str) -> String {
         }
         text.push_str(line.trim_end());
         text.push('\n');
+        if let Some(below) = &row.below {
+            // Below the program's line, and as wide as it has to be.
+            let indent = 1 + widths[..3].iter().map(|width| width + 2).sum::<usize>();
+            text.push_str(&format!("{:indent$}   {DIM}{below}{DIM:#}\n", ""));
+        }
     }
     if hidden > 0 {
         text.push_str(&format!(
@@ -72,7 +84,26 @@ pub(super) fn render(bug: &Bug, failure: &str) -> String {
     text
 }
 
-type Row = [String; 6];
+type Cells = [String; 6];
+
+#[derive(Clone)]
+struct Row {
+    cells: Cells,
+    /// The line of a library, for a line of its own.
+    below: Option<String>,
+}
+
+impl From<Cells> for Row {
+    fn from(cells: Cells) -> Row {
+        Row { cells, below: None }
+    }
+}
+
+/// The line of a library that the program was in at `place`.
+fn below(place: &Place) -> Option<String> {
+    let library = place.library.as_deref()?;
+    Some(format!("in {}", library.in_full()))
+}
 
 /// Steps that are repeated fewer times than this are shown as they are.
 const REPEATED: usize = 4;
@@ -82,7 +113,9 @@ const LONGEST: usize = 8;
 /// How many steps at the start of `rows` are repeated, and how many times they are there in all: the
 /// pair that leaves out most rows. What a step reads from may differ.
 fn repeated(rows: &[Row]) -> (usize, usize) {
-    let same = |a: &Row, b: &Row| a[2..5] == b[2..5] && b[0].is_empty();
+    let same = |a: &Row, b: &Row| {
+        a.cells[2..5] == b.cells[2..5] && a.below == b.below && b.cells[0].is_empty()
+    };
     let times = |period: usize| {
         let mut rest = rows[period..].chunks_exact(period);
         let first = &rows[..period];
@@ -101,7 +134,7 @@ fn repeated(rows: &[Row]) -> (usize, usize) {
 /// Says that the last `period` rows stand for more.
 fn fold(rows: &mut Vec<Row>, period: usize, times: usize) {
     match rows.last_mut() {
-        Some(row) if period == 1 => row[4].push_str(&format!(" × {times}")),
+        Some(row) if period == 1 => row.cells[4].push_str(&format!(" × {times}")),
         _ => rows.push(remark(format!("(these {period} steps × {times})"))),
     }
 }
@@ -110,7 +143,7 @@ fn fold(rows: &mut Vec<Row>, period: usize, times: usize) {
 fn remark(what: String) -> Row {
     let mut row = [const { String::new() }; 6];
     row[4] = what;
-    row
+    Row::from(row)
 }
 
 fn row(step: &Step, trace: &[Step]) -> Row {
@@ -120,14 +153,18 @@ fn row(step: &Step, trace: &[Step]) -> Row {
         Switch::Same if step.step == 1 => "S",
         Switch::Same => "",
     };
-    [
+    let cells = [
         mark.to_owned(),
         step.step.to_string(),
         thread_name(step.thread),
         step.place.to_string(),
         what(step),
         reads_from(step, trace),
-    ]
+    ];
+    Row {
+        cells,
+        below: below(&step.place),
+    }
 }
 
 /// A step in one sentence.
@@ -203,7 +240,7 @@ mod tests {
     fn rows(what: &str) -> Vec<Row> {
         let row = |(n, letter): (usize, char)| {
             let cells = ["", &n.to_string(), "T0", "a.c:1", &letter.to_string(), "x"];
-            cells.map(str::to_owned)
+            Row::from(cells.map(str::to_owned))
         };
         what.chars().enumerate().map(row).collect()
     }
@@ -216,7 +253,7 @@ mod tests {
         assert_eq!(repeated(&rows("abababababc")), (2, 5));
         assert_eq!(repeated(&rows("aaaaaaaa")), (1, 8));
         let mut switched = rows("aaaaaaaa");
-        switched[6][0] = "P".to_owned();
+        switched[6].cells[0] = "P".to_owned();
         assert_eq!(repeated(&switched), (1, 6));
     }
 
@@ -224,9 +261,9 @@ mod tests {
     fn repeated_steps_are_folded() {
         let mut one = rows("a");
         fold(&mut one, 1, 35);
-        assert_eq!(one[0][4], "a × 35");
+        assert_eq!(one[0].cells[4], "a × 35");
         let mut two = rows("ab");
         fold(&mut two, 2, 5);
-        assert_eq!(two[2][4], "(these 2 steps × 5)");
+        assert_eq!(two[2].cells[4], "(these 2 steps × 5)");
     }
 }

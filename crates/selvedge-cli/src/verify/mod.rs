@@ -165,7 +165,7 @@ fn check_functions(machine: &args::ProgramOptions, build: &Build) -> Result<(), 
     if named.is_empty() {
         return Ok(());
     }
-    let binary = Binary::read(&build.library);
+    let binary = Binary::read(&build.library, machine.shown);
     let mut missing = named
         .iter()
         .filter(|(name, _)| binary.functions_named(name).is_empty());

@@ -60,13 +60,16 @@ impl Advisor<'_> {
         if repair == Repair::Strong {
             return None;
         }
-        // Names are given in the failing state.
-        follow::schedule(machine, bug, self.binary, false);
+        // Names are given in the failing state, and heap blocks have the numbers of the schedule.
+        let Replayed::Failed(again) = follow::schedule(machine, bug, self.binary, false) else {
+            return None;
+        };
         Some(describe::advice(
             self.binary,
             machine.inner(),
             model,
             &repair,
+            &again,
         ))
     }
 }

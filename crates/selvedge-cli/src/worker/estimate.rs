@@ -64,7 +64,7 @@ pub(super) fn sample(
         rate,
         exact,
         bugs: found.max(report.bugs.len() as u64),
-        lines: sums.lines(|site| describe::place(binary, machine.inner(), site)),
+        lines: sums.lines(|site| describe::place(binary, machine.inner(), site, &[])),
         ending: describe::ending(binary, machine.inner(), report.ending),
     }
 }

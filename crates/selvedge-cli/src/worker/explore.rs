@@ -121,11 +121,11 @@ impl<'a> Exploration<'a> {
     /// last is how the program came to end this process.
     pub(super) fn journal(&self, machine: &mut Watched<'a>, from: u64) {
         let (binary, reply) = (self.binary, self.reply);
-        let mut kinds = describe::Kinds::default();
+        let mut known = describe::Known::default();
         let tell = move |machine: &NativeMachine, step: Option<&witness::Step>| match step {
             None => reply(Reply::Begin),
             Some(step) => {
-                let described = describe::step(binary, machine, &mut kinds, step);
+                let described = describe::step(binary, machine, &mut known, step);
                 reply(Reply::Step(Box::new((described, step.clone()))));
             }
         };
@@ -169,8 +169,8 @@ impl<'a> Exploration<'a> {
 
 /// The loop that went round most often in one execution, if that is worth a warning.
 pub(super) fn hot_loop(binary: &Binary, machine: &NativeMachine) -> Option<HotLoop> {
-    let (site, rounds) = machine.hottest_loop()?;
-    let place = || describe::place(binary, machine, site);
+    let (site, calls, rounds) = machine.hottest_loop()?;
+    let place = || describe::place(binary, machine, site, &calls);
     (rounds > HOT_LOOP).then(|| (place(), rounds))
 }
 

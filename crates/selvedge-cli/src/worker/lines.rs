@@ -31,6 +31,7 @@ impl Lines {
                 file: Some(file),
                 line: Some(line),
                 function,
+                ..
             } = place
             {
                 let line = lines.entry((file, line)).or_insert(Line {
@@ -62,6 +63,7 @@ impl Lines {
             file: Some(file),
             line: Some(number),
             function: line.function,
+            library: None,
         });
         places.take(TOLD).collect()
     }

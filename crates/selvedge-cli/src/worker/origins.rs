@@ -112,7 +112,7 @@ impl<'a> Origins<'a> {
 
     /// The lines, those with most executions first.
     pub(super) fn told(&self, binary: &Binary, machine: &NativeMachine) -> Vec<Origin> {
-        let place = |site: Site| describe::place(binary, machine, site);
+        let place = |site: Site| describe::place(binary, machine, site, &[]);
         let mut lines: HashMap<(String, Option<String>), Origin> = HashMap::new();
         for (&(site, other), &executions) in &self.counts {
             let (place, other) = (place(site), other.map(place));

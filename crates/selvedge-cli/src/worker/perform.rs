@@ -52,7 +52,7 @@ pub(crate) fn perform(
         Err(error) => return reply(Reply::Unloadable(unloadable(error))),
     };
     reply(Reply::Loaded);
-    let binary = Binary::read(&request.library);
+    let binary = Binary::read(&request.library, request.machine.shown);
     let mut machine = Watched::new(machine, counters);
     match &request.task {
         Task::Search(search) => {
@@ -186,7 +186,7 @@ fn strings<'a>(given: impl IntoIterator<Item = &'a String>) -> Vec<CString> {
 /// The bounds of loops, with the symbols of the functions that the user names.
 fn unroll(request: &Request) -> Unroll {
     let named = request.machine.rounds_of_functions();
-    let binary = (!named.is_empty()).then(|| Binary::read(&request.library));
+    let binary = (!named.is_empty()).then(|| Binary::read(&request.library, request.machine.shown));
     let symbols = |(name, rounds): (String, u32)| {
         let symbols = binary
             .iter()

@@ -2,8 +2,8 @@
 #![allow(missing_docs)]
 
 mod bad_input;
-#[cfg(feature = "cluster")]
 mod cases;
+#[cfg(feature = "cluster")]
 mod cluster;
 mod commands;
 mod common;
@@ -24,6 +24,7 @@ mod inline_assembly;
 mod irs_enforce;
 mod irs_verify;
 mod kills;
+mod libraries;
 mod library;
 mod limits;
 mod litmus;

@@ -48,6 +48,29 @@ fn boost_lockfree() {
 }
 
 #[test]
+#[ignore = "needs libboost-dev and libck-dev"]
+fn advice_names_the_lines_of_libraries() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real");
+    let run = |arguments: &[&str]| {
+        let sandbox = Sandbox::new();
+        let mut command = sandbox.command(arguments);
+        let output = command.current_dir(&directory).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let boost = run(&["verify", "boost_queue.cc", "--", "-DWEAK"]);
+    let expected = "advice: boost_queue.cc:16: in boost::lockfree::queue<int, …>::pop<int> \
+                    (/usr/include/boost/lockfree/queue.hpp:418)\n          make the load of ";
+    assert!(boost.contains(expected), "{boost}");
+    // The accesses are inline assembly in functions that compilers do not instrument.
+    let ring = run(&["verify", "ck_ring.c"]);
+    let expected = "advice: ck_ring.c:11: in _ck_ring_enqueue_sp (/usr/include/ck_ring.h:200)\n          \
+                    make the store to ring.p_tail memory_order_release (it is relaxed)\n        \
+                    ck_ring.c:23: in _ck_ring_dequeue_sc (/usr/include/ck_ring.h:229)\n          \
+                    make the load of ring.p_tail memory_order_acquire (it is relaxed)\n";
+    assert!(ring.contains(expected), "{ring}");
+}
+
+#[test]
 #[ignore = "needs libconcurrentqueue-dev"]
 fn moodycamel() {
     check("moodycamel.cc", "rc11", &[], Ok(3));

@@ -159,7 +159,7 @@ int main() {
         .ends_with(1)
         .prints("bug: deadlock: no thread can go on (T0, T1)\n --> locks.cpp:6:3\n")
         .prints("T0 waits to lock second, which T1 has had since step ")
-        .prints("    both(std::mutex&, std::mutex&) (locks.cpp:6)\n    main (locks.cpp:10)\n")
+        .prints("    both (locks.cpp:6)\n    main (locks.cpp:10)\n")
         .prints("T1 waits to lock first, which T0 has had since step ");
     for line in outcome
         .stdout

@@ -6,6 +6,7 @@ use super::{Access, FREED, liveness};
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::{Kind, Record, View, words};
 use crate::states;
+use crate::watch::Fate;
 
 /// What is wrong with freeing something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,7 @@ impl Runtime {
         }
         let by = (ThreadId(self.running as u32), site);
         self.passing(site.0 as usize);
+        self.note_block(address, Fate::Freed);
         if self.settings.stateful && self.phase == Phase::Fiber {
             self.threads[owner].heap.give_back(address, by);
             self.states.changed(states::heap_of(owner));

@@ -14,6 +14,7 @@ use crate::runtime::{Phase, with};
 use crate::shadow::{Kind as AccessKind, words};
 use crate::states;
 use crate::tsan::plain::{self, By};
+use crate::watch::Fate;
 
 /// The location of `width` bytes of memory at `address`.
 pub(crate) fn location(address: usize, width: Width) -> Location {
@@ -150,11 +151,14 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut
         let by = (ThreadId(index as u32), site);
         if runtime.settings.stateful && runtime.phase == Phase::Fiber {
             runtime.states.changed(states::heap_of(index));
-            return Some(pointer(thread.heap.take_again(size, alignment, by)?));
+            let start = thread.heap.take_again(size, alignment, by)?;
+            runtime.note_block(start, Fate::Allocated);
+            return Some(pointer(start));
         }
         let before = thread.heap.used();
         let start = thread.heap.take(size, alignment, by)?;
         runtime.heap_used += thread.heap.used() - before;
+        runtime.note_block(start, Fate::Allocated);
         Some(pointer(start))
     })
 }
@@ -179,6 +183,7 @@ pub(crate) fn reuse(address: usize, site: Site) {
         thread.reusable.retain(|&(known, _)| known != address);
         if let Some(owner) = runtime.layout.heap_owner(address) {
             runtime.threads[owner].heap.revive(address, by);
+            runtime.note_block(address, Fate::Allocated);
         }
     });
 }

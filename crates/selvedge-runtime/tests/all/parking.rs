@@ -402,7 +402,7 @@ fn loops_are_bounded_on_request_and_counted_otherwise() {
                 (150, Pending::Stopped(Stop::Finished)),
                 "{build:?}"
             );
-            let (site, count) = machine.hottest_loop().expect("a loop");
+            let (site, _, count) = machine.hottest_loop().expect("a loop");
             assert_eq!(count, 150);
             assert!(site.0 > machine.load_base());
         }
