@@ -75,6 +75,28 @@ pub const ENVIRONMENT: [(&str, &str); 7] = [
     ("memory.c", include_str!("../environment/memory.c")),
     ("signals.c", include_str!("../environment/signals.c")),
 ];
+/// C source of cancellation, which is compiled like that and linked into programs that cancel threads.
+pub const CANCELLATION: (&str, &str) = (
+    "cancellation.c",
+    include_str!("../environment/cancellation.c"),
+);
+/// The function that makes a program one that cancels threads.
+pub const CANCEL: &str = "pthread_cancel";
+/// The functions that [`CANCELLATION`] replaces in such a program.
+const CANCELLABLE: &str = "\
+    clock_nanosleep nanosleep pthread_cond_clockwait pthread_cond_timedwait pthread_cond_wait \
+    pthread_join pthread_setcancelstate pthread_setcanceltype pthread_testcancel sem_clockwait \
+    sem_timedwait sem_wait sleep usleep";
+/// The other functions that POSIX or the C library make cancellation points. A thread that may be
+/// cancelled may not call them.
+const OTHER_CANCELLATION_POINTS: &str = "\
+    accept accept4 aio_suspend close cnd_timedwait cnd_wait connect creat creat64 epoll_pwait \
+    epoll_pwait2 epoll_wait fcntl fcntl64 fdatasync fsync lockf lockf64 mq_receive mq_send \
+    mq_timedreceive mq_timedsend msgrcv msgsnd msync open open64 openat openat64 pause poll ppoll \
+    pread pread64 preadv preadv64 pselect pthread_clockjoin_np pthread_timedjoin_np pwrite pwrite64 \
+    pwritev pwritev64 read readv recv recvfrom recvmmsg recvmsg select send sendmmsg sendmsg sendto \
+    sigpause sigsuspend sigtimedwait sigwait sigwaitinfo system tcdrain thrd_join thrd_sleep wait \
+    wait3 wait4 waitid waitpid write writev";
 /// How to compile it, whatever the program's language is.
 pub const ENVIRONMENT_FLAGS: [&str; 4] = ["-x", "c", "-w", "-U_FORTIFY_SOURCE"];
 /// The header `selvedge.h`, for programs that talk to the checker.
@@ -99,6 +121,39 @@ pub fn environment_functions() -> impl Iterator<Item = &'static str> {
         let name = declared.split('(').find(|part| !part.ends_with(' '))?;
         Some(name.rsplit([' ', '*']).next().unwrap_or(name))
     })
+}
+
+/// The functions that the linker has to wrap in a program that cancels threads, and assembly that stands in
+/// for some of them. `used` tells of a function whether the program may call it and does not define it.
+pub fn cancellation_points(used: impl Fn(&str) -> bool) -> (Vec<&'static str>, String) {
+    let others = OTHER_CANCELLATION_POINTS.split_whitespace();
+    let others: Vec<&str> = others.filter(|name| used(name)).collect();
+    let mut text = String::new();
+    for name in &others {
+        // All registers that may hold arguments are kept, and the number of vector registers that do.
+        let saved = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "rax"];
+        let _ = writeln!(
+            text,
+            "\t.section .rodata\n1:\t.asciz \"{name}, a cancellation point in a thread that may be \
+             cancelled, which is not modelled; disable cancellation around it \
+             (pthread_setcancelstate)\"\n\t.text\n\t.globl __wrap_{name}\n\t.hidden __wrap_{name}\n\
+             \t.type __wrap_{name}, @function\n__wrap_{name}:"
+        );
+        for register in saved {
+            let _ = writeln!(text, "\tpushq %{register}");
+        }
+        let _ = writeln!(
+            text,
+            "\tleaq 1b(%rip), %rdi\n\tmovq 56(%rsp), %rsi\n\tcall __wrap_cancellation_point"
+        );
+        for register in saved.iter().rev() {
+            let _ = writeln!(text, "\tpopq %{register}");
+        }
+        let _ = writeln!(text, "\tjmp __real_{name}@PLT");
+    }
+    text.push_str("\t.section .note.GNU-stack,\"\",@progbits\n");
+    let replaced = CANCELLABLE.split_whitespace().filter(|name| used(name));
+    (replaced.chain(others.iter().copied()).collect(), text)
 }
 
 /// Whether a program that leaves `name` undefined needs the modelled environment: the name is one of
@@ -264,5 +319,33 @@ fn stored_routines(text: &mut String, stored: usize) {
             let _ = writeln!(text, "\tpopq %{register}");
         }
         let _ = write!(text, "\tpopfq\n\tret\n\t.size {name}, . - {name}\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cancellation_point_that_is_replaced_has_a_replacement() {
+        let text = CANCELLATION.1;
+        let defined = text.lines().filter_map(|line| {
+            let declared = line.strip_prefix("WRAP ")?.split_once('(')?.0;
+            declared.split_once("__wrap_").map(|(_, name)| name)
+        });
+        let mut defined: Vec<&str> = defined.collect();
+        defined.retain(|&name| name != "cancellation_point");
+        defined.sort_unstable();
+        let named: Vec<&str> = CANCELLABLE.split_whitespace().collect();
+        assert_eq!(defined, named);
+    }
+
+    #[test]
+    fn other_cancellation_points_keep_their_arguments() {
+        let (wrapped, text) = cancellation_points(|name| name == "write" || name == "sleep");
+        assert_eq!(wrapped, ["sleep", "write"]);
+        assert_eq!(text.matches("pushq").count(), text.matches("popq").count());
+        assert!(text.contains("jmp __real_write@PLT"), "{text}");
+        assert!(!text.contains("__wrap_sleep"), "{text}");
     }
 }

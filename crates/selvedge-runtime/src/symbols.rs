@@ -222,6 +222,9 @@ pub fn is_reserved(name: &str) -> bool {
 
 /// What the runtime makes of the symbol `name`, which a program leaves undefined.
 pub fn classify(name: &str) -> Symbol {
+    if let Some(wrapped) = name.strip_prefix("__real_") {
+        return classify(wrapped);
+    }
     let how = BY_NAME.get(name).map(|function| function.how);
     match how {
         Some(How::Host | How::Model) => Symbol::Provided,

@@ -4,6 +4,7 @@ pub(crate) mod announce;
 pub(crate) mod assembly;
 mod attributes;
 mod cache;
+mod cancellation;
 pub(crate) mod checks;
 mod compiler;
 mod expressions;
@@ -17,16 +18,18 @@ mod support;
 mod toolchain;
 pub(crate) mod traps;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use selvedge_runtime::support::needs_environment;
+use selvedge_runtime::support::{CANCEL, CANCELLATION, needs_environment};
 use serde::{Deserialize, Serialize};
 
 use self::attributes::Attributes;
+use self::cancellation::Cancellation;
 pub(crate) use self::compiler::Language;
 use self::support::Support;
 use self::toolchain::Toolchain;
@@ -94,6 +97,7 @@ pub(crate) struct Compiled {
     support: Support,
     /// The compiled files, in the order in which they are linked.
     pub(crate) objects: Vec<Object>,
+    cancellation: Cancellation,
     /// What ends an execution that reaches it.
     pub(crate) unsupported: Vec<Finding>,
 }
@@ -202,19 +206,32 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
     let sources = expand(program, sources, directory.path())?;
     let support = toolchain.support(directory.path())?;
     let mut objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
-    if program.environment
-        && scan::undefined(&objects)?
-            .iter()
-            .any(|name| needs_environment(name))
-    {
-        let (environment, into) = toolchain.environment(&support, directory.path())?;
-        objects.extend(toolchain.compile(&[environment], &[], &support, &into)?);
+    let undefined = match program.environment {
+        true => scan::undefined(&objects)?,
+        false => BTreeSet::new(),
+    };
+    let add = |file: &str, objects: &mut Vec<Object>| -> Result<(), Problem> {
+        let (source, into) = toolchain.environment(file, &support, directory.path())?;
+        objects.extend(toolchain.compile(&[source], &[], &support, &into)?);
+        Ok(())
+    };
+    let has_environment = undefined.iter().any(|name| needs_environment(name));
+    let mut cancellation = Cancellation::default();
+    if undefined.contains(CANCEL) {
+        let scratch = directory.path();
+        cancellation =
+            Cancellation::prepare(&objects, &undefined, has_environment, &toolchain, scratch)?;
+        add(CANCELLATION.0, &mut objects)?;
+    }
+    if has_environment {
+        add(support::ENVIRONMENT, &mut objects)?;
     }
     Ok(Compiled {
         directory,
         toolchain,
         support,
         objects,
+        cancellation,
         unsupported: Vec::new(),
     })
 }
@@ -251,8 +268,14 @@ impl Compiled {
 
     /// Links the program and `parts` for the runtime.
     fn link(&self, library: &Path, parts: &[PathBuf]) -> Result<(), Problem> {
+        let parts: Vec<PathBuf> = parts
+            .iter()
+            .chain(&self.cancellation.stubs)
+            .cloned()
+            .collect();
+        let wrapped = &self.cancellation.wrapped;
         self.toolchain
-            .link(&self.objects, &self.support, parts, library)
+            .link(&self.objects, &self.support, &parts, wrapped, library)
     }
 
     /// An object with stubs for functions without a definition.

@@ -27,7 +27,7 @@ const SOURCES: [(&str, &str, bool); 3] = [
 const CXX_INCLUDE: &str = "cxx";
 
 /// The file that the modelled environment is compiled from.
-const ENVIRONMENT: &str = "environment.c";
+pub(super) const ENVIRONMENT: &str = "environment.c";
 
 /// Where the support files are.
 #[derive(Clone, Debug)]
@@ -79,9 +79,9 @@ impl Support {
         self.directory.join(CXX_INCLUDE)
     }
 
-    /// The source of the modelled environment, and its directory.
-    pub(super) fn environment(&self) -> (PathBuf, PathBuf) {
-        (self.directory.join(ENVIRONMENT), self.directory.clone())
+    /// The directory with the sources of [`ENVIRONMENT`] and of cancellation.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The object files to link with every program.
@@ -108,7 +108,7 @@ fn key(compiler: &Compiler, language: Language) -> String {
     (language, runtime::stub_assembly()).hash(&mut hasher);
     (runtime::SHIM, runtime::SHIM_CXX, runtime::SHIM_FLAGS).hash(&mut hasher);
     (runtime::HEADER, BUILTINS, WEAK, runtime::CXX_HEADERS).hash(&mut hasher);
-    runtime::ENVIRONMENT.hash(&mut hasher);
+    (runtime::ENVIRONMENT, runtime::CANCELLATION).hash(&mut hasher);
     format!("support-{:016x}", hasher.finish())
 }
 
@@ -143,8 +143,11 @@ fn fill(compiler: &Compiler, language: Language, directory: &Path) -> Result<(),
         fs::write(&path, text).map_err(|error| failed(&path, error))?;
         let _ = writeln!(environment, "#include \"{name}\"");
     }
-    let path = directory.join(ENVIRONMENT);
-    fs::write(&path, environment).map_err(|error| failed(&path, error))?;
+    let (cancellation, text) = runtime::CANCELLATION;
+    for (name, text) in [(ENVIRONMENT, &*environment), (cancellation, text)] {
+        let path = directory.join(name);
+        fs::write(&path, text).map_err(|error| failed(&path, error))?;
+    }
     for (source, language) in sources(language) {
         let mut command = compiler.command();
         command.args(runtime::SHIM_FLAGS).arg("-I").arg(&include);

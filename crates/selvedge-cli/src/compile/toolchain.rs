@@ -90,16 +90,19 @@ impl Toolchain {
         Support::prepare(self.compiler(language), language, scratch)
     }
 
-    /// The modelled environment, and where it is compiled to. Places in it count as the system's.
+    /// A file of the modelled environment, and where it is compiled to. Places in it count as the
+    /// system's.
     pub(super) fn environment(
         &self,
+        file: &str,
         support: &Support,
         scratch: &Path,
     ) -> Result<(Source, PathBuf), Problem> {
-        let into = scratch.join("environment");
+        let into = scratch.join(file.replace('.', "-"));
         fs::create_dir(&into)
             .map_err(|error| Problem::internal(format!("{}: {error}", into.display())))?;
-        let (path, directory) = support.environment();
+        let directory = support.directory().to_owned();
+        let path = directory.join(file);
         let mut flags = ENVIRONMENT_FLAGS.map(str::to_owned).to_vec();
         flags.push(format!(
             "-ffile-prefix-map={}={SYSTEM_SOURCES}",
@@ -435,9 +438,11 @@ impl Toolchain {
         objects: &[Object],
         support: &Support,
         parts: &[PathBuf],
+        wrapped: &[&str],
         library: &Path,
     ) -> Result<(), Problem> {
         let mut command = self.compiler(self.language()).command();
+        command.args(wrapped.iter().map(|name| format!("-Wl,--wrap={name}")));
         command.arg("-shared").arg("-o").arg(library);
         command
             .args(objects.iter().map(|object| &object.path))

@@ -99,6 +99,18 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
 
 /// The names that the compiled files use and none of them defines.
 pub(crate) fn undefined(objects: &[Object]) -> Result<BTreeSet<String>, Problem> {
+    let (mut used, defined) = names(objects)?;
+    used.retain(|name| !defined.contains(name));
+    Ok(used)
+}
+
+/// The names that `objects` define for each other.
+pub(crate) fn defined(objects: &[Object]) -> Result<HashSet<String>, Problem> {
+    Ok(names(objects)?.1)
+}
+
+/// The names that `objects` use and define.
+fn names(objects: &[Object]) -> Result<(BTreeSet<String>, HashSet<String>), Problem> {
     let (mut used, mut defined) = (BTreeSet::new(), HashSet::new());
     for object in objects {
         let bytes = read(&object.path)?;
@@ -111,8 +123,7 @@ pub(crate) fn undefined(objects: &[Object]) -> Result<BTreeSet<String>, Problem>
             }
         }
     }
-    used.retain(|name| !defined.contains(name));
-    Ok(used)
+    Ok((used, defined))
 }
 
 /// Inspects the code of a file where something was put in. The `last` time, what is left to be

@@ -72,9 +72,9 @@ const CONSTRUCTS: [(&str, &str, &str); 21] = [
         "switches stacks, which is not modelled; use threads",
     ),
     (
-        "",
-        "pthread_cancel(pthread_self());",
-        "cancels threads, which is not modelled; use a flag",
+        "void __pthread_register_cancel_defer(void *);",
+        "__pthread_register_cancel_defer(0);",
+        "changes the type of cancellation, which is not modelled; use pthread_cleanup_push",
     ),
     (
         "#include <semaphore.h>",

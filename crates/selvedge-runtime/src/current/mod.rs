@@ -150,6 +150,11 @@ pub(crate) fn spurious_wakeups() -> bool {
     with(|runtime| runtime.settings.spurious_wakeups)
 }
 
+/// Whether the search goes through states instead of executions.
+pub(crate) fn keeps_states() -> bool {
+    with(|runtime| runtime.settings.stateful)
+}
+
 /// Stops before `op`, lets the explorer decide, and returns what it decided.
 #[inline]
 pub(crate) fn perform(op: Op, site: Site) -> Outcome {

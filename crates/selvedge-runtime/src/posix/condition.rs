@@ -29,6 +29,9 @@ entry_points![
     pthread_condattr_getclock(2),
     pthread_condattr_setpshared(2),
     pthread_condattr_getpshared(2),
+    selvedge_condition_enter(3),
+    selvedge_condition_woken(3),
+    selvedge_condition_leave(3),
 ];
 
 const SIZE: usize = 48;
@@ -86,6 +89,37 @@ pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usi
         0 if !woken => ETIMEDOUT,
         result => result,
     }
+}
+
+/// The part of a wait before it, for threads that may be cancelled during it: the place among the
+/// waiters, with [`SPURIOUS`] added if the wait ends without a signal.
+extern "C" fn selvedge_condition_enter(address: usize, mutex: usize, site: usize) -> u32 {
+    let site = Site(site as u64);
+    let slot = enter(condition(address).seen_from(site), mutex::mutex(mutex));
+    if wakes_spuriously(site) {
+        slot + SPURIOUS
+    } else {
+        slot
+    }
+}
+
+/// More than any place among waiters.
+const SPURIOUS: u32 = 2 * CONDITION_SLOTS;
+
+extern "C" fn selvedge_condition_woken(address: usize, place: u32, site: usize) -> c_int {
+    if place >= SPURIOUS {
+        return 1;
+    }
+    let condition = condition(address).seen_from(Site(site as u64));
+    was_woken(condition.load(), place).into()
+}
+
+/// The end of such a wait; tells whether there was a signal.
+extern "C" fn selvedge_condition_leave(address: usize, place: u32, site: usize) -> c_int {
+    let slot = place % SPURIOUS;
+    let condition = condition(address).seen_from(Site(site as u64));
+    let left = condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, AcqRel);
+    was_woken(left.read, slot).into()
 }
 
 /// Wakes one waiter.

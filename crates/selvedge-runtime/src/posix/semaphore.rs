@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use libc::{EAGAIN, EINVAL, EOVERFLOW, ETIMEDOUT};
 use selvedge_core::MemoryOrder::{Acquire, Release};
+use selvedge_core::Site;
 use selvedge_core::objects::ObjectFunction;
 
 use super::clock;
@@ -20,6 +21,7 @@ entry_points![
     sem_clockwait(3),
     sem_post(1),
     sem_getvalue(2),
+    selvedge_semaphore_takes(2),
 ];
 
 const SIZE: usize = 32;
@@ -72,6 +74,13 @@ extern "C" fn sem_trywait(address: usize) -> c_int {
         Some(_) => 0,
         None => error(EAGAIN),
     }
+}
+
+/// An attempt of a thread that may be cancelled while it waits.
+extern "C" fn selvedge_semaphore_takes(address: usize, site: usize) -> c_int {
+    let semaphore = semaphore(address).seen_from(Site(site as u64));
+    let outcome = semaphore.step(ObjectFunction::SemaphoreTryWait, Acquire);
+    outcome.wrote.is_some().into()
 }
 
 extern "C" fn sem_timedwait(address: usize, deadline: usize) -> c_int {

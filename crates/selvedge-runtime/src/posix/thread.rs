@@ -35,6 +35,8 @@ entry_points![
     pthread_setcancelstate(2),
     pthread_setcanceltype(2),
     pthread_testcancel(0),
+    selvedge_cancellable(1),
+    selvedge_check_thread(2),
 ];
 
 type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -292,7 +294,22 @@ extern "C" fn sched_getcpu() -> c_int {
     0
 }
 
-// Without `pthread_cancel` no thread is ever cancelled, so asking for it or not is all the same.
+/// Whether the running thread can be cancelled, in a program that cancels threads.
+extern "C" fn selvedge_cancellable(site: usize) -> c_int {
+    if current::keeps_states() {
+        // A thread that waits in vain would be a cycle of states there, and no deadlock.
+        let what = "cancellation of threads, which searches over states do not model";
+        current::refuse(what.to_owned(), Site(site as u64));
+    }
+    (current::thread() != ThreadId::MAIN && !current::booting()).into()
+}
+
+extern "C" fn selvedge_check_thread(handle: usize, site: usize) {
+    thread_of(handle, "pthread_cancel", Site(site as u64));
+}
+
+// Programs that call `pthread_cancel` have other definitions of these (`environment/cancellation.c`). In all
+// others no thread is ever cancelled, so asking for it or not is all the same.
 
 extern "C" fn pthread_setcancelstate(_state: c_int, old: usize) -> c_int {
     remember_zero(old)

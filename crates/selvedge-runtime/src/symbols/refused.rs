@@ -16,7 +16,10 @@ const SIGNALS: &str = "handles signals, which are not modelled; make the handler
 const MEMORY: &str = "maps memory, which is not modelled; use malloc";
 const LOADING: &str = "loads code, which cannot be instrumented; link it in as source";
 const CONTEXTS: &str = "switches stacks, which is not modelled; use threads";
-const CANCELLATION: &str = "cancels threads, which is not modelled; use a flag";
+const CANCELLATION: &str =
+    "cancels threads, which is modelled only for a search on one machine; use a flag";
+const CANCELLATION_TYPE: &str =
+    "changes the type of cancellation, which is not modelled; use pthread_cleanup_push";
 const ATOMIC_SECTIONS: &str = "atomic sections are not modelled; use a mutex or an atomic";
 const NONDETERMINISM: &str =
     "any value of a wide type is too many; use selvedge_range(low, high) or selvedge_choose(n)";
@@ -144,8 +147,12 @@ const GROUPS: &[Group] = &[
     },
     Group {
         reason: CANCELLATION,
+        names: "pthread_cancel",
+    },
+    Group {
+        reason: CANCELLATION_TYPE,
         names: "\
-            pthread_cancel __pthread_register_cancel_defer __pthread_unregister_cancel_restore \
+            __pthread_register_cancel_defer __pthread_unregister_cancel_restore \
             _pthread_cleanup_push_defer _pthread_cleanup_pop_restore",
     },
     Group {
