@@ -63,7 +63,8 @@ advice.changes?.map((change) => diff(change, sources)));
 const diff = (change, sources) => {
   const line = sources[change.file]?.split('\n')[change.line - 1];
   const what = `${change.operation}${change.object ? ` of ${change.object}` : ''}`;
-  const rows = [h('div', { class: 'hunk' }, `${placeName(change)}: ${what}`)];
+  const calledAt = change.called_at ? `${placeName(change.called_at)}, in ` : '';
+  const rows = [h('div', { class: 'hunk' }, `${calledAt}${placeName(change)}: ${what}`)];
   const add = (sign, text) => rows.push(h('div', { class: sign === '+' ? 'added' : sign === '-' ? 'removed' : '' }, `${sign} ${text}`));
   if (line === undefined) add('+', change.from ? `memory_order_${change.to} instead of memory_order_${change.from}` : `atomic_thread_fence(memory_order_${change.to});`);
   else if (!change.from) {

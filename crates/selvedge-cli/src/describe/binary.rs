@@ -92,7 +92,9 @@ impl Binary {
     /// A name of the program as reports write it.
     fn written(&self, symbol: &str) -> String {
         let name = place::readable(symbol);
-        match symbol.starts_with("_Z") && !self.shown.full_names {
+        // Functions without a symbol of their own have the name that the source has.
+        let cxx = symbol.starts_with("_Z") || symbol.contains('<');
+        match cxx && !self.shown.full_names {
             true => short::function(&name),
             false => name,
         }

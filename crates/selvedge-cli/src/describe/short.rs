@@ -253,5 +253,13 @@ mod tests {
             "f<main::{lambda()#1}>",
         );
         becomes("f(int) [clone .cold]", "f");
+        becomes(
+            "__invoke<main()::<lambda()> >",
+            "__invoke<main()::<lambda()>>",
+        );
+        becomes(
+            "__invoke_impl<void, main()::<lambda()> >",
+            "__invoke_impl<void, …>",
+        );
     }
 }

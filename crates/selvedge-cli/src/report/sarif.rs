@@ -90,9 +90,18 @@ fn notifications(report: &Report) -> Vec<Value> {
 
 fn result(bug: &Bug, rule: usize, asked: &Asked<'_>) -> Value {
     let mut related: Vec<Value> = Vec::new();
+    let inside = |place: &Place| {
+        let library = place.library.as_deref()?;
+        Some(location(
+            library,
+            Some(&format!("inside a call at {place}")),
+        ))
+    };
+    related.extend(inside(&bug.place));
     if let Some(other) = &bug.other {
         let text = format!("{} of {}", other.what, thread_name(other.thread));
         related.push(location(&asked.locate(&other.place), Some(&text)));
+        related.extend(inside(&other.place));
     }
     for wait in &bug.waiting {
         let text = format!("{} waits {}", thread_name(wait.thread), wait.what);

@@ -231,9 +231,13 @@ pub(super) fn about_loop(
     (place, rounds): &HotLoop,
     machine: &args::ProgramOptions,
 ) -> Option<String> {
+    let library = place.library.as_deref();
+    let inside = library.map_or(String::new(), |library| {
+        format!(", in {},", library.in_full())
+    });
     machine.unroll.is_empty().then(|| {
         format!(
-            "the loop at {place} went round {rounds} times in one execution; --unroll N cuts loops \
+            "the loop at {place}{inside} went round {rounds} times in one execution; --unroll N cuts loops \
              that have no bound of their own, and --algorithm csdr checks programs that never end"
         )
     })

@@ -174,6 +174,48 @@ fn a_warning_about_a_loop_names_the_line_of_the_program() {
         .says("the loop at long.cc:5 went round");
 }
 
+/// The same loop in a library.
+#[test]
+fn a_warning_about_a_loop_of_a_library_names_both_lines() {
+    let text = LONG_LOOP.replace(
+        "int main() {\n",
+        "#line 10 \"/usr/include/sum/sum.hpp\"\nvoid sum() {\n",
+    ) + "#line 20 \"long.cc\"\nint main() {\n    sum();\n}\n";
+    let sandbox = Sandbox::with("long.cc", &text);
+    sandbox
+        .run(&["verify", "long.cc"])
+        .ends_with(0)
+        .says("the loop at long.cc:21, in sum (/usr/include/sum/sum.hpp:12), went round");
+}
+
+#[test]
+fn sarif_has_the_lines_of_libraries_as_related_locations() {
+    let sandbox = Sandbox::with("box.cc", BOX);
+    let outcome = sandbox.run(&["verify", "box.cc", "--format", "sarif"]);
+    let log = outcome.ends_with(1).json();
+    let related = log["runs"][0]["results"][0]["relatedLocations"].clone();
+    let place = |location: &serde_json::Value| {
+        let physical = &location["physicalLocation"];
+        let uri = physical["artifactLocation"]["uri"]
+            .as_str()
+            .expect("a file");
+        format!("{uri}:{}", physical["region"]["startLine"])
+    };
+    let places: Vec<String> = related
+        .as_array()
+        .expect("places")
+        .iter()
+        .map(place)
+        .collect();
+    let header = "file:///usr/include/box/box.hpp";
+    let expected = [
+        format!("{header}:20"),
+        "box.cc:23".to_owned(),
+        format!("{header}:15"),
+    ];
+    assert_eq!(places, expected);
+}
+
 /// The bug is about the block that the schedule names second.
 const TWO_BLOCKS: &str = "\
 #include <pthread.h>
