@@ -369,8 +369,8 @@ fn witness(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     witness[0].clone()
 }
 
-/// Checks what a schema cannot say. The schema of SV-COMP's format is in no package that a test could
-/// install, so `schemas/witness.json` and this function are what version 2.0 demands, in our own words.
+/// Checks what a schema cannot say. The schema of SV-COMP's format was found in no package that a test could
+/// install: `schemas/witness.json` and this function are our own reading of version 2.0, not compared with it.
 #[track_caller]
 fn follows_the_rules(entry: &Value) {
     let metadata = &entry["metadata"];
