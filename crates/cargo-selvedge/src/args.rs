@@ -121,6 +121,9 @@ pub(crate) struct Test {
     /// Write the results as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Write an HTML report on each test into this directory, and an index.html that leads to them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) report: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) build: Build,
 }

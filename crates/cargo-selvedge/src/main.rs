@@ -8,6 +8,7 @@ mod build;
 mod check;
 mod junit;
 mod loom;
+mod pages;
 mod run;
 
 use std::process::ExitCode;
@@ -44,6 +45,10 @@ fn main() -> ExitCode {
 /// Builds, runs, reports. False if a test failed.
 fn check(test: &Test) -> Result<bool, String> {
     let executables = build::build(&test.build)?;
+    if let Some(directory) = &test.report {
+        let made = std::fs::create_dir_all(directory);
+        made.map_err(|e| format!("cannot make {}: {e}", directory.display()))?;
+    }
     let begin = Instant::now();
     let mut wanted = Vec::new();
     for executable in &executables {
@@ -56,14 +61,15 @@ fn check(test: &Test) -> Result<bool, String> {
         let counts = results.iter().filter_map(|result| result.counts.as_ref());
         counts.map(count).sum::<u64>()
     };
-    println!(
-        "\n{} passed, {} failed; {} executions, {} blocked, {:.2} s",
+    let summary = format!(
+        "{} passed, {} failed; {} executions, {} blocked, {:.2} s",
         results.len() - failed.len(),
         failed.len(),
         sum(|counts| counts.executions),
         sum(|counts| counts.blocked),
         begin.elapsed().as_secs_f64()
     );
+    println!("\n{summary}");
     let partial = results.iter().filter(|result| result.partial).count();
     if partial > 0 {
         println!("{partial} not explored completely: a limit left out the rest");
@@ -82,6 +88,11 @@ fn check(test: &Test) -> Result<bool, String> {
             "no test was found: are they behind another cfg than `{}`? (--cfg NAME)",
             test.build.cfg
         );
+    }
+    if let Some(directory) = &test.report {
+        let index = pages::write_index(directory, &results, &summary);
+        let index = index.map_err(|e| format!("cannot write to {}: {e}", directory.display()))?;
+        println!("report: {}", index.display());
     }
     if let Some(path) = &test.junit {
         let text = junit::render(&results);

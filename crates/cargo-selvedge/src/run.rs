@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::args::{Replay, Test};
 use crate::build::Executable;
+use crate::pages;
 
 /// After so long a test is said to take long.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -128,6 +129,13 @@ fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     command.envs(seconds.map(|seconds| ("SELVEDGE_MAX_DURATION", seconds)));
     if test.allow_incomplete {
         command.env("SELVEDGE_ALLOW_INCOMPLETE", "1");
+    }
+    if let Some(directory) = &test.report {
+        // The test runs in another directory.
+        let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.clone());
+        let file = pages::file(&directory, &executable.name, name);
+        pages::clear(&file);
+        command.env("SELVEDGE_REPORT", file);
     }
     confine(&mut command, test.no_confinement);
     command.stdout(Stdio::null()).stderr(Stdio::piped());

@@ -31,7 +31,7 @@ const summaryView = (execution, sources, select, goTo) => {
       bug.cycle ? ', (…)*: for ever' : '')) : h('p', { class: 'dim' }, 'No step was taken before it.');
   cards.push(card('Schedule', h('p', {}, `${plural(bug.trace.length, 'step')}, ${plural(bug.preemptions, 'preemption')}, ${number(bug.context_switches)} context switch${bug.context_switches === 1 ? '' : 'es'}`),
     scheduled, bug.trace.length ? h('button', { type: 'button', onclick: () => goTo('schedule') }, 'Step through the schedule') : null));
-  cards.push(card(`About this kind of bug: ${bug.name}`, explanation(bug.explanation)));
+  if (bug.explanation) cards.push(card(`About this kind of bug: ${bug.name}`, explanation(bug.explanation)));
   return h('div', { class: 'cards' }, cards);
 };
 

@@ -4,7 +4,29 @@
 //! them with text nodes only. Nothing that the program under test is called or says can become
 //! markup: in the JSON, the characters that could end the element are escaped, and a content security
 //! policy forbids everything that is not in the file.
+//!
+//! What is on the page, a bug with its schedule above all, is described here as well: for the command,
+//! whose JSON has the same shape, and for the library for Rust programs.
 #![forbid(unsafe_code)]
+
+mod advice;
+mod bug;
+mod describe;
+mod index;
+mod page;
+mod place;
+mod unordered;
+
+pub use advice::{Advice, Means, Remedy};
+pub use bug::{
+    Block, Bug, Datum, Party, ReadsFrom, Stack, Step, Verdict, Wait, heading, kind_name, numbered,
+    thread_name, title, what,
+};
+pub use describe::{Describer, Names, schedule};
+pub use index::{Row, index};
+pub use page::{BugPage, Origin, Page, RunFacts};
+pub use place::{Place, is_language, is_system};
+pub use unordered::unordered;
 
 use std::fmt::Write as _;
 

@@ -25,12 +25,15 @@
 //! shares, and depend on nothing but the schedule; [`model::Builder`] chooses the memory model and
 //! limits; [`replay`] runs one execution again.
 
+mod clerk;
 mod macros;
 mod options;
+mod page;
 mod replay;
 mod report;
 mod rt;
 mod token;
+mod watch;
 
 pub mod alloc;
 pub mod cell;

@@ -1,20 +1,22 @@
 //! Running a closure under every schedule.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as Found};
+use selvedge_core::report::{Counts, Divergence, Ending, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 use selvedge_core::{dpor, with_model};
 
+use crate::clerk;
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{SpuriousEvents, environment, is_set};
-use crate::report;
+use crate::page;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
+use crate::watch::{Progress, Watch};
+use selvedge_page::BugPage;
 
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
@@ -191,6 +193,8 @@ impl Builder {
                 "the reads-from equivalence goes with the models sc and ra, and without a bound"
             );
         }
+        clerk::prepare();
+        let file = page::wanted();
         let Some(mut machine) = RustMachine::new(Arc::new(f), self.limits()) else {
             panic!("a model cannot be run inside of a model");
         };
@@ -199,9 +203,10 @@ impl Builder {
             until: self.max_duration.map(|duration| Instant::now() + duration),
             model: self.random.map_or(self.model, |_| MemoryModel::Sc),
             failure: None,
-            told: is_set("SELVEDGE_PROGRESS").then(Instant::now),
+            progress: Progress::new(is_set("SELVEDGE_PROGRESS"), file.is_some()),
         };
-        let (counts, verdict) = self.run(&mut machine, &mut watch);
+        let (counts, verdict, bug) = self.run(&mut machine, &mut watch);
+        drop(machine);
         let Counts {
             executions,
             blocked,
@@ -210,16 +215,32 @@ impl Builder {
         if self.log {
             eprintln!("selvedge: {executions} executions, {blocked} blocked: {verdict:?}");
         }
-        Report {
+        let report = Report {
             verdict,
             executions,
             blocked,
             bound: self.bound(),
+        };
+        if let Some(file) = file {
+            watch.progress.sample(&counts);
+            let contents = page::Contents {
+                builder: self,
+                report: &report,
+                bug,
+                time: watch.progress.elapsed(),
+                history: &watch.progress.history,
+            };
+            page::write(&file, contents);
         }
+        report
     }
 
     /// Searches, and starts over whenever something was learned about the program.
-    fn run(&self, machine: &mut RustMachine, watch: &mut Watch) -> (Counts, Verdict) {
+    fn run(
+        &self,
+        machine: &mut RustMachine,
+        watch: &mut Watch,
+    ) -> (Counts, Verdict, Option<BugPage>) {
         let (found, failure, differs) = loop {
             let found = self.search(machine, watch);
             let failure = watch.failure.take();
@@ -238,6 +259,7 @@ impl Builder {
             }
             machine.forget_first();
         };
+        let (failure, bug) = failure.unzip();
         let verdict = match (failure, found.ending) {
             (Some(failure), _) => Verdict::Failed(Box::new(failure)),
             (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(
@@ -254,7 +276,7 @@ impl Builder {
             (None, _) if machine.ran_out_of_time() => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
-        (found.counts, verdict)
+        (found.counts, verdict, bug)
     }
 
     fn limits(&self) -> Limits {
@@ -316,39 +338,6 @@ impl Builder {
 impl Default for Builder {
     fn default() -> Self {
         Builder::new()
-    }
-}
-
-/// Ends a search that has taken long enough.
-struct Watch {
-    executions: Option<usize>,
-    until: Option<Instant>,
-    model: MemoryModel,
-    failure: Option<Failure>,
-    /// When it last told how far it is, if it is to do so.
-    told: Option<Instant>,
-}
-
-impl Observer<RustMachine> for Watch {
-    fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
-        self.failure = Some(report::describe(machine, bug, self.model));
-    }
-
-    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
-        if let Some(told) = &mut self.told
-            && told.elapsed() >= Duration::from_millis(500)
-        {
-            *told = Instant::now();
-            eprintln!("selvedge progress: {} executions", counts.executions);
-        }
-        let enough = self
-            .executions
-            .is_some_and(|most| counts.executions >= most as u64)
-            || self.until.is_some_and(|until| Instant::now() >= until);
-        match enough {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 }
 

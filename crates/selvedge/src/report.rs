@@ -4,18 +4,22 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use selvedge_core::report::{Bug, Waiting};
-use selvedge_core::witness::{Origin, Step, Switch};
-use selvedge_core::words::{self, ObjectKind, State};
-use selvedge_core::{FailureKind, Location, Machine, Op, ThreadId, Value, Width};
+use selvedge_core::witness::{Step, Switch};
+use selvedge_core::words::ObjectKind;
+use selvedge_core::{Machine, Op, ThreadId, Value, Width};
+use selvedge_page::{
+    BugPage, Datum, Describer, Party, Place, ReadsFrom, kind_name, schedule, what,
+};
+use serde::{Deserialize, Serialize};
 
 use crate::model::MemoryModel;
-use crate::rt::RustMachine;
+use crate::rt::{RustMachine, SourcePlace};
 use crate::token;
 
 /// An execution that fails.
 ///
 /// Its [`Display`](fmt::Display) form is what a test fails with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
     /// What sort of failure it is, such as `assertion`, `deadlock` or `data-race`.
@@ -39,15 +43,47 @@ impl fmt::Display for Failure {
 }
 
 /// Describes `bug`, in whose failing state `machine` must be.
-pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> Failure {
+pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> (Failure, BugPage) {
     let steps = &bug.witness.steps;
-    let schedule = words::line(steps.iter().map(|step| (step.thread.0, step.switch)));
-    let names = Names::new(machine, bug);
+    let names = Names { machine };
+    let words = Describer::new(&names, bug);
     // What was found when the schedule was repeated says more than what was found first.
     let again = machine
         .failure()
         .filter(|again| again.kind == bug.failure.kind);
     let failure = again.as_ref().unwrap_or(&bug.failure);
+    let described = selvedge_page::Bug {
+        kind: failure.kind,
+        message: failure.message.clone(),
+        preemptions: bug.witness.preemptions,
+        context_switches: bug.witness.switches,
+        thread: failure.thread.0,
+        place: place(&machine.place_of(failure.site)),
+        other: failure.other.as_ref().map(|other| Party {
+            thread: other.thread.0,
+            what: other.what.clone(),
+            place: place(&machine.place_of(other.site)),
+            frames: Vec::new(),
+        }),
+        waiting: bug
+            .waiting
+            .iter()
+            .map(|waiting| {
+                let place = place(&machine.place_of(waiting.site));
+                words.wait(waiting, &bug.witness, place)
+            })
+            .collect(),
+        blocks: Vec::new(),
+        stacks: Vec::new(),
+        advice: None,
+        cycle: None,
+        schedule: schedule(&bug.witness),
+        trace: (0..)
+            .zip(steps)
+            .map(|(n, step)| words.step(n, step, place(&names.place(n, steps).0)))
+            .collect(),
+        call_stacks: Vec::new(),
+    };
     let replay = token::write(
         model,
         steps,
@@ -65,10 +101,11 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
         let by = names.thread(other.thread);
         let _ = writeln!(text, "  the {} by {by} at {place}", other.what);
     }
-    for waiting in &bug.waiting {
-        let _ = writeln!(text, "  {}", names.waits(waiting));
+    for (waiting, described) in bug.waiting.iter().zip(&described.waiting) {
+        let _ = writeln!(text, "  {}", waits(&words, waiting, described));
     }
     let plural = |n: u32, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
+    let schedule = &described.schedule;
     let _ = writeln!(
         text,
         "\nschedule: {schedule}  ({}, {}, memory model {})\n",
@@ -76,60 +113,36 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
         plural(bug.witness.preemptions, "preemption"),
         model.name()
     );
-    text.push_str(&names.table(steps));
+    text.push_str(&table(&words, steps, &described.trace));
     let _ = write!(
         text,
         "\nto run this execution again: selvedge::replay(\"{replay}\", || …)"
     );
-    Failure {
+    let failure = Failure {
         kind,
         message: failure.message.clone(),
-        schedule,
+        schedule: schedule.clone(),
         preemptions: bug.witness.preemptions,
         replay,
         text,
-    }
+    };
+    (failure, BugPage::new(described, steps, ""))
 }
 
-fn kind_name(kind: FailureKind) -> String {
-    let mut name = String::new();
-    for letter in format!("{kind:?}").chars() {
-        if letter.is_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.extend(letter.to_lowercase());
+fn place(place: &SourcePlace) -> Place {
+    Place {
+        file: Some(place.file.clone()),
+        line: Some(place.line),
+        function: None,
     }
-    name
 }
 
 struct Names<'a> {
     machine: &'a RustMachine,
-    kinds: std::collections::HashMap<Location, ObjectKind>,
 }
 
-impl Names<'_> {
-    fn new<'a>(machine: &'a RustMachine, bug: &Bug) -> Names<'a> {
-        let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
-        let steps = bug.witness.steps.iter().map(|step| &step.op);
-        Names {
-            machine,
-            kinds: words::kinds(steps.chain(pending)),
-        }
-    }
-
-    fn thread(&self, thread: ThreadId) -> String {
-        match self.machine.thread_name(thread) {
-            Some(name) => format!("{thread} ({name})"),
-            None => thread.to_string(),
-        }
-    }
-
-    fn kind(&self, op: &Op) -> ObjectKind {
-        let kind = op.location().and_then(|at| self.kinds.get(&at));
-        kind.copied().unwrap_or(ObjectKind::Memory)
-    }
-
-    /// What `op` is about: the type of the object and where it was created.
+impl selvedge_page::Names for Names<'_> {
+    /// The type of the object and where it was created.
     fn object(&self, op: &Op) -> Option<String> {
         if let Op::Create { child } | Op::Join { child } = op {
             return Some(self.thread(*child));
@@ -138,141 +151,148 @@ impl Names<'_> {
         Some(format!("{what}@{}", place.line))
     }
 
-    fn waits(&self, waiting: &Waiting) -> String {
-        let thread = self.thread(waiting.thread);
-        let place = self.machine.place_of(waiting.site);
-        let what = match &waiting.op {
-            None => "spins on values that nothing can change".to_owned(),
-            Some(op) => {
-                let object = self.object(op);
-                format!(
-                    "waits {}",
-                    words::waits_for(op, self.kind(op), object.as_deref())
-                )
-            }
+    fn contents(&self, op: &Op, value: Value) -> Datum {
+        let number = |value: Value| match u64::try_from(value) {
+            Ok(value) => Datum::Unsigned(value),
+            Err(_) => Datum::Text(value.to_string()),
         };
-        // The thread that wrote a lock last holds it.
-        let lock = |op: &Op| {
-            let kind = self.kind(op);
-            matches!(
-                kind,
-                ObjectKind::Mutex | ObjectKind::ReadWriteLock | ObjectKind::Once
-            )
-        };
-        match waiting.on.filter(|_| waiting.op.as_ref().is_some_and(lock)) {
-            Some(on) => format!("{thread} {what}, which {} has, at {place}", self.thread(on)),
-            None => format!("{thread} {what}, at {place}"),
-        }
-    }
-
-    fn value(&self, op: &Op, value: Value) -> String {
-        let on = self.kind(op);
-        match words::state(on, value) {
-            Some(State::Text(text)) => return text,
-            Some(State::Count(count)) => return count.to_string(),
-            None => {}
-        }
         let Some(at) = op.location() else {
-            return value.to_string();
+            return number(value);
         };
         let (what, _, pointers) = self.machine.describe(at);
         match (what, value) {
-            (_, 0) if pointers => "null".to_owned(),
+            (_, 0) if pointers => Datum::Text("null".to_owned()),
             _ if pointers && value >> 64 != 0 => {
-                format!("block {}+{}", (value >> 64), value as u64)
+                Datum::Text(format!("block {}+{}", (value >> 64), value as u64))
             }
-            _ if pointers => format!("{value:#x}"),
-            ("AtomicBool", _) => (value != 0).to_string(),
+            _ if pointers => Datum::Text(format!("{value:#x}")),
+            ("AtomicBool", _) => Datum::Text((value != 0).to_string()),
             _ => match signed_width(what) {
-                Some(width) => width.sign_extend(value).to_string(),
-                None => value.to_string(),
+                Some(width) => Datum::Text(width.sign_extend(value).to_string()),
+                None => number(value),
             },
         }
     }
+}
 
-    fn table(&self, steps: &[Step]) -> String {
-        let mut rows =
-            vec![["", "step", "thread", "where", "what", "reads from"].map(str::to_owned)];
-        for (n, step) in steps.iter().enumerate() {
-            rows.push(self.row(n, step, steps));
+impl Names<'_> {
+    fn thread(&self, thread: ThreadId) -> String {
+        match self.machine.thread_name(thread) {
+            Some(name) => format!("{thread} ({name})"),
+            None => thread.to_string(),
         }
-        let mut widths = [0; 6];
-        for row in &rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(cell.chars().count());
-            }
-        }
-        let mut text = String::new();
-        for row in &rows {
-            let cells = row.iter().zip(widths);
-            let line: String = cells
-                .map(|(cell, width)| format!(" {cell:width$} "))
-                .collect();
-            text.push_str(line.trim_end());
-            text.push('\n');
-        }
-        text
     }
 
-    /// Where a step is. Destructors that the compiler calls have no place of their own.
-    fn place(&self, n: usize, steps: &[Step]) -> String {
+    /// Where step `n` is. Destructors that the compiler calls have no place of their own: then it is
+    /// the place of the thread's step before, and the second part of the answer says so.
+    fn place(&self, n: usize, steps: &[Step]) -> (SourcePlace, bool) {
         let place = |step: &Step| self.machine.place_of(step.site);
         let own = place(&steps[n]);
         if !own.file.starts_with("/rustc/") {
-            return own.to_string();
+            return (own, false);
         }
         let before = steps[..n].iter().rev();
         let mut before = before
             .filter(|step| step.thread == steps[n].thread)
             .map(place);
-        match before.find(|place| !place.file.starts_with("/rustc/")) {
-            Some(place) => format!("a drop after {place}"),
-            None => "a drop".to_owned(),
+        let before = before.find(|place| !place.file.starts_with("/rustc/"));
+        (before.unwrap_or(own), true)
+    }
+}
+
+fn waits(
+    words: &Describer<'_, Names<'_>>,
+    waiting: &Waiting,
+    described: &selvedge_page::Wait,
+) -> String {
+    let names = words.names;
+    let thread = names.thread(waiting.thread);
+    let place = names.machine.place_of(waiting.site);
+    let what = match &waiting.op {
+        None => "spins on values that nothing can change".to_owned(),
+        Some(_) => format!("waits {}", described.what),
+    };
+    // The thread that wrote a lock last holds it.
+    let lock = waiting.op.as_ref().is_some_and(|op| words.is_lock(op));
+    match waiting.on.filter(|_| lock) {
+        Some(on) => format!(
+            "{thread} {what}, which {} has, at {place}",
+            names.thread(on)
+        ),
+        None => format!("{thread} {what}, at {place}"),
+    }
+}
+
+fn table(
+    words: &Describer<'_, Names<'_>>,
+    steps: &[Step],
+    described: &[selvedge_page::Step],
+) -> String {
+    let mut rows = vec![["", "step", "thread", "where", "what", "reads from"].map(str::to_owned)];
+    for n in 0..steps.len() {
+        rows.push(row(words, n, steps, described));
+    }
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
         }
     }
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(widths);
+        let line: String = cells
+            .map(|(cell, width)| format!(" {cell:width$} "))
+            .collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
 
-    fn row(&self, n: usize, step: &Step, steps: &[Step]) -> [String; 6] {
-        let mark = match step.switch {
-            Switch::Preemption => "P",
-            Switch::Free => "S",
-            Switch::Same if n == 0 => "S",
-            Switch::Same => "",
-        };
-        let op = &step.op;
-        let name = |number: u32| match steps.get(number as usize) {
-            Some(writer) => format!("step {} ({})", number + 1, writer.thread),
-            None => format!("step {}", number + 1),
-        };
-        let mut reads_from = match step.origin {
-            Some(Origin::Step(number)) => name(number),
-            Some(Origin::Initial) if self.kind(op) == ObjectKind::Memory => {
-                "the initial value".to_owned()
-            }
-            _ => String::new(),
-        };
-        if let Some(&newer) = step.newer.last() {
-            let _ = write!(reads_from, ", not {}", name(newer));
-        }
-        let order = words::order(op, self.kind(op));
-        let what = words::phrase(
-            words::operation(op, self.kind(op)),
-            self.object(op).as_deref(),
-            step.read.map(|value| self.value(op, value)),
-            step.wrote.map(|value| self.value(op, value)),
-        );
-        let what = match order {
+fn row(
+    words: &Describer<'_, Names<'_>>,
+    n: usize,
+    steps: &[Step],
+    described: &[selvedge_page::Step],
+) -> [String; 6] {
+    let (step, names) = (&described[n], words.names);
+    let mark = match step.switch {
+        Switch::Preemption => "P",
+        Switch::Free => "S",
+        Switch::Same if n == 0 => "S",
+        Switch::Same => "",
+    };
+    let name = |number: u32| match selvedge_page::numbered(described, number) {
+        Some(writer) => format!("step {number} (T{})", writer.thread),
+        None => format!("step {number}"),
+    };
+    let memory = words.kind(&steps[n].op) == ObjectKind::Memory;
+    let mut reads_from = match step.reads_from {
+        Some(ReadsFrom::Step(number)) => name(number),
+        Some(ReadsFrom::Initial) if memory => "the initial value".to_owned(),
+        _ => String::new(),
+    };
+    if let Some(&newer) = step.passes.last() {
+        let _ = write!(reads_from, ", not {}", name(newer));
+    }
+    let place = match names.place(n, steps) {
+        (place, false) => place.to_string(),
+        (place, true) if place.file.starts_with("/rustc/") => "a drop".to_owned(),
+        (place, true) => format!("a drop after {place}"),
+    };
+    let what = what(step);
+    [
+        mark.to_owned(),
+        (n + 1).to_string(),
+        names.thread(steps[n].thread),
+        place,
+        match &step.order {
             Some(order) => format!("{what} ({order})"),
             None => what,
-        };
-        [
-            mark.to_owned(),
-            (n + 1).to_string(),
-            self.thread(step.thread),
-            self.place(n, steps),
-            what,
-            reads_from,
-        ]
-    }
+        },
+        reads_from,
+    ]
 }
 
 fn signed_width(what: &str) -> Option<Width> {

@@ -8,19 +8,18 @@ mod variables;
 
 use std::collections::{BTreeSet, HashMap};
 
-use selvedge_core::op::Rmw;
 use selvedge_core::report::{Bug as RawBug, Ending, Waiting};
-use selvedge_core::witness::{self, Origin};
-use selvedge_core::words::{self, ObjectKind, State};
-use selvedge_core::{
-    FailureKind, Function, Location, Machine as _, Op, Pending, Site, Stop, ThreadId,
-};
+use selvedge_core::witness;
+use selvedge_core::words::{self, ObjectKind};
+use selvedge_core::{Location, Machine as _, Pending, Site, Stop, ThreadId};
+pub(crate) use selvedge_page::title;
+use selvedge_page::{Describer, Names as _, schedule};
 use selvedge_runtime::NativeMachine;
 
 pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
 use self::names::{Blocks, Names};
-use crate::report::{Bug, Datum, Party, Place, ReadsFrom, Stack, Step, Wait};
+use crate::report::{Bug, Party, Place, Stack, Step, Wait};
 
 /// The calls that each step of a schedule was taken in, innermost first, where they are known.
 #[derive(Default)]
@@ -33,12 +32,10 @@ pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls:
 
 fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
     let steps = &bug.witness.steps;
-    let pending = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
-    let kinds = words::kinds(steps.iter().map(|step| &step.op).chain(pending));
-    let describer = Describer {
+    let describer = Native {
         names,
         machine,
-        kinds,
+        words: Describer::new(names, bug),
     };
     // Which side of a race is blamed depends on the order of the steps: the machine knows best.
     let again = machine.failure();
@@ -125,16 +122,6 @@ impl Stacks {
     }
 }
 
-/// The schedule in one line.
-fn schedule(witness: &witness::Witness) -> String {
-    let steps = witness.steps.iter();
-    let steps: Vec<_> = steps.map(|step| (step.thread.0, step.switch)).collect();
-    match witness.cycle {
-        Some(cycle) => words::lasso(&steps, cycle as usize),
-        None => words::line(steps),
-    }
-}
-
 /// The addresses that the calls `thread` is in return to, innermost first.
 pub(crate) fn calls(binary: &Binary, machine: &NativeMachine, thread: ThreadId) -> Vec<u64> {
     Names::new(binary, machine).calls(thread)
@@ -150,10 +137,13 @@ pub(crate) fn step(
 ) -> Step {
     known.kinds.extend(words::kinds([&step.op]));
     let names = Names::new(binary, machine).after(std::mem::take(&mut known.blocks));
-    let step = Describer {
+    let step = Native {
         names: &names,
         machine,
-        kinds: known.kinds.clone(),
+        words: Describer {
+            names: &names,
+            kinds: known.kinds.clone(),
+        },
     }
     .step(0, step, &names.calls(step.thread));
     known.blocks = names.into_blocks();
@@ -213,126 +203,27 @@ pub(crate) struct Known {
     blocks: Blocks,
 }
 
-/// A kind of bug as a heading.
-pub(crate) fn title(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::Assertion => "assertion failed",
-        FailureKind::Abort => "the program aborts",
-        FailureKind::Deadlock => "deadlock",
-        FailureKind::Livelock => "endless spinning",
-        FailureKind::DataRace => "data race",
-        FailureKind::UseAfterFree => "use after free",
-        FailureKind::DoubleFree => "double free",
-        FailureKind::BadFree => "free of something that is not a heap block",
-        FailureKind::HeapOverflow => "access outside of a heap block",
-        FailureKind::NullDereference => "access through a null pointer",
-        FailureKind::WildAccess => "access to memory that does not exist",
-        FailureKind::StackOverflow => "stack overflow",
-        FailureKind::UncaughtException => "uncaught exception",
-        FailureKind::EndlessLoop => "endless loop",
-        FailureKind::ObjectMisuse => "misuse",
-        FailureKind::Leak => "memory leak",
-        FailureKind::Signal => "fatal signal",
-        FailureKind::ForbiddenCall => "forbidden system call",
-        FailureKind::LtlViolation => "violated formula",
-        FailureKind::NonProgress => "no progress",
-        FailureKind::Starvation => "starvation",
-    }
-}
-
-/// Whether the thread does not see what `op` reads: a store to a part of a location.
-fn is_blind(op: &Op) -> bool {
-    let function = match op {
-        Op::Update { function, .. } => function,
-        _ => return false,
-    };
-    matches!(
-        function,
-        Function::Memory {
-            rmw: Rmw::Replace(_),
-            ..
-        }
-    )
-}
-
-struct Describer<'a> {
+/// Describes steps of native programs.
+struct Native<'a> {
     names: &'a Names<'a>,
     machine: &'a NativeMachine,
-    kinds: HashMap<Location, ObjectKind>,
+    words: Describer<'a, Names<'a>>,
 }
 
-impl Describer<'_> {
-    fn kind(&self, op: &Op) -> ObjectKind {
-        let kind = op.location().and_then(|location| self.kinds.get(&location));
-        kind.copied().unwrap_or(ObjectKind::Memory)
-    }
-
-    fn object(&self, op: &Op) -> Option<String> {
-        match op {
-            Op::Create { child } | Op::Join { child } => Some(child.to_string()),
-            _ => Some(self.names.accessed(op)?.name),
-        }
-    }
-
+impl Native<'_> {
     fn step(&self, n: usize, step: &witness::Step, calls: &[u64]) -> Step {
-        let op = &step.op;
-        let on = self.kind(op);
-        let datum = |value| match on {
-            ObjectKind::Memory => Some(self.names.contents(op, value)),
-            on => words::state(on, value).map(|state| match state {
-                State::Text(text) => Datum::Text(text),
-                State::Count(count) => Datum::Unsigned(count),
-            }),
-        };
-        let marks = self.machine.is_progress_mark(op);
-        let operation = match marks {
-            true => "mark",
-            false => words::operation(op, on),
-        };
-        Step {
-            step: n as u32 + 1,
-            thread: step.thread.0,
-            switch: step.switch,
-            place: self.names.place(step.site, calls),
-            operation: operation.to_owned(),
-            object: self.object(op),
-            read: step.read.filter(|_| !is_blind(op)).and_then(datum),
-            wrote: step.wrote.filter(|_| !marks).and_then(datum),
-            reads_from: step.origin.map(|origin| match origin {
-                Origin::Initial => ReadsFrom::Initial,
-                Origin::Step(step) => ReadsFrom::Step(step + 1),
-            }),
-            passes: step.newer.iter().map(|step| step + 1).collect(),
-            order: words::order(op, on),
-            stack: None,
+        let place = self.names.place(step.site, calls);
+        let mut described = self.words.step(n, step, place);
+        if self.machine.is_progress_mark(&step.op) {
+            described.operation = "mark".to_owned();
+            described.wrote = None;
         }
+        described
     }
 
     fn wait(&self, waiting: &Waiting, witness: &witness::Witness) -> Wait {
-        let what = match &waiting.op {
-            Some(op) => words::waits_for(op, self.kind(op), self.object(op).as_deref()),
-            None => "for a value that no thread will write".to_owned(),
-        };
-        // The thread that wrote a lock last holds it.
-        let lock = |op: &&Op| {
-            matches!(
-                self.kind(op),
-                ObjectKind::Mutex | ObjectKind::ReadWriteLock | ObjectKind::Once
-            )
-        };
-        let location = waiting.op.as_ref().filter(lock).and_then(Op::location);
-        let since = location.and_then(|location| {
-            let writes =
-                |step: &witness::Step| step.op.location() == Some(location) && step.wrote.is_some();
-            witness.steps.iter().rposition(writes)
-        });
-        Wait {
-            thread: waiting.thread.0,
-            place: self.site_of(waiting.thread, waiting.site),
-            what,
-            on: waiting.on.map(|thread| thread.0),
-            since: since.map(|step| step as u32 + 1),
-        }
+        let place = self.site_of(waiting.thread, waiting.site);
+        self.words.wait(waiting, witness, place)
     }
 
     /// The source of `site`, at which `thread` has stopped.
@@ -344,8 +235,8 @@ impl Describer<'_> {
         let state = match self.machine.pending(thread) {
             Pending::Absent => "has not been created".to_owned(),
             Pending::Op(op) => {
-                let object = self.object(&op);
-                let operation = words::operation(&op, self.kind(&op));
+                let object = self.names.object(&op);
+                let operation = words::operation(&op, self.words.kind(&op));
                 match object {
                     Some(object) => format!("is about to {operation} {object}"),
                     None => format!("is about to {operation}"),

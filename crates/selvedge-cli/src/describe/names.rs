@@ -21,6 +21,22 @@ pub(super) struct Names<'a> {
 /// The heap blocks that were named, numbered in that order.
 pub(super) type Blocks = Vec<HeapBlock>;
 
+impl selvedge_page::Names for Names<'_> {
+    fn object(&self, op: &Op) -> Option<String> {
+        match op {
+            Op::Create { child } | Op::Join { child } => Some(child.to_string()),
+            _ => Some(self.accessed(op)?.name),
+        }
+    }
+
+    fn contents(&self, op: &Op, value: Value) -> Datum {
+        let (_, width, offset) = self.range(op).unwrap_or((0, 8, 0));
+        let part = Width(width).truncate(value >> (8 * u32::from(offset)));
+        let encoding = self.accessed(op).map(|found| found.encoding);
+        self.value(part, width, &encoding.unwrap_or_default())
+    }
+}
+
 impl<'a> Names<'a> {
     pub(super) fn new(binary: &'a Binary, machine: &'a NativeMachine) -> Names<'a> {
         Names {
@@ -87,14 +103,6 @@ impl<'a> Names<'a> {
             name: format!("{address:#x}"),
             encoding: Encoding::Unknown,
         }))
-    }
-
-    /// The contents of that memory where its location holds `value`.
-    pub(super) fn contents(&self, op: &Op, value: Value) -> Datum {
-        let (_, width, offset) = self.range(op).unwrap_or((0, 8, 0));
-        let part = Width(width).truncate(value >> (8 * u32::from(offset)));
-        let encoding = self.accessed(op).map(|found| found.encoding);
-        self.value(part, width, &encoding.unwrap_or_default())
     }
 
     /// The name of `width` bytes at `address`, if they are the program's.

@@ -1,19 +1,17 @@
 //! `--report FILE.html`: what a check found, as one page to look at.
 //!
-//! The page is made by the crate `selvedge-page`; here is what it is about. The names below are known
-//! to its script only.
+//! The page is made by the crate `selvedge-page`; here is what the command knows about its searches.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use selvedge_core::witness;
-use serde::Serialize;
+use selvedge_page::BugPage;
+pub(crate) use selvedge_page::RunFacts;
 
 use super::request::Asked;
-use super::{Bug, Place, Report, Step, Verdict, human, kind_name, table, unordered};
+use super::{Place, Report, Verdict, human};
 use crate::args;
-use crate::describe::title;
 use crate::explain;
 use crate::input;
 use crate::problem::Problem;
@@ -21,88 +19,18 @@ use crate::worker::history::Sample;
 use crate::worker::origins::Origin;
 use crate::worker::protocol::FoundBug;
 
-/// Files of the program that are larger than this are not shown.
-const LARGEST_SOURCE: usize = 200 << 10;
-
-/// Everything on the page.
-#[derive(Debug, Default, Serialize)]
-pub(crate) struct Page<'a> {
-    title: String,
-    version: &'static str,
-    command: String,
-    /// `verified`, `bug`, `incomplete`, or nothing.
-    verdict: Option<Verdict>,
-    /// The verdict in a sentence.
-    sentence: String,
-    bugs: Vec<BugPage<'a>>,
-    /// What was explored under which assumptions.
-    facts: Vec<(String, String)>,
-    notes: Vec<String>,
-    history: &'a [Sample],
-    origins: &'a [Origin],
-    /// The lines that no execution reached, if they are known.
-    unreached: Option<&'a [Place]>,
-    /// What several algorithms made of the program.
-    runs: Vec<RunFacts>,
-    /// Headings and text.
-    texts: Vec<(String, String)>,
-    sources: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Serialize)]
-struct BugPage<'a> {
-    heading: String,
-    title: &'static str,
-    name: String,
-    explanation: &'static str,
-    /// Why a read of the other thread's write does not order the accesses of a race.
-    unordered: String,
-    #[serde(flatten)]
-    bug: &'a Bug,
-    /// For each step, its text, its location, and what its clock adds to that of its thread's step
-    /// before.
-    relations: Vec<Relation>,
-}
-
-/// What relates a step to others.
-#[derive(Debug, Serialize)]
-struct Relation {
-    text: String,
-    location: Option<u32>,
-    clock: Vec<(u32, u32)>,
-}
-
-/// One algorithm in a comparison.
-#[derive(Debug, Serialize)]
-pub(crate) struct RunFacts {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// Complete executions, or states.
-    pub(crate) executions: u64,
-    /// Blocked ones.
-    pub(crate) blocked: u64,
-    /// Time in seconds.
-    pub(crate) seconds: f64,
-    /// Memory in bytes.
-    pub(crate) memory: u64,
-    /// The verdict in words.
-    pub(crate) verdict: String,
-}
+/// A page of the command.
+pub(crate) struct Page<'a>(selvedge_page::Page<'a, Sample>);
 
 impl<'a> Page<'a> {
     /// A page with nothing but its heading.
     pub(crate) fn new(title: String, sentence: String) -> Page<'a> {
-        Page {
-            title,
-            version: env!("CARGO_PKG_VERSION"),
-            command: human::command(std::env::args_os(), &[]),
-            sentence,
-            ..Page::default()
-        }
+        let command = human::command(std::env::args_os(), &[]);
+        Page(selvedge_page::Page::new(title, sentence, command))
     }
 
     /// The result of a check.
-    pub(crate) fn of_check(report: &Report, asked: &Asked<'_>, bugs: &'a [FoundBug]) -> Page<'a> {
+    pub(crate) fn of_check(report: &Report, asked: &Asked<'_>, bugs: &[FoundBug]) -> Page<'a> {
         let sentence = match report.all_bugs().first() {
             Some(bug) => human::heading(bug),
             None => {
@@ -110,115 +38,64 @@ impl<'a> Page<'a> {
                 verdict.lines().next().unwrap_or_default().to_owned()
             }
         };
-        let mut page = Page {
-            verdict: Some(report.verdict),
-            facts: facts(report, asked.verify),
-            notes: report
-                .notes
-                .iter()
-                .chain(&report.warnings)
-                .cloned()
-                .collect(),
-            ..Page::new(asked.program(), sentence)
-        };
-        bugs.iter().for_each(|bug| page.add_bug(bug));
-        page.add_sources(asked.files());
-        page
+        let notes = report.notes.iter().chain(&report.warnings);
+        let page = Page::new(asked.program(), sentence).0;
+        let page = page
+            .verdict(report.verdict)
+            .facts(facts(report, asked.verify), notes.cloned().collect());
+        let page = bugs.iter().fold(Page(page), Page::bug);
+        page.sources(asked.files())
     }
 
     /// A failure that was replayed.
-    pub(crate) fn of_replay(title: String, bug: &'a FoundBug) -> Page<'a> {
-        let mut page = Page {
-            verdict: Some(Verdict::Bug),
-            ..Page::new(title, human::heading(&bug.described))
-        };
-        page.add_bug(bug);
-        page
+    pub(crate) fn of_replay(title: String, bug: &FoundBug) -> Page<'a> {
+        let page = Page::new(title, human::heading(&bug.described)).0;
+        Page(page.verdict(Verdict::Bug)).bug(bug)
     }
 
-    fn add_bug(&mut self, found: &'a FoundBug) {
-        let bug = &found.described;
-        let mut places: BTreeSet<&str> = BTreeSet::new();
-        let mut see = |place: &'a Place| {
-            let shown = |place: &&Place| place.is_users() || place.is_library();
-            let lines = [Some(place), place.library.as_deref()];
-            for place in lines.into_iter().flatten().filter(shown) {
-                places.extend(place.file.as_deref());
-            }
-        };
-        see(&bug.place);
-        bug.trace.iter().for_each(|step| see(&step.place));
-        let calls = bug.call_stacks.iter().flatten();
-        calls.filter(|call| call.is_users()).for_each(&mut see);
-        bug.other.iter().for_each(|other| see(&other.place));
-        bug.waiting.iter().for_each(|wait| see(&wait.place));
-        let changes = bug.advice.iter().flat_map(|advice| &advice.changes);
-        changes.for_each(|change| see(&change.place));
-        let files: Vec<String> = places.into_iter().map(str::to_owned).collect();
-        self.add_sources(files);
-        self.bugs.push(BugPage {
-            heading: human::heading(bug),
-            title: title(bug.kind),
-            name: kind_name(bug.kind),
-            explanation: explain::page(bug.kind),
-            unordered: unordered::in_words(bug),
-            bug,
-            relations: relations(&bug.trace, &found.raw.witness.steps),
-        });
+    fn bug(self, found: &FoundBug) -> Page<'a> {
+        let bug = found.described.clone();
+        let steps = &found.raw.witness.steps;
+        let bug = BugPage::new(bug, steps, explain::page(found.described.kind));
+        let files = bug.files();
+        Page(self.0.bug(bug)).sources(files)
     }
 
     /// What the search did, and where its executions come from.
-    pub(crate) fn searched(mut self, history: &'a [Sample], origins: &'a [Origin]) -> Page<'a> {
-        (self.history, self.origins) = (history, origins);
-        let places = origins.iter().flat_map(|origin| {
-            let other = origin.other.as_ref();
-            [Some(&origin.place), other].into_iter().flatten()
-        });
-        let files = places
-            .filter(|place| place.is_users())
-            .filter_map(|place| place.file.clone());
-        let files: BTreeSet<String> = files.collect();
-        self.add_sources(files.into_iter().collect());
-        self
+    pub(crate) fn searched(self, history: &'a [Sample], origins: &'a [Origin]) -> Page<'a> {
+        let files = origins.iter().flat_map(Origin::files);
+        let files: BTreeSet<String> = files.map(str::to_owned).collect();
+        Page(self.0.searched(history, origins)).sources(files)
     }
 
     /// The lines that no execution reached.
-    pub(crate) fn unreached(mut self, places: Option<&'a [Place]>) -> Page<'a> {
-        self.unreached = places;
+    pub(crate) fn unreached(self, places: Option<&'a [Place]>) -> Page<'a> {
         let files = places.unwrap_or_default().iter();
         let files: BTreeSet<String> = files.filter_map(|place| place.file.clone()).collect();
-        self.add_sources(files.into_iter().collect());
-        self
+        Page(self.0.unreached(places)).sources(files)
     }
 
     /// A verdict on a comparison, and its rows.
-    pub(crate) fn compared(mut self, verdict: Verdict, runs: Vec<RunFacts>) -> Page<'a> {
-        (self.verdict, self.runs) = (Some(verdict), runs);
-        self
+    pub(crate) fn compared(self, verdict: Verdict, runs: Vec<RunFacts>) -> Page<'a> {
+        Page(self.0.verdict(verdict).compared(runs))
     }
 
     /// A heading with text below.
-    pub(crate) fn text(mut self, heading: String, text: String) -> Page<'a> {
-        self.texts.push((heading, text));
-        self
+    pub(crate) fn text(self, heading: String, text: String) -> Page<'a> {
+        Page(self.0.text(heading, text))
     }
 
-    fn add_sources(&mut self, files: Vec<String>) {
-        for file in files {
-            let Ok(bytes) = input::read(Path::new(&file)) else {
-                continue;
-            };
-            if bytes.len() <= LARGEST_SOURCE {
-                let text = String::from_utf8_lossy(&bytes).into_owned();
-                self.sources.insert(file, text);
-            }
-        }
+    fn sources(self, files: impl IntoIterator<Item = String>) -> Page<'a> {
+        Page(
+            self.0
+                .sources(files, |file| input::read(Path::new(file)).ok()),
+        )
     }
 
     /// The page itself.
     pub(crate) fn html(&self) -> Result<String, Problem> {
-        let title = format!("{} – Selvedge", self.title);
-        selvedge_page::html(&title, self)
+        self.0
+            .html()
             .map_err(|error| Problem::internal(format!("the report cannot be made: {error}")))
     }
 
@@ -310,23 +187,4 @@ fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     ]);
     let owned = |(name, value): (&str, String)| (name.to_owned(), value);
     facts.into_iter().map(owned).collect()
-}
-
-fn relations<'a>(described: &[Step], steps: &'a [witness::Step]) -> Vec<Relation> {
-    let mut clocks: BTreeMap<usize, &[u32]> = BTreeMap::new();
-    let relation = |(described, step): (&Step, &'a witness::Step)| {
-        let before = clocks.insert(step.thread.index(), &step.clock);
-        let before = before.unwrap_or_default();
-        let changed = (0..).zip(&step.clock).filter_map(|(thread, &count)| {
-            let known = before.get(thread as usize).copied().unwrap_or(0);
-            (count != known).then_some((thread, count))
-        });
-        let clock = changed.collect();
-        Relation {
-            text: table::what(described),
-            location: step.op.location().map(|location| location.index() as u32),
-            clock,
-        }
-    };
-    described.iter().zip(steps).map(relation).collect()
 }

@@ -7,11 +7,11 @@ use std::os::unix::ffi::OsStrExt as _;
 use anstyle::{AnsiColor, Style};
 use indicatif::HumanCount;
 use selvedge_core::FailureKind;
+pub(super) use selvedge_page::heading;
+use selvedge_page::unordered;
 
 use super::snippet::{self, Remark};
-use super::table;
-use super::unordered;
-use super::{Bug, Place, Report, Verdict, numbered, thread_name};
+use super::{Bug, Place, Report, Verdict, advice, numbered, table, thread_name};
 use crate::args;
 use crate::describe::title;
 use crate::output;
@@ -255,13 +255,13 @@ pub(crate) fn evidence(bug: &Bug) -> String {
             },
         );
         text.push_str(&table::render(bug, title(bug.kind)));
-        let stale = unordered::in_words(bug) + &table::stale_steps(&bug.trace);
+        let stale = unordered(bug) + &table::stale_steps(&bug.trace);
         if !stale.is_empty() {
             let _ = write!(text, "\n{stale}");
         }
     }
     if let Some(advice) = &bug.advice {
-        let _ = write!(text, "\n{BOLD}advice:{BOLD:#} {}", advice.in_words());
+        let _ = write!(text, "\n{BOLD}advice:{BOLD:#} {}", advice::in_words(advice));
     }
     text
 }
@@ -291,15 +291,6 @@ pub(super) fn plain_verdict(report: &Report) -> String {
         Verdict::Bug => String::new(),
     };
     anstream::adapter::strip_str(&text).to_string()
-}
-
-pub(super) fn heading(bug: &Bug) -> String {
-    let title = title(bug.kind);
-    let said = bug.message.to_lowercase();
-    if said.starts_with(title) || title.starts_with(&said) {
-        return bug.message.clone();
-    }
-    format!("{title}: {}", bug.message)
 }
 
 /// What the places alone do not show: which thread waits for which, the memory, the threads' stacks.

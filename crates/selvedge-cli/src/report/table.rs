@@ -1,7 +1,7 @@
 //! The steps of a schedule as an aligned table.
 
 use selvedge_core::witness::Switch;
-use selvedge_core::words;
+use selvedge_page::what;
 
 use anstyle::Style;
 
@@ -170,17 +170,6 @@ fn row(step: &Step, trace: &[Step]) -> Row {
 /// A step in one sentence.
 pub(super) fn in_words(step: &Step) -> String {
     format!("{}: {}", thread_name(step.thread), what(step))
-}
-
-/// The operation of a step with its values.
-pub(super) fn what(step: &Step) -> String {
-    let text = |datum: &Option<Datum>| datum.as_ref().map(Datum::to_string);
-    words::phrase(
-        &step.operation,
-        step.object.as_deref(),
-        text(&step.read),
-        text(&step.wrote),
-    )
 }
 
 fn reads_from(step: &Step, trace: &[Step]) -> String {

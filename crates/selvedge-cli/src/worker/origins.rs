@@ -12,26 +12,14 @@ use std::rc::Rc;
 
 use selvedge_core::graph::{Graph, INIT, Slot};
 use selvedge_core::{EventId, Site, ThreadId};
+pub(crate) use selvedge_page::Origin;
 use selvedge_runtime::NativeMachine;
-use serde::{Deserialize, Serialize};
 
 use crate::describe::{self, Accesses, Binary};
 use crate::report::Place;
 
 /// So many pairs of lines are told.
 const TOLD: usize = 200;
-
-/// Lines whose events are ordered or paired in several ways.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Origin {
-    /// The line of the event that differs.
-    pub(crate) place: Place,
-    /// The line of the write that it reads from or follows now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) other: Option<Place>,
-    /// How many executions differ from the one before in such an event.
-    pub(crate) executions: u64,
-}
 
 /// The site of each event of the present execution, noted while the program runs.
 pub(super) struct Sites<'a> {

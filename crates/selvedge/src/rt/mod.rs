@@ -48,4 +48,4 @@ pub(crate) use stop::{
     assume_nothing, begin_access, end_access, inconsistent, misses_spuriously, new_cell, refuse,
     wakes_spuriously,
 };
-pub(crate) use trouble::site_of;
+pub(crate) use trouble::{SourcePlace, site_of};

@@ -12,6 +12,7 @@ mod failures;
 mod freed;
 mod interface;
 mod litmus;
+mod pages;
 mod panics;
 mod primitives;
 mod random_programs;

@@ -2,12 +2,11 @@
 
 use selvedge_core::FailureKind;
 
-use super::advice::Advice;
-use super::{Bug, ReadsFrom, Step, numbered, thread_name};
+use crate::{Advice, Bug, ReadsFrom, Step, numbered, thread_name};
 
 /// Says in words which read of the other side's write orders nothing, and what it lacks. Empty
 /// where orders make no difference, or where no such read can be blamed for certain.
-pub(super) fn in_words(bug: &Bug) -> String {
+pub fn unordered(bug: &Bug) -> String {
     let races = matches!(bug.kind, FailureKind::DataRace | FailureKind::UseAfterFree);
     let helps = bug.advice.as_ref().is_some_and(Advice::changes_orders);
     let Some(other) = bug.other.as_ref().filter(|_| races && helps) else {

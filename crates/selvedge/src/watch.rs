@@ -1,0 +1,98 @@
+//! Watches a search: its limits, what it finds, and how it gets on.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use selvedge_core::report::{Bug, Counts, Observer};
+use selvedge_page::BugPage;
+
+use crate::model::{Failure, MemoryModel};
+use crate::page::{self, Sample};
+use crate::report;
+use crate::rt::RustMachine;
+
+/// How often a search tells how far it is.
+const TELLS: Duration = Duration::from_millis(500);
+/// How often it is sampled for a report.
+const SAMPLES: Duration = Duration::from_millis(50);
+
+/// Ends a search that has taken long enough.
+pub(crate) struct Watch {
+    pub(crate) executions: Option<usize>,
+    pub(crate) until: Option<Instant>,
+    pub(crate) model: MemoryModel,
+    pub(crate) failure: Option<(Failure, BugPage)>,
+    pub(crate) progress: Progress,
+}
+
+/// How a search gets on.
+pub(crate) struct Progress {
+    begin: Instant,
+    /// When it last told how far it is, if it is to do so.
+    told: Option<Instant>,
+    /// When it was last sampled, if it is to be.
+    sampled: Option<Instant>,
+    pub(crate) history: Vec<Sample>,
+}
+
+impl Progress {
+    pub(crate) fn new(tells: bool, samples: bool) -> Progress {
+        let now = Instant::now();
+        Progress {
+            begin: now,
+            told: tells.then_some(now),
+            sampled: samples.then_some(now),
+            history: Vec::new(),
+        }
+    }
+
+    /// How long the search has taken.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    /// The search has counted so much.
+    pub(crate) fn update(&mut self, counts: &Counts) {
+        if let Some(told) = &mut self.told
+            && told.elapsed() >= TELLS
+        {
+            *told = Instant::now();
+            eprintln!("selvedge progress: {} executions", counts.executions);
+        }
+        if let Some(sampled) = &mut self.sampled
+            && sampled.elapsed() >= SAMPLES
+        {
+            *sampled = Instant::now();
+            self.sample(counts);
+        }
+    }
+
+    /// Adds a sample to the history.
+    pub(crate) fn sample(&mut self, counts: &Counts) {
+        let sample = Sample {
+            seconds: self.begin.elapsed().as_secs_f64(),
+            executions: counts.executions,
+            blocked: counts.blocked,
+            memory: 0,
+        };
+        page::record(&mut self.history, sample);
+    }
+}
+
+impl Observer<RustMachine> for Watch {
+    fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
+        self.failure = Some(report::describe(machine, bug, self.model));
+    }
+
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        self.progress.update(counts);
+        let enough = self
+            .executions
+            .is_some_and(|most| counts.executions >= most as u64)
+            || self.until.is_some_and(|until| Instant::now() >= until);
+        match enough {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
