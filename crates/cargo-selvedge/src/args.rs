@@ -100,7 +100,7 @@ pub(crate) struct Test {
     /// Run tests that are marked `#[ignore]` as well
     #[arg(long, conflicts_with = "ignored")]
     pub(crate) include_ignored: bool,
-    /// Run so many tests at the same time, each in a process of its own
+    /// Use so many processes: so many tests at the same time, and several for each test if there are fewer tests
     #[arg(long, short, value_name = "N")]
     pub(crate) jobs: Option<usize>,
     /// The memory model: sc, tso, ra or rc11

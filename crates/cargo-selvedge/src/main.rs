@@ -107,6 +107,8 @@ fn run_all(wanted: &[(&Executable, String)], test: &Test) -> Result<Vec<run::Res
         Some(jobs) => jobs.max(1),
         None => std::thread::available_parallelism().map_or(1, usize::from),
     };
+    // Processes that were asked for and that no test needs for itself explore parts of the others' models.
+    let each = test.jobs.unwrap_or(1) / wanted.len().max(1);
     let jobs = jobs.min(wanted.len());
     let next = Mutex::new(wanted.iter().enumerate());
     let results = Mutex::new(Vec::new());
@@ -116,7 +118,7 @@ fn run_all(wanted: &[(&Executable, String)], test: &Test) -> Result<Vec<run::Res
             let Some((index, (executable, name))) = task else {
                 return;
             };
-            let result = run::run(executable, name, test, jobs == 1);
+            let result = run::run(executable, name, test, (jobs == 1, each));
             if let Ok(mut results) = results.lock() {
                 results.push((index, result));
             }

@@ -174,19 +174,23 @@ pub(crate) fn repeat(
     Ok(status.success())
 }
 
-/// Runs one test and shows how far it is, if it runs alone.
+/// Runs one test, with so many `processes`, and shows how far it is, if it runs alone.
 pub(crate) fn run(
     executable: &Executable,
     name: &str,
     test: &Test,
-    alone: bool,
+    (alone, processes): (bool, usize),
 ) -> std::result::Result<Result, String> {
     if alone {
         print!("{} {name} ... ", executable.name);
         let _ = std::io::stdout().flush();
     }
     let begin = Instant::now();
-    let mut child = command(executable, name, test)
+    let mut command = command(executable, name, test);
+    if processes > 1 {
+        command.env("SELVEDGE_JOBS", processes.to_string());
+    }
+    let mut child = command
         .spawn()
         .map_err(|e| format!("{} cannot be run: {e}", executable.path.display()))?;
     let (mut said, mut advised) = (Said::default(), false);

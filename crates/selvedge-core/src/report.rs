@@ -83,6 +83,16 @@ pub enum Ending {
     Internal(String),
 }
 
+impl Ending {
+    /// The ending, if the whole search ends there and not only a slice of it.
+    pub fn of_search(self) -> Option<Ending> {
+        match self {
+            Ending::Complete | Ending::Stopped => None,
+            ending => Some(ending),
+        }
+    }
+}
+
 /// How a program behaved differently when it was run again under the same schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Divergence {

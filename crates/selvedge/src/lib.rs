@@ -25,13 +25,16 @@
 //! shares, and depend on nothing but the schedule; [`model::Builder`] chooses the memory model and
 //! limits; [`replay`] runs one execution again.
 
+mod checkpoint;
 mod clerk;
+mod jobs;
 mod macros;
 mod options;
 mod page;
 mod replay;
 mod report;
 mod rt;
+mod search;
 mod token;
 mod watch;
 

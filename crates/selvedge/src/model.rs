@@ -4,19 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use selvedge_core::report::{Counts, Divergence, Ending, Report as Found};
-use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
-use selvedge_core::trust::{self, Settings};
-use selvedge_core::{dpor, with_model};
+use selvedge_core::report::Counts;
+use serde::{Deserialize, Serialize};
 
 use crate::clerk;
+use crate::jobs::{self, Here, Part};
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{SpuriousEvents, environment, is_set};
 use crate::page;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
 use crate::watch::{Progress, Watch};
-use selvedge_page::BugPage;
 
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
@@ -37,10 +35,15 @@ pub struct Builder {
     pub max_duration: Option<Duration>,
     /// Only executions with at most so many preemptions are wanted.
     pub preemption_bound: Option<usize>,
-    /// Without meaning here: every run starts at the beginning.
+    /// The file that the search is saved in every two seconds, and when a limit stops it. If the file
+    /// is there, the search goes on where it was. It is removed when the search is done.
     pub checkpoint_file: Option<PathBuf>,
-    /// Without meaning here.
+    /// Without meaning here: the file is written every two seconds.
     pub checkpoint_interval: usize,
+    /// How many processes explore the model, once it takes long enough to benefit from several. The
+    /// program is started again for the test that runs, so a model with more than one is refused outside
+    /// of tests.
+    pub jobs: usize,
     /// Without meaning here.
     pub expect_explicit_explore: bool,
     /// Without meaning here: places are always known.
@@ -74,7 +77,7 @@ pub struct Builder {
 }
 
 /// What an exploration found.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
     /// The result.
@@ -88,7 +91,7 @@ pub struct Report {
 }
 
 /// The result of an exploration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// No execution fails.
     Verified,
@@ -108,8 +111,9 @@ impl Builder {
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with
     /// `SELVEDGE_SEED` and `SELVEDGE_RUNS`, `SELVEDGE_SPURIOUS_WAKEUPS`,
     /// `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`,
-    /// `SELVEDGE_ALLOW_INCOMPLETE`, `SELVEDGE_LOG` and `SELVEDGE_PROGRESS`. loom's names are understood as well:
-    /// `LOOM_MAX_PREEMPTIONS`, `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`.
+    /// `SELVEDGE_ALLOW_INCOMPLETE`, `SELVEDGE_JOBS`, `SELVEDGE_CHECKPOINT`, `SELVEDGE_LOG` and
+    /// `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
+    /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`, `LOOM_CHECKPOINT_FILE`.
     ///
     /// # Panics
     ///
@@ -124,8 +128,9 @@ impl Builder {
             max_permutations: environment(&["SELVEDGE_MAX_EXECUTIONS", "LOOM_MAX_PERMUTATIONS"]),
             max_duration: seconds.map(Duration::from_secs),
             preemption_bound: environment(&["SELVEDGE_MAX_PREEMPTIONS", "LOOM_MAX_PREEMPTIONS"]),
-            checkpoint_file: None,
+            checkpoint_file: environment(&["SELVEDGE_CHECKPOINT", "LOOM_CHECKPOINT_FILE"]),
             checkpoint_interval: 20_000,
+            jobs: environment(&["SELVEDGE_JOBS"]).unwrap_or(1),
             expect_explicit_explore: false,
             location: false,
             log: is_set("SELVEDGE_LOG"),
@@ -145,9 +150,16 @@ impl Builder {
         }
     }
 
-    /// Accepted for loom's sake; every run starts at the beginning.
+    /// Saves the search in this file, and continues the one that is saved there (see the field of that
+    /// name).
     pub fn checkpoint_file(&mut self, file: &str) -> &mut Self {
         self.checkpoint_file = Some(file.into());
+        self
+    }
+
+    /// Has so many processes explore the model (see the field of that name).
+    pub fn jobs(&mut self, jobs: usize) -> &mut Self {
+        self.jobs = jobs;
         self
     }
 
@@ -171,10 +183,18 @@ impl Builder {
         match self.explore(f).verdict {
             Verdict::Verified => {}
             Verdict::Stopped if self.allow_incomplete || self.random.is_some() => {}
-            Verdict::Stopped => panic!(
-                "this model was not explored completely: a limit left executions out (max_permutations, max_duration \
-                 or max_timeouts; allow_incomplete or SELVEDGE_ALLOW_INCOMPLETE=1 lets the test pass all the same)"
-            ),
+            Verdict::Stopped => {
+                let file = self.checkpoint_file.as_ref().filter(|file| file.exists());
+                let next = file.map(|file| {
+                    let name = file.display();
+                    format!("; the next run of the test goes on from {name}")
+                });
+                panic!(
+                    "this model was not explored completely: a limit left executions out (max_permutations, max_duration \
+                     or max_timeouts; allow_incomplete or SELVEDGE_ALLOW_INCOMPLETE=1 lets the test pass all the same){}",
+                    next.unwrap_or_default()
+                )
+            }
             Verdict::Failed(failure) => panic!("{failure}"),
             Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
         }
@@ -194,10 +214,18 @@ impl Builder {
             );
         }
         clerk::prepare();
+        let here = Here::begin();
+        let part = here.part();
+        if let Part::Known(report) = part {
+            return report;
+        }
         let file = page::wanted();
         let Some(mut machine) = RustMachine::new(Arc::new(f), self.limits()) else {
             panic!("a model cannot be run inside of a model");
         };
+        if let Part::Serve(socket) = part {
+            jobs::serve(self.units(), &mut machine, socket);
+        }
         let mut watch = Watch {
             executions: self.max_permutations,
             until: self.max_duration.map(|duration| Instant::now() + duration),
@@ -205,7 +233,7 @@ impl Builder {
             failure: None,
             progress: Progress::new(is_set("SELVEDGE_PROGRESS"), file.is_some()),
         };
-        let (counts, verdict, bug) = self.run(&mut machine, &mut watch);
+        let (counts, verdict, bug) = self.run(&mut machine, &mut watch, &here);
         drop(machine);
         let Counts {
             executions,
@@ -232,54 +260,11 @@ impl Builder {
             };
             page::write(&file, contents);
         }
+        here.end(&report);
         report
     }
 
-    /// Searches, and starts over whenever something was learned about the program.
-    fn run(
-        &self,
-        machine: &mut RustMachine,
-        watch: &mut Watch,
-    ) -> (Counts, Verdict, Option<BugPage>) {
-        let (found, failure, differs) = loop {
-            let found = self.search(machine, watch);
-            let failure = watch.failure.take();
-            let differs = match &found.ending {
-                Ending::Nondeterministic(Divergence::Operation { thread, .. }) => {
-                    Some(machine.explain(*thread))
-                }
-                Ending::Nondeterministic(what) => Some(what.to_string()),
-                Ending::Refused(_) => None,
-                _ if failure.is_some() => None,
-                _ => machine.differs(),
-            };
-            // Running the first execution again can teach something, too.
-            if !machine.learned() {
-                break (found, failure, differs);
-            }
-            machine.forget_first();
-        };
-        let (failure, bug) = failure.unzip();
-        let verdict = match (failure, found.ending) {
-            (Some(failure), _) => Verdict::Failed(Box::new(failure)),
-            (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(
-                "it did not behave the same when it was run again under the same schedule. Something that is not \
-                 part of the model makes a difference: a clock, a random number, the seed of a HashMap, a static \
-                 that keeps its value, an address that is kept in an integer, or state that the closure captured. \
-                 ({what})"
-            )),
-            (None, Ending::Refused(why)) => Verdict::Incomplete(why),
-            (None, Ending::Internal(why)) => {
-                Verdict::Incomplete(format!("this is a defect of Selvedge: {why}"))
-            }
-            (None, Ending::Stopped | Ending::Sampled(_)) => Verdict::Stopped,
-            (None, _) if machine.ran_out_of_time() => Verdict::Stopped,
-            (None, _) => Verdict::Verified,
-        };
-        (found.counts, verdict, bug)
-    }
-
-    fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         Limits {
             max_branches: self.max_branches,
             max_threads: Some(self.max_threads),
@@ -295,43 +280,9 @@ impl Builder {
         }
     }
 
-    fn bound(&self) -> Option<u32> {
+    pub(crate) fn bound(&self) -> Option<u32> {
         let bound = self.preemption_bound?;
         Some(u32::try_from(bound).unwrap_or(u32::MAX))
-    }
-
-    fn search(&self, machine: &mut RustMachine, watch: &mut Watch) -> Found {
-        let settings = Settings {
-            keep_going: false,
-            preemptions: self.bound(),
-        };
-        if let Some(Random {
-            strategy,
-            seed,
-            runs,
-        }) = self.random
-        {
-            let strategy = match strategy {
-                Strategy::Walk => dpor::Strategy::Walk,
-                Strategy::Pct { depth } => dpor::Strategy::Pct { depth },
-                Strategy::Pos => dpor::Strategy::Pos,
-            };
-            let sample = dpor::Sample {
-                strategy,
-                seed,
-                runs,
-            };
-            return dpor::sample(machine, sample, false, watch);
-        }
-        match (self.equivalence, self.model) {
-            (Equivalence::Mazurkiewicz, model) => {
-                with_model!(model, C => trust::search::<C, _>(machine, settings, watch))
-            }
-            (Equivalence::ReadsFrom, MemoryModel::Ra) => {
-                tracer::search::<SaturatedRa, _>(machine, false, watch)
-            }
-            (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
-        }
     }
 }
 

@@ -35,7 +35,14 @@ pub(crate) struct Progress {
     pub(crate) history: Vec<Sample>,
 }
 
+impl Default for Progress {
+    fn default() -> Progress {
+        Progress::new(false, false)
+    }
+}
+
 impl Progress {
+    /// A search begins. It tells how far it is, and is sampled, if it is to be.
     pub(crate) fn new(tells: bool, samples: bool) -> Progress {
         let now = Instant::now();
         Progress {
@@ -79,18 +86,22 @@ impl Progress {
     }
 }
 
+impl Watch {
+    /// Whether a limit ends a search that has counted so much.
+    pub(crate) fn is_over(&mut self, counts: &Counts) -> bool {
+        self.progress.update(counts);
+        let most = |most: usize| counts.executions >= most as u64;
+        self.executions.is_some_and(most) || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
 impl Observer<RustMachine> for Watch {
     fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
         self.failure = Some(report::describe(machine, bug, self.model));
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
-        self.progress.update(counts);
-        let enough = self
-            .executions
-            .is_some_and(|most| counts.executions >= most as u64)
-            || self.until.is_some_and(|until| Instant::now() >= until);
-        match enough {
+        match self.is_over(counts) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),
         }

@@ -19,7 +19,6 @@ use crate::worker::history::Sample;
 use crate::worker::orders::Budget;
 use crate::worker::progress::{Limits, Now, Progress};
 use crate::worker::protocol::Unloadable;
-use crate::worker::slices::ends;
 use crate::worker::supervise::{Cause, TICK};
 
 /// How long a slice takes where there are units for all workers,
@@ -231,7 +230,7 @@ impl Session<'_> {
         match answer.outcome() {
             Ok(Ok(sliced)) => {
                 self.open.remove(&key);
-                let ended = ends(sliced.ending.clone()).is_some();
+                let ended = sliced.ending.clone().of_search().is_some();
                 match self.state.answer(unit, sliced) || ended {
                     // Workers need not explore what is of no interest any more.
                     true => self.requeue(),

@@ -76,12 +76,7 @@ impl Plan {
 
 /// The budget that `SELVEDGE_SLICE` asks for, for tests: `10` executions or `10ms`.
 pub(crate) fn forced_budget() -> Budget {
-    let asked = std::env::var("SELVEDGE_SLICE").unwrap_or_default();
-    let time = asked.strip_suffix("ms").and_then(|time| time.parse().ok());
-    Budget {
-        time: time.map(Duration::from_millis),
-        executions: asked.parse().ok(),
-    }
+    Budget::parse(&std::env::var("SELVEDGE_SLICE").unwrap_or_default())
 }
 
 /// What a pool asks for on the way.

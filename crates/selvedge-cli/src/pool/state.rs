@@ -12,7 +12,6 @@ use crate::worker::history::Sample;
 use crate::worker::orders::{Noticed, Packed, Sliced};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{FoundBug, Unloadable};
-use crate::worker::slices::ends;
 use crate::worker::supervise::Cause;
 
 /// A bug that was found. It is kept as JSON, which tells what is left out.
@@ -118,7 +117,7 @@ impl State {
             first_bug: sliced.first_bug,
             beyond: sliced.beyond.map(KnownBug),
             unrolled: sliced.unrolled,
-            ending: ends(sliced.ending),
+            ending: sliced.ending.of_search(),
         };
         let rest = sliced.rest.into_iter();
         let rest = rest.map(|piece| (Some(piece.unit), piece.share)).collect();

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use selvedge_core::report::{Counts, Ending};
+pub(crate) use selvedge_core::trust::Budget;
 use selvedge_core::{Fact, Failure};
 use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
@@ -26,15 +27,6 @@ pub(crate) struct Order {
     pub(crate) pieces: u64,
     /// Whether the unit has ended its process before.
     pub(crate) rerun: Rerun,
-}
-
-/// When a slice stops by itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Budget {
-    /// After so much time.
-    pub(crate) time: Option<Duration>,
-    /// After so many executions.
-    pub(crate) executions: Option<u64>,
 }
 
 /// What became of a unit.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use selvedge_core::Portable as _;
-use selvedge_core::report::{Bug as RawBug, Counts, Ending, Observer};
+use selvedge_core::report::{Bug as RawBug, Counts, Observer};
 use selvedge_core::trust::{self, Answer, Unit};
 use selvedge_core::with_model;
 use selvedge_runtime::peers::processor_time;
@@ -17,9 +17,6 @@ use super::orders::{Budget, Noticed, Order, Piece, Sliced};
 use super::protocol::{Bound, FoundBug, Reply, Rerun};
 use crate::describe;
 use crate::explorer::Explorer;
-
-/// The clock is looked at once in so many executions.
-const GLANCE: u64 = 16;
 
 impl<'a> Exploration<'a> {
     /// Explores units as long as there are orders.
@@ -109,21 +106,12 @@ impl<'a> Exploration<'a> {
 
 /// Divides what is left into at most so many units, those with the oldest choices last.
 fn pieces(rest: Option<Unit>, most: u64) -> Vec<Piece> {
-    let Some(mut rest) = rest else {
-        return Vec::new();
-    };
-    let mut units = Vec::new();
-    while (units.len() as u64) + 1 < most
-        && let Some(oldest) = rest.split()
-    {
-        units.push(oldest);
-    }
-    units.push(rest);
     let piece = |unit: &Unit| Piece {
         unit: postcard::to_stdvec(unit).expect("a unit can be serialised"),
         share: unit.share(),
     };
-    units.iter().rev().map(piece).collect()
+    let units = rest.map_or_else(Vec::new, |rest| rest.pieces(most));
+    units.iter().map(piece).collect()
 }
 
 /// Counts executions, describes bugs, and ends a slice.
@@ -176,19 +164,12 @@ impl Observer<Watched<'_>> for Slicer<'_> {
             self.pieces = stop;
             return ControlFlow::Break(());
         }
-        let over = |limit: u64| self.executions >= limit;
-        let late = |limit| self.executions.is_multiple_of(GLANCE) && self.start.elapsed() >= limit;
-        if self.budget.executions.is_some_and(over) || self.budget.time.is_some_and(late) {
+        if self
+            .budget
+            .is_spent(self.executions, || self.start.elapsed())
+        {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
-    }
-}
-
-/// Whether the search ended by itself there.
-pub(crate) fn ends(ending: Ending) -> Option<Ending> {
-    match ending {
-        Ending::Complete | Ending::Stopped => None,
-        ending => Some(ending),
     }
 }

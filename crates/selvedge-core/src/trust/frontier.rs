@@ -159,9 +159,19 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
     pub fn take(&mut self) -> Option<(UnitId, U)> {
         let free = self.all_open().filter(|open| !open.taken);
         let largest = free.max_by(|a, b| a.share.total_cmp(&b.share))?.id;
-        let open = self.open_mut(largest)?;
+        self.hand_out(largest)
+    }
+
+    /// Hands out the unit that one search would come to next, if no worker has it.
+    pub fn take_first(&mut self) -> Option<(UnitId, U)> {
+        let first = self.all_open().next().filter(|open| !open.taken)?.id;
+        self.hand_out(first)
+    }
+
+    fn hand_out(&mut self, id: UnitId) -> Option<(UnitId, U)> {
+        let open = self.open_mut(id)?;
         open.taken = true;
-        Some((largest, open.unit.clone()))
+        Some((id, open.unit.clone()))
     }
 
     /// How many units no worker has.

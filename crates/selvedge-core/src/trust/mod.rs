@@ -20,6 +20,7 @@
 
 mod bound;
 mod branch;
+mod budget;
 mod cursor;
 mod descend;
 mod endings;
@@ -32,6 +33,7 @@ mod schedule;
 mod unit;
 mod writes;
 
+pub use budget::Budget;
 pub use descend::{Descent, descend};
 pub use frontier::{Found, Frontier, Known, UnitId};
 pub use unit::Unit;

@@ -227,6 +227,19 @@ impl Unit {
         })
     }
 
+    /// Divides it into at most so many units, in the order of the search tree.
+    pub fn pieces(mut self, most: u64) -> Vec<Unit> {
+        let mut units = Vec::new();
+        while (units.len() as u64) + 1 < most
+            && let Some(oldest) = self.split()
+        {
+            units.push(oldest);
+        }
+        units.push(self);
+        units.reverse();
+        units
+    }
+
     /// How many choices there are.
     pub fn choices(&self) -> usize {
         self.levels.iter().map(|level| level.choices.len()).sum()

@@ -11,7 +11,7 @@ use super::state::State;
 
 /// In so many executions no access at all to freed memory is possible. In others, those by the
 /// types of the interface and writes are noticed.
-const PROTECTED_RUNS: u32 = 256;
+pub(crate) const PROTECTED_RUNS: u32 = 256;
 
 impl State {
     pub(super) fn view(&self) -> View<'_> {

@@ -3,6 +3,9 @@
 //! A search compares each execution with what it has in common with those before. If there is but
 //! one, nothing would be compared; so the first execution is run once more at the end.
 
+use std::hash::{Hash as _, Hasher as _};
+
+use rustc_hash::{FxHashMap, FxHasher};
 use selvedge_core::{Machine, Op, Outcome, Pending, ThreadId};
 
 use super::machine::RustMachine;
@@ -42,6 +45,26 @@ impl First {
                 clock: clock.to_vec(),
             });
         }
+    }
+}
+
+impl First {
+    /// What processes that search together must agree on. Values are left out, which may be addresses,
+    /// and threads and locations are numbered as they come.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let mut hash = FxHasher::default();
+        let (mut threads, mut locations) = (FxHashMap::default(), FxHashMap::default());
+        for step in &self.steps {
+            let next = threads.len();
+            let thread = *threads.entry(step.thread).or_insert(next);
+            let sort = step.op.map(|op| std::mem::discriminant(&op));
+            let location = step.op.and_then(|op| op.location()).map(|location| {
+                let next = locations.len();
+                *locations.entry(location).or_insert(next)
+            });
+            (thread, sort, location).hash(&mut hash);
+        }
+        hash.finish()
     }
 }
 

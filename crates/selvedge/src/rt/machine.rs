@@ -38,7 +38,7 @@ pub(crate) struct Limits {
 
 /// A Rust closure that is run again and again under the explorer's control.
 pub(crate) struct RustMachine {
-    engine: Rc<Engine>,
+    pub(super) engine: Rc<Engine>,
     ran_out_of_time: Cell<bool>,
     /// Whose last stretch comes after all steps of the next run, and of this one.
     defer_next: Option<Late>,
@@ -85,7 +85,7 @@ impl RustMachine {
     }
 
     /// Whether the search has to start over, because something was learned about the program.
-    pub(crate) fn learned(&self) -> bool {
+    pub(crate) fn starts_over(&self) -> bool {
         std::mem::take(&mut self.engine.state().borrow_mut().again)
     }
 

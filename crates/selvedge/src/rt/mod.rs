@@ -26,6 +26,8 @@ pub(crate) mod memory;
 mod outside;
 mod panic_count;
 mod place;
+mod portable;
+mod process;
 mod race;
 mod reach;
 pub(crate) mod shared;
@@ -38,10 +40,12 @@ mod thread;
 mod trouble;
 mod values;
 
+pub(crate) use accesses::PROTECTED_RUNS;
 pub(crate) use engine::{active, host, spawn, visible};
 pub(crate) use gone::Handle;
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
+pub(crate) use process::start_again;
 pub(crate) use race::{AccessKind, CellId};
 pub(crate) use selvedge_core::Site;
 pub(crate) use stop::{

@@ -10,8 +10,9 @@
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use selvedge_core::Fact;
 
-use super::{blocks, statics};
+use super::{blocks, portable, statics};
 
 /// So many bytes of the heap are looked at, in the order in which pointers lead there.
 const MOST: usize = 256 << 10;
@@ -42,8 +43,8 @@ pub(super) struct Outside {
     stacks: Copied,
     /// Words that other OS threads change.
     others: FxHashSet<usize>,
-    /// Changes seen: where, which word; and how many where.
-    seen: FxHashSet<(u64, usize)>,
+    /// Changes seen: where and which word, as facts; and how many where.
+    seen: FxHashSet<Fact>,
     doubts: FxHashMap<u64, u32>,
 }
 
@@ -121,6 +122,16 @@ impl Outside {
         }
     }
 
+    /// The changes that were seen.
+    pub(super) fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
+        self.seen.iter().copied()
+    }
+
+    /// Another process saw this change.
+    pub(super) fn recall(&mut self, fact: Fact) {
+        self.seen.insert(fact);
+    }
+
     /// The stretch ends at `site`: whether it changed something.
     pub(super) fn change(&mut self, site: u64) -> Change {
         if self.stacks.first_change().is_some() {
@@ -134,7 +145,7 @@ impl Outside {
             }
             let doubts = self.doubts.entry(site).or_default();
             *doubts += 1;
-            return match self.seen.insert((site, word)) && *doubts < DOUBTS {
+            return match self.seen.insert(portable::seen(site, word)) && *doubts < DOUBTS {
                 true => Change::Perhaps,
                 false => Change::Certain,
             };

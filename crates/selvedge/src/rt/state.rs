@@ -59,8 +59,8 @@ pub(crate) struct State {
     /// Something was learned that makes the search start over.
     pub(super) again: bool,
     /// Reads that are passed more than once without an effect.
-    watched: FxHashSet<u64>,
-    outside: Outside,
+    pub(super) watched: FxHashSet<u64>,
+    pub(super) outside: Outside,
     reach: Reach,
     /// What the heap is, if nothing ran since that was last found out.
     heap: Option<(u64, u64)>,

@@ -5,12 +5,14 @@
 
 mod algorithms;
 mod channels;
+mod checkpoints;
 mod common;
 mod confinement;
 mod counts;
 mod failures;
 mod freed;
 mod interface;
+mod jobs;
 mod litmus;
 mod pages;
 mod panics;

@@ -1,0 +1,188 @@
+//! What processes that search one model together have to agree on: which number each thread has, and
+//! what was found out about the program beyond one execution.
+
+use std::hash::Hasher as _;
+
+use rustc_hash::{FxHashSet, FxHasher};
+use selvedge_core::{Fact, Portable, Site, ThreadId};
+
+use super::accesses::PROTECTED_RUNS;
+use super::determinism::First;
+use super::machine::RustMachine;
+use super::state::State;
+
+/// The sorts of facts, which are the last two bits of a fact.
+const COUNTED: Fact = 0;
+const WATCHED: Fact = 1;
+const SEEN: Fact = 2;
+/// Somebody writes to freed memory. No site has this distance.
+const EAGER: Fact = Fact::MAX;
+
+/// From here sites are counted: the program may be loaded at another address in another process.
+static ANCHOR: u8 = 0;
+
+fn distance(address: u64) -> u64 {
+    address.wrapping_sub((&raw const ANCHOR).expose_provenance() as u64)
+}
+
+fn address(distance: u64) -> u64 {
+    distance.wrapping_add((&raw const ANCHOR).expose_provenance() as u64)
+}
+
+/// A fact of this sort about the site at `address`.
+fn about(address: u64, sort: Fact) -> Fact {
+    distance(address) << 2 | sort
+}
+
+/// The site that a fact is about.
+fn site(fact: Fact) -> u64 {
+    // The distance has a sign.
+    address((fact as i64 >> 2) as u64)
+}
+
+/// The fact that a change of `word` was seen at `site`.
+pub(super) fn seen(site: u64, word: usize) -> Fact {
+    let mut hash = FxHasher::default();
+    hash.write_u64(distance(site));
+    hash.write_u64(distance(word as u64));
+    hash.finish() << 2 | SEEN
+}
+
+/// The way from main to a thread: the place of each creation among those of its thread.
+type Path = Vec<u32>;
+
+/// The paths of threads that were created so, main first. What does not fit is left out.
+fn paths(spawned: &[(ThreadId, u32)]) -> Vec<Path> {
+    let mut paths = vec![Path::new()];
+    for &(parent, place) in spawned {
+        let mut path = paths.get(parent.index()).cloned().unwrap_or_default();
+        path.push(place);
+        paths.push(path);
+    }
+    paths
+}
+
+impl State {
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        let mut spawned = vec![(ThreadId::MAIN, 0); self.threads.len() - 1];
+        for (parent, thread) in self.threads.iter().enumerate() {
+            for (place, &child) in thread.children.iter().enumerate() {
+                spawned[child as usize - 1] = (ThreadId(parent as u32), place as u32);
+            }
+        }
+        spawned
+    }
+
+    /// Gives the first numbers to threads that are created so, and further ones to the others that are
+    /// known. False if nothing changes.
+    fn renumber(&mut self, spawned: &[(ThreadId, u32)]) -> bool {
+        let own = self.spawned();
+        let common = own.iter().zip(spawned).take_while(|(a, b)| a == b);
+        if common.count() == spawned.len() {
+            return false;
+        }
+        let mut all = paths(spawned);
+        for path in paths(&own) {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+        while self.threads.len() < all.len() && self.add_thread().is_ok() {}
+        for thread in &mut self.threads {
+            thread.children.clear();
+        }
+        let mut creations: Vec<(usize, u32, u32)> = Vec::new();
+        for (number, path) in (0..).zip(&all).take(self.threads.len()).skip(1) {
+            let Some((&place, parent)) = path.split_last() else {
+                continue;
+            };
+            let parent = all.iter().position(|known| known == parent);
+            creations.extend(parent.map(|parent| (parent, place, number)));
+        }
+        creations.sort_unstable();
+        for (parent, place, number) in creations {
+            let known = self.threads.get_mut(parent);
+            // A damaged unit may leave creations out.
+            let children = known.map(|parent| &mut parent.children);
+            if let Some(children) = children.filter(|known| known.len() == place as usize) {
+                children.push(number);
+            }
+        }
+        true
+    }
+
+    fn facts(&self) -> FxHashSet<Fact> {
+        let counted = self.counted.iter().map(|site| about(site.0, COUNTED));
+        let watched = self.watched.iter().map(|&site| about(site, WATCHED));
+        let mut facts: FxHashSet<Fact> = counted.chain(watched).collect();
+        facts.extend(self.outside.facts());
+        facts.extend(self.eager.then_some(EAGER));
+        facts
+    }
+}
+
+impl RustMachine {
+    /// This process goes on with a search that another one has begun: that one has seen the executions
+    /// in which freed memory is protected.
+    pub(crate) fn join_search(&mut self) {
+        self.engine.state().borrow_mut().run = PROTECTED_RUNS;
+    }
+
+    /// What was done in the first execution, as far as processes must agree on it.
+    pub(crate) fn first_execution(&self) -> u64 {
+        self.first.fingerprint()
+    }
+}
+
+impl Portable for RustMachine {
+    fn spawned(&self) -> Vec<(ThreadId, u32)> {
+        self.engine.state().borrow().spawned()
+    }
+
+    fn number_threads(&mut self, spawned: &[(ThreadId, u32)]) {
+        if self.engine.state().borrow_mut().renumber(spawned) {
+            // It was noted with other numbers.
+            self.first = First::default();
+        }
+    }
+
+    fn learned(&mut self) -> Vec<(Fact, Fact)> {
+        let mut facts: Vec<Fact> = self.engine.state().borrow().facts().into_iter().collect();
+        facts.sort_unstable();
+        facts.into_iter().map(|fact| (fact, fact)).collect()
+    }
+
+    fn learn(&mut self, facts: &[(Fact, Fact)]) {
+        let mut state = self.engine.state().borrow_mut();
+        for fact in facts.iter().flat_map(|&(first, last)| first..=last) {
+            match fact & 3 {
+                _ if fact == EAGER => state.eager = true,
+                COUNTED => {
+                    state.counted.insert(Site(site(fact)));
+                }
+                WATCHED => {
+                    state.watched.insert(site(fact));
+                }
+                SEEN => state.outside.recall(fact),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_names_its_site() {
+        static PLACE: u64 = 0;
+        let place = (&raw const PLACE).addr() as u64;
+        for sort in [COUNTED, WATCHED] {
+            let fact = about(place, sort);
+            assert_eq!((site(fact), fact & 3), (place, sort));
+        }
+        let before = (&raw const ANCHOR).addr() as u64 - 4096;
+        assert_eq!(site(about(before, WATCHED)), before);
+    }
+}

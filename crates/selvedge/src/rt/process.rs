@@ -1,0 +1,44 @@
+//! Starting the present program again.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+
+/// The program that runs, also if its file was replaced.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// Starts this program again with these arguments. Its standard input is the other end of the socket.
+///
+/// It ends when the calling OS thread does, and is loaded at addresses that are the same each time, where the
+/// system allows that.
+pub(crate) fn start_again(
+    arguments: &[&str],
+    prepare: impl FnOnce(&mut Command),
+) -> io::Result<(Child, UnixStream)> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let mut command = Command::new(OURSELVES);
+    if let Some(name) = std::env::args_os().next() {
+        command.arg0(name);
+    }
+    command.args(arguments);
+    command.stdin(Stdio::from(OwnedFd::from(theirs)));
+    command.stdout(Stdio::null());
+    prepare(&mut command);
+    // SAFETY: between `fork` and `exec`, system calls without memory of their own are all that happens.
+    unsafe {
+        command.pre_exec(|| {
+            let persona = libc::personality(0xffff_ffff);
+            if persona >= 0 {
+                libc::personality((persona | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong);
+            }
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0);
+            Ok(())
+        });
+    }
+    let child = command.spawn()?;
+    // Its end of the socket belongs to it alone now, so that its death closes it.
+    drop(command);
+    Ok((child, ours))
+}
