@@ -183,18 +183,18 @@ impl Builder {
         match self.explore(f).verdict {
             Verdict::Verified => {}
             Verdict::Stopped if self.allow_incomplete || self.random.is_some() => {}
-            Verdict::Stopped => {
-                let file = self.checkpoint_file.as_ref().filter(|file| file.exists());
-                let next = file.map(|file| {
-                    let name = file.display();
-                    format!("; the next run of the test goes on from {name}")
-                });
-                panic!(
-                    "this model was not explored completely: a limit left executions out (max_permutations, max_duration \
-                     or max_timeouts; allow_incomplete or SELVEDGE_ALLOW_INCOMPLETE=1 lets the test pass all the same){}",
-                    next.unwrap_or_default()
-                )
-            }
+            Verdict::Stopped => match self.checkpoint_file.as_ref().filter(|file| file.exists()) {
+                None => panic!(
+                    "this model was not explored completely: a limit left executions out (max_permutations, \
+                     max_duration or max_timeouts; allow_incomplete or SELVEDGE_ALLOW_INCOMPLETE=1 lets the test \
+                     pass all the same)"
+                ),
+                Some(file) => panic!(
+                    "this model was not explored completely: a limit left executions out; the next run of the test \
+                     goes on from {}",
+                    file.display()
+                ),
+            },
             Verdict::Failed(failure) => panic!("{failure}"),
             Verdict::Incomplete(why) => panic!("the model could not be explored: {why}"),
         }

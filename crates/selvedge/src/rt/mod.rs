@@ -31,6 +31,7 @@ mod process;
 mod race;
 mod reach;
 pub(crate) mod shared;
+mod slot;
 mod spin;
 mod stack;
 mod state;
@@ -48,6 +49,7 @@ pub(crate) use place::Object;
 pub(crate) use process::start_again;
 pub(crate) use race::{AccessKind, CellId};
 pub(crate) use selvedge_core::Site;
+pub(crate) use slot::Slot;
 pub(crate) use stop::{
     assume_nothing, begin_access, end_access, inconsistent, misses_spuriously, new_cell, refuse,
     wakes_spuriously,

@@ -241,6 +241,16 @@ impl Object {
         }
     }
 
+    /// It holds `value` before anything else is done to it.
+    #[cold]
+    pub(crate) fn begin_with(&self, value: Value, site: Site) {
+        let at = self.location(site);
+        engine::host(|state| {
+            let place = &mut state.places[at.index()];
+            (place.initial, place.current) = (value, value);
+        });
+    }
+
     /// Overwrites it with what was computed from the value that [`plain`](Object::plain) returned.
     pub(crate) fn replace(&self, value: Value, site: Site) {
         self.store(value, MemoryOrder::Relaxed, site);

@@ -222,6 +222,52 @@ fn note(counter: Counter, address: usize) {
     });
 }
 
+/// Whether a thread has ended, for those who ask. As long as nobody does, that is no event.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    at: Option<Location>,
+    /// Where the thread is created.
+    site: Site,
+}
+
+/// For a thread that is about to be created at `site`.
+pub(crate) fn not_ended(site: Site) -> Ended {
+    let at = host(|state| {
+        state.counts(site).then(|| {
+            let new = New {
+                what: "end of a thread",
+                site,
+                initial: 0,
+                pointers: false,
+            };
+            state.create(new).1
+        })
+    });
+    Ended { at, site }
+}
+
+/// The thread ends.
+pub(crate) fn end_of_thread(ended: Ended) {
+    if let Some(at) = ended.at.filter(|_| active()) {
+        let (value, order) = (1, MemoryOrder::Release);
+        visible(Op::Store { at, value, order }, ended.site);
+    }
+}
+
+/// Whether the thread has ended. If nobody asked that before, the search starts over.
+pub(crate) fn has_ended(ended: Ended, site: Site) -> bool {
+    if !in_execution() {
+        return true;
+    }
+    let Some(at) = ended.at else {
+        start_over(|state| {
+            state.counted.insert(ended.site);
+        })
+    };
+    let order = MemoryOrder::Relaxed;
+    visible(Op::Load { at, order }, site).read != 0
+}
+
 /// The atomic that holds the count. If there is none, the search starts over with one, unless it is
 /// over.
 fn counter(address: usize) -> Option<Location> {

@@ -267,6 +267,26 @@ impl<T> From<T> for Arc<T> {
     }
 }
 
+/// Conversions that [`std::sync::Arc`] has, among them those that make an `Arc` of an unsized type.
+macro_rules! from {
+    ($([$($generics:tt)*] $from:ty => $to:ty;)+) => {
+        $(impl<$($generics)*> From<$from> for Arc<$to> {
+            #[track_caller]
+            fn from(value: $from) -> Self {
+                Arc::from_std(std::sync::Arc::from(value))
+            }
+        })+
+    };
+}
+
+from! {
+    [T: ?Sized] Box<T> => T;
+    [T] Vec<T> => [T];
+    [T: Clone] &[T] => [T];
+    [] String => str;
+    [] &str => str;
+}
+
 impl<T: ?Sized> AsRef<T> for Arc<T> {
     fn as_ref(&self) -> &T {
         self

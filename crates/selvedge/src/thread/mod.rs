@@ -19,6 +19,7 @@ use selvedge_core::objects::ObjectFunction;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder, Op, Site, Width};
 
+use crate::rt::shared::{self, Ended};
 use crate::rt::{self, Object, host, site_of, visible};
 
 /// A handle to a thread.
@@ -47,19 +48,21 @@ pub struct Builder {
 }
 
 /// Where a thread leaves what it returns.
-struct Packet<T>(Arc<Mutex<Option<T>>>);
+struct Packet<T>(Arc<Mutex<Option<T>>>, Ended);
 
 impl<T> Packet<T> {
-    fn new() -> Packet<T> {
-        Packet(Arc::new(Mutex::new(None)))
+    /// For a thread that is created at `site`.
+    fn new(site: Site) -> Packet<T> {
+        Packet(Arc::new(Mutex::new(None)), shared::not_ended(site))
     }
 
     fn share(&self) -> Packet<T> {
-        Packet(Arc::clone(&self.0))
+        Packet(Arc::clone(&self.0), self.1)
     }
 
     fn put(&self, result: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        shared::end_of_thread(self.1);
     }
 
     /// Waits for `thread`, which puts its result here.
@@ -174,7 +177,7 @@ where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    let packet = Packet::new();
+    let packet = Packet::new(site);
     let result = packet.share();
     let start = Box::new(move || result.put(f()));
     let id = rt::spawn(start, name.clone(), site).0;
@@ -196,6 +199,13 @@ impl<T> JoinHandle<T> {
     pub fn join(self) -> std::thread::Result<T> {
         self.packet
             .wait(self.thread.id, site_of(Location::caller()))
+    }
+
+    /// Whether the thread has run its main function. That it has is not yet an order of what it did
+    /// before what follows; [`join`](JoinHandle::join) makes one.
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        shared::has_ended(self.packet.1, site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use selvedge_core::Site;
 
 use super::{Packet, Thread, ThreadId, current, wait_for};
-use crate::rt::{self, site_of};
+use crate::rt::{self, shared, site_of};
 
 /// A scope to spawn scoped threads in. See [`scope`].
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl<'scope> Scope<'scope, '_> {
         T: Send + 'scope,
     {
         let parent = current().id;
-        let packet = Packet::new();
+        let packet = Packet::new(site);
         let result = packet.share();
         let start: Box<dyn FnOnce() + 'scope> = Box::new(move || result.put(f()));
         // SAFETY: only the lifetime changes. The scope does not return before the thread has ended.
@@ -116,6 +116,13 @@ impl<T> ScopedJoinHandle<'_, T> {
     pub fn join(self) -> std::thread::Result<T> {
         self.packet
             .wait(self.thread.id, site_of(Location::caller()))
+    }
+
+    /// Whether the thread has run its main function (see
+    /// [`JoinHandle::is_finished`](super::JoinHandle::is_finished)).
+    #[track_caller]
+    pub fn is_finished(&self) -> bool {
+        shared::has_ended(self.packet.1, site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.

@@ -5,11 +5,11 @@ use std::panic::catch_unwind;
 use std::time::Duration;
 
 use selvedge::model::MemoryModel::Rc11;
-use selvedge::sync::atomic::{AtomicUsize, Ordering::*};
+use selvedge::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 use selvedge::sync::{Arc, Once, OnceLock, RwLock, RwLockWriteGuard, Weak};
 use selvedge::{future, thread};
 
-use crate::common::{builder, failure, outcomes, verified};
+use crate::common::{MODELS, builder, failure, outcomes, verified};
 
 #[test]
 fn a_weak_reference_finds_the_value_or_not() {
@@ -188,4 +188,124 @@ fn a_check_that_a_limit_stopped_fails_unless_that_is_allowed() {
     let message = message.downcast_ref::<&str>().unwrap();
     assert!(message.contains("allow_incomplete"), "{message}");
     assert!(limited(true).is_ok());
+}
+
+#[test]
+fn what_an_exclusive_reference_wrote_is_all_that_others_see() {
+    for model in MODELS {
+        let seen = outcomes(model, || {
+            let mut count = AtomicUsize::new(0);
+            count.store(1, Relaxed);
+            *count.get_mut() += 1;
+            assert_eq!(*count.get_mut(), 2);
+            *count.get_mut() *= 5;
+            let count = Arc::new(count);
+            let other = Arc::clone(&count);
+            let thread = thread::spawn(move || (other.load(Relaxed), other.fetch_add(1, Relaxed)));
+            let own = count.fetch_add(1, Relaxed);
+            let (first, second) = thread.join().unwrap();
+            let mut count = Arc::try_unwrap(count).unwrap();
+            assert_eq!(*count.get_mut(), 12);
+            *count.get_mut() = 7;
+            assert_eq!(count.into_inner(), 7);
+            (own, first, second)
+        });
+        let expected = [(10, 10, 11), (10, 11, 11), (11, 10, 10)];
+        assert_eq!(seen, expected.into(), "{model:?}");
+    }
+}
+
+#[test]
+fn booleans_and_pointers_can_be_changed_through_a_reference() {
+    let report = verified(Rc11, || {
+        let mut flag = AtomicBool::new(false);
+        *flag.get_mut() = true;
+        let mut values = [1, 2];
+        let mut pointer = AtomicPtr::new(&raw mut values[0]);
+        *pointer.get_mut() = &raw mut values[1];
+        let boxed = Box::into_raw(Box::new(3));
+        let mut owner = AtomicPtr::new(std::ptr::null_mut());
+        *owner.get_mut() = boxed;
+        let shared = Arc::new((flag, owner));
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || {
+            assert!(other.0.load(Relaxed));
+            other.1.swap(std::ptr::null_mut(), Relaxed)
+        });
+        // SAFETY: both point to what is there.
+        assert_eq!(unsafe { *pointer.load(Relaxed) }, 2);
+        let found = thread.join().unwrap();
+        assert_eq!(found, boxed);
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(found) });
+    });
+    assert_eq!(report.executions, 1);
+}
+
+#[test]
+fn a_reference_that_is_not_exclusive_is_a_race() {
+    struct Shared(std::cell::UnsafeCell<AtomicUsize>);
+    // SAFETY: that is what the test is about.
+    unsafe impl Sync for Shared {}
+    let failure = failure(Rc11, || {
+        let shared = Arc::new(Shared(AtomicUsize::new(0).into()));
+        let other = Arc::clone(&shared);
+        // SAFETY: it is not: the two are at the same time.
+        let thread = thread::spawn(move || unsafe { &*other.0.get() }.load(Relaxed));
+        // SAFETY: as above.
+        *unsafe { &mut *shared.0.get() }.get_mut() = 1;
+        thread.join().unwrap();
+    });
+    assert_eq!(failure.kind, "data-race", "{failure}");
+}
+
+#[test]
+fn a_thread_that_has_finished_need_not_be_seen_to_have_done_all() {
+    let seen = outcomes(Rc11, || {
+        let done = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&done);
+        let thread = thread::spawn(move || other.store(1, Relaxed));
+        let seen = thread.is_finished().then(|| done.load(Relaxed));
+        thread.join().unwrap();
+        assert_eq!(done.load(Relaxed), 1);
+        seen
+    });
+    assert_eq!(seen, [None, Some(0), Some(1)].into());
+}
+
+#[test]
+fn waiting_for_a_thread_to_finish_ends() {
+    let report = verified(Rc11, || {
+        let thread = thread::spawn(|| 7);
+        while !thread.is_finished() {}
+        assert_eq!(thread.join().unwrap(), 7);
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| 8);
+            while !thread.is_finished() {}
+            assert_eq!(thread.join().unwrap(), 8);
+        });
+    });
+    assert_eq!(report.executions, 1);
+}
+
+#[test]
+fn unsized_values_are_shared_as_boxes_and_slices() {
+    trait Counts {
+        fn count(&self) -> usize;
+    }
+    impl Counts for AtomicUsize {
+        fn count(&self) -> usize {
+            self.fetch_add(1, Relaxed)
+        }
+    }
+    let report = verified(Rc11, || {
+        let shared: Arc<dyn Counts> = Arc::from(Box::new(AtomicUsize::new(0)) as Box<dyn Counts>);
+        let other = Arc::clone(&shared);
+        let thread = thread::spawn(move || other.count());
+        let sum = shared.count() + thread.join().unwrap();
+        assert_eq!(sum, 1);
+        let texts: Arc<[Arc<str>]> = Arc::from(vec![Arc::from("a"), Arc::from("b".to_owned())]);
+        assert_eq!(texts.concat(), "ab");
+    });
+    assert_eq!(report.executions, 2);
 }

@@ -7,30 +7,49 @@ use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
 use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
-use crate::rt::{AccessKind, Object, site_of};
+use crate::rt::{AccessKind, Object, Slot, site_of};
 
 const WIDTH: Width = Width(1);
 
 /// As [`std::sync::atomic::AtomicBool`].
-pub struct AtomicBool(Object);
+pub struct AtomicBool(Object, Slot<bool>);
 
 impl AtomicBool {
     /// Creates a new `AtomicBool`.
     #[track_caller]
     pub fn new(v: bool) -> AtomicBool {
         let site = site_of(Location::caller());
-        AtomicBool(Object::new("AtomicBool", Value::from(v), site))
+        AtomicBool(Object::new("AtomicBool", Value::from(v), site), Slot::new())
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn object(&self) -> &Object {
+        if let Some(v) = self.1.take_back() {
+            self.0
+                .begin_with(Value::from(v), site_of(Location::caller()));
+        }
+        &self.0
+    }
+
+    /// Returns a mutable reference to the underlying [`bool`].
+    #[track_caller]
+    pub fn get_mut(&mut self) -> &mut bool {
+        let site = site_of(Location::caller());
+        let value = self.object().plain(AccessKind::Write, site);
+        self.0 = Object::new("AtomicBool", value, site);
+        self.1.lend(value != 0)
     }
 
     /// Gets access to a mutable reference to the inner value.
     #[track_caller]
     pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut bool) -> R) -> R {
         let site = site_of(Location::caller());
-        let before = self.0.plain(AccessKind::Write, site) != 0;
+        let before = self.object().plain(AccessKind::Write, site) != 0;
         let mut inner = before;
         let result = f(&mut inner);
         if inner != before {
-            self.0.replace(Value::from(inner), site);
+            self.object().replace(Value::from(inner), site);
         }
         result
     }
@@ -42,31 +61,35 @@ impl AtomicBool {
     /// No other thread may write at the same time. Such a race is reported.
     #[track_caller]
     pub unsafe fn unsync_load(&self) -> bool {
-        self.0.plain(AccessKind::Read, site_of(Location::caller())) != 0
+        self.object()
+            .plain(AccessKind::Read, site_of(Location::caller()))
+            != 0
     }
 
     /// Consumes the atomic and returns the contained value.
     #[track_caller]
     pub fn into_inner(self) -> bool {
-        self.0.plain(AccessKind::Read, site_of(Location::caller())) != 0
+        self.object()
+            .plain(AccessKind::Read, site_of(Location::caller()))
+            != 0
     }
 
     /// Loads a value.
     #[track_caller]
     pub fn load(&self, order: Ordering) -> bool {
-        load(&self.0, order) != 0
+        load(self.object(), order) != 0
     }
 
     /// Stores a value.
     #[track_caller]
     pub fn store(&self, val: bool, order: Ordering) {
-        store(&self.0, Value::from(val), order);
+        store(self.object(), Value::from(val), order);
     }
 
     /// Stores a value, returning the previous value.
     #[track_caller]
     pub fn swap(&self, val: bool, order: Ordering) -> bool {
-        rmw(&self.0, WIDTH, Rmw::Exchange(Value::from(val)), order) != 0
+        rmw(self.object(), WIDTH, Rmw::Exchange(Value::from(val)), order) != 0
     }
 
     /// Stores a value if the current value is the same as `current`.
@@ -87,7 +110,7 @@ impl AtomicBool {
         failure: Ordering,
     ) -> Result<bool, bool> {
         let values = (Value::from(current), Value::from(new));
-        let outcome = compare_exchange(&self.0, WIDTH, values, success, failure);
+        let outcome = compare_exchange(self.object(), WIDTH, values, success, failure);
         match outcome.wrote {
             Some(_) => Ok(current),
             None => Err(outcome.read != 0),
@@ -113,7 +136,7 @@ impl AtomicBool {
     /// Logical "and" with the current value, returning the previous value.
     #[track_caller]
     pub fn fetch_and(&self, val: bool, order: Ordering) -> bool {
-        rmw(&self.0, WIDTH, Rmw::And(Value::from(val)), order) != 0
+        rmw(self.object(), WIDTH, Rmw::And(Value::from(val)), order) != 0
     }
 
     /// Logical "nand" with the current value, returning the previous value.
@@ -121,19 +144,19 @@ impl AtomicBool {
     pub fn fetch_nand(&self, val: bool, order: Ordering) -> bool {
         // Bitwise, it would leave a byte that is no boolean.
         let function = if val { Rmw::Xor(1) } else { Rmw::Exchange(1) };
-        rmw(&self.0, WIDTH, function, order) != 0
+        rmw(self.object(), WIDTH, function, order) != 0
     }
 
     /// Logical "or" with the current value, returning the previous value.
     #[track_caller]
     pub fn fetch_or(&self, val: bool, order: Ordering) -> bool {
-        rmw(&self.0, WIDTH, Rmw::Or(Value::from(val)), order) != 0
+        rmw(self.object(), WIDTH, Rmw::Or(Value::from(val)), order) != 0
     }
 
     /// Logical "xor" with the current value, returning the previous value.
     #[track_caller]
     pub fn fetch_xor(&self, val: bool, order: Ordering) -> bool {
-        rmw(&self.0, WIDTH, Rmw::Xor(Value::from(val)), order) != 0
+        rmw(self.object(), WIDTH, Rmw::Xor(Value::from(val)), order) != 0
     }
 
     /// Logical "not" of the current value, returning the previous value.

@@ -7,12 +7,12 @@ use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
 use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
-use crate::rt::{AccessKind, Object, site_of};
+use crate::rt::{AccessKind, Object, Slot, site_of};
 
 macro_rules! atomic_int {
     ($name:ident, $int:ty, $unsigned:ty, $max:ident, $min:ident) => {
         #[doc = concat!("As [`std::sync::atomic::", stringify!($name), "`].")]
-        pub struct $name(Object);
+        pub struct $name(Object, Slot<$int>);
 
         impl $name {
             const WIDTH: Width = Width(size_of::<$int>() as u8);
@@ -21,7 +21,10 @@ macro_rules! atomic_int {
             #[track_caller]
             pub fn new(v: $int) -> Self {
                 let site = site_of(Location::caller());
-                $name(Object::new(stringify!($name), Self::value(v), site))
+                $name(
+                    Object::new(stringify!($name), Self::value(v), site),
+                    Slot::new(),
+                )
             }
 
             fn value(v: $int) -> Value {
@@ -32,15 +35,34 @@ macro_rules! atomic_int {
                 value as $int
             }
 
+            #[inline(always)]
+            #[track_caller]
+            fn object(&self) -> &Object {
+                if let Some(v) = self.1.take_back() {
+                    self.0
+                        .begin_with(Self::value(v), site_of(Location::caller()));
+                }
+                &self.0
+            }
+
+            /// Returns a mutable reference to the underlying integer.
+            #[track_caller]
+            pub fn get_mut(&mut self) -> &mut $int {
+                let site = site_of(Location::caller());
+                let value = self.object().plain(AccessKind::Write, site);
+                self.0 = Object::new(stringify!($name), value, site);
+                self.1.lend(Self::int(value))
+            }
+
             /// Gets access to a mutable reference to the inner value.
             #[track_caller]
             pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut $int) -> R) -> R {
                 let site = site_of(Location::caller());
-                let before = Self::int(self.0.plain(AccessKind::Write, site));
+                let before = Self::int(self.object().plain(AccessKind::Write, site));
                 let mut inner = before;
                 let result = f(&mut inner);
                 if inner != before {
-                    self.0.replace(Self::value(inner), site);
+                    self.object().replace(Self::value(inner), site);
                 }
                 result
             }
@@ -53,26 +75,26 @@ macro_rules! atomic_int {
             #[track_caller]
             pub unsafe fn unsync_load(&self) -> $int {
                 let site = site_of(Location::caller());
-                Self::int(self.0.plain(AccessKind::Read, site))
+                Self::int(self.object().plain(AccessKind::Read, site))
             }
 
             /// Consumes the atomic and returns the contained value.
             #[track_caller]
             pub fn into_inner(self) -> $int {
                 let site = site_of(Location::caller());
-                Self::int(self.0.plain(AccessKind::Read, site))
+                Self::int(self.object().plain(AccessKind::Read, site))
             }
 
             /// Loads a value.
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $int {
-                Self::int(load(&self.0, order))
+                Self::int(load(self.object(), order))
             }
 
             /// Stores a value.
             #[track_caller]
             pub fn store(&self, val: $int, order: Ordering) {
-                store(&self.0, Self::value(val), order);
+                store(self.object(), Self::value(val), order);
             }
 
             /// Stores a value, returning the previous value.
@@ -99,7 +121,8 @@ macro_rules! atomic_int {
                 failure: Ordering,
             ) -> Result<$int, $int> {
                 let values = (Self::value(current), Self::value(new));
-                let outcome = compare_exchange(&self.0, Self::WIDTH, values, success, failure);
+                let outcome =
+                    compare_exchange(self.object(), Self::WIDTH, values, success, failure);
                 match outcome.wrote {
                     Some(_) => Ok(current),
                     None => Err(Self::int(outcome.read)),
@@ -193,7 +216,7 @@ macro_rules! atomic_int {
 
             #[track_caller]
             fn rmw(&self, function: Rmw, order: Ordering) -> $int {
-                Self::int(rmw(&self.0, Self::WIDTH, function, order))
+                Self::int(rmw(self.object(), Self::WIDTH, function, order))
             }
         }
 

@@ -1,14 +1,13 @@
 //! Atomic pointers.
 
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
 
 use selvedge_core::op::Rmw;
 use selvedge_core::{Value, Width};
 
 use super::{Ordering, compare_exchange, failure_of, load, missed, misses, rmw, store};
-use crate::rt::{AccessKind, Object, host, site_of};
+use crate::rt::{AccessKind, Object, Slot, host, site_of};
 
 /// A pointer is presented to the explorer as a block and an offset, which takes more than its own
 /// eight bytes.
@@ -17,7 +16,7 @@ const WIDTH: Width = Width(16);
 /// As [`std::sync::atomic::AtomicPtr`].
 pub struct AtomicPtr<T> {
     object: Object,
-    pointee: PhantomData<*mut T>,
+    slot: Slot<*mut T>,
 }
 
 // SAFETY: all it holds is the name of a location, which any thread may access.
@@ -42,7 +41,7 @@ impl<T> AtomicPtr<T> {
         let site = site_of(Location::caller());
         AtomicPtr {
             object: Object::of_pointer("AtomicPtr", v.expose_provenance(), site),
-            pointee: PhantomData,
+            slot: Slot::new(),
         }
     }
 
@@ -54,20 +53,39 @@ impl<T> AtomicPtr<T> {
     #[track_caller]
     pub unsafe fn unsync_load(&self) -> *mut T {
         pointer(
-            self.object
+            self.object()
                 .plain(AccessKind::Read, site_of(Location::caller())),
         )
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn object(&self) -> &Object {
+        if let Some(v) = self.slot.take_back() {
+            let value = value(v);
+            self.object.begin_with(value, site_of(Location::caller()));
+        }
+        &self.object
+    }
+
+    /// Returns a mutable reference to the underlying pointer.
+    #[track_caller]
+    pub fn get_mut(&mut self) -> &mut *mut T {
+        let site = site_of(Location::caller());
+        let before: *mut T = pointer(self.object().plain(AccessKind::Write, site));
+        self.object = Object::of_pointer("AtomicPtr", before.expose_provenance(), site);
+        self.slot.lend(before)
     }
 
     /// Gets access to a mutable reference to the inner value.
     #[track_caller]
     pub fn with_mut<R>(&mut self, f: impl FnOnce(&mut *mut T) -> R) -> R {
         let site = site_of(Location::caller());
-        let before = pointer(self.object.plain(AccessKind::Write, site));
+        let before = pointer(self.object().plain(AccessKind::Write, site));
         let mut inner = before;
         let result = f(&mut inner);
         if inner != before {
-            self.object.replace(value(inner), site);
+            self.object().replace(value(inner), site);
         }
         result
     }
@@ -76,7 +94,7 @@ impl<T> AtomicPtr<T> {
     #[track_caller]
     pub fn into_inner(self) -> *mut T {
         pointer(
-            self.object
+            self.object()
                 .plain(AccessKind::Read, site_of(Location::caller())),
         )
     }
@@ -84,19 +102,19 @@ impl<T> AtomicPtr<T> {
     /// Loads a value.
     #[track_caller]
     pub fn load(&self, order: Ordering) -> *mut T {
-        pointer(load(&self.object, order))
+        pointer(load(self.object(), order))
     }
 
     /// Stores a value.
     #[track_caller]
     pub fn store(&self, val: *mut T, order: Ordering) {
-        store(&self.object, value(val), order);
+        store(self.object(), value(val), order);
     }
 
     /// Stores a value, returning the previous value.
     #[track_caller]
     pub fn swap(&self, val: *mut T, order: Ordering) -> *mut T {
-        pointer(rmw(&self.object, WIDTH, Rmw::Exchange(value(val)), order))
+        pointer(rmw(self.object(), WIDTH, Rmw::Exchange(value(val)), order))
     }
 
     /// Stores a value if the current value is the same as `current`.
@@ -117,7 +135,7 @@ impl<T> AtomicPtr<T> {
         failure: Ordering,
     ) -> Result<*mut T, *mut T> {
         let values = (value(current), value(new));
-        let outcome = compare_exchange(&self.object, WIDTH, values, success, failure);
+        let outcome = compare_exchange(self.object(), WIDTH, values, success, failure);
         match outcome.wrote {
             Some(_) => Ok(current),
             None => Err(pointer(outcome.read)),
