@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::Child;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,6 +23,10 @@ use crate::watch::Progress;
 /// How long a slice takes while there are not enough units for all workers, and otherwise.
 const SHORT: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_millis(200);
+
+/// A unit that so many workers died of is given up, and one whose workers were killed so often.
+const DIED: u32 = 2;
+const KILLED: u32 = 5;
 
 /// What a pool works on, and for how long.
 pub(super) struct Plan {
@@ -138,9 +143,9 @@ impl Pool {
             }
             let answer = match self.ask(&mut worker, &order, epoch) {
                 Ok(answer) => answer,
-                Err(Trouble::Died(why)) => {
+                Err(Trouble::Died { why, killed }) => {
                     worker = None;
-                    self.bury(id, &why);
+                    self.bury(id, (&why, killed));
                     continue;
                 }
                 Err(Trouble::Fatal(why)) => {
@@ -249,7 +254,10 @@ impl Pool {
             .and_then(|()| wire::send(socket, &Known { learned }))
             .and_then(|()| wire::receive::<Ready>(socket));
         let ready = ready.map_err(|error| match worker.death(&error) {
-            Trouble::Died(why) => Trouble::Died(format!("{why} before it came to the model")),
+            Trouble::Died { why, killed } => Trouble::Died {
+                why: format!("{why} before it came to the model"),
+                killed,
+            },
             fatal => fatal,
         })?;
         match ready.first == self.plan.first {
@@ -259,8 +267,8 @@ impl Pool {
     }
 
     /// A worker has died. Its unit is explored by another one; if that one dies as well, the search cannot
-    /// go on.
-    fn bury(&self, id: UnitId, why: &str) {
+    /// go on. Somebody may have killed it, so that it is tried more often.
+    fn bury(&self, id: UnitId, (why, killed): (&str, bool)) {
         let mut shared = self.shared();
         if shared.over {
             return;
@@ -268,8 +276,12 @@ impl Pool {
         shared.division.work.give_back(id);
         let deaths = shared.deaths.entry(id).or_default();
         *deaths += 1;
-        match *deaths >= 2 {
-            true => self.end(shared, Some(format!("a worker process {why}, twice"))),
+        let times = *deaths;
+        match times >= if killed { KILLED } else { DIED } {
+            true => self.end(
+                shared,
+                Some(format!("a worker process {why}, {times} times")),
+            ),
             false => self.changed.notify_all(),
         }
     }
@@ -305,8 +317,8 @@ pub(super) const DIFFERS: &str = "it did not behave the same in another process:
 
 /// Why there is no answer.
 enum Trouble {
-    /// The worker has ended.
-    Died(String),
+    /// The worker has ended, perhaps because somebody killed it.
+    Died { why: String, killed: bool },
     /// No worker would do better.
     Fatal(String),
 }
@@ -318,10 +330,15 @@ impl Worker {
         let deadline = Instant::now() + Duration::from_millis(200);
         while Instant::now() < deadline {
             if let Ok(Some(status)) = self.child.try_wait() {
-                return Trouble::Died(format!("ended with {status}"));
+                let killed = status.signal() == Some(libc::SIGKILL);
+                let why = format!("ended with {status}");
+                return Trouble::Died { why, killed };
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        Trouble::Died(format!("said something that is not understood ({error})"))
+        Trouble::Died {
+            why: format!("said something that is not understood ({error})"),
+            killed: false,
+        }
     }
 }

@@ -3,7 +3,8 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use selvedge::model::{Builder, Equivalence, MemoryModel, Verdict};
 use selvedge::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -275,7 +276,7 @@ fn a_program_that_depends_on_its_process_is_refused() {
     );
 }
 
-/// Ends the second process and all others.
+/// A test that ends every process but the first.
 #[test]
 #[ignore = "run by the test below"]
 fn ends_its_process() {
@@ -288,6 +289,55 @@ fn ends_its_process() {
 #[test]
 fn a_worker_that_dies_twice_ends_the_search() {
     let found = results("ends_its_process", 2, Some("10"));
-    let expected = "a worker process ended with exit status: 3 before it came to the model, twice";
+    let expected =
+        "a worker process ended with exit status: 3 before it came to the model, 2 times";
     assert!(found[0].contains(expected), "{found:?}");
+}
+
+/// The children of a process.
+fn children(process: u32) -> Vec<i32> {
+    let tasks = format!("/proc/{process}/task");
+    let tasks = fs::read_dir(tasks).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        })
+        .filter_map(|number| number.parse().ok())
+        .collect()
+}
+
+#[test]
+#[ignore = "run by the test below"]
+fn long_counter() {
+    selvedge::model(|| add(4));
+}
+
+#[test]
+fn workers_that_are_killed_are_replaced() {
+    let mut command = command("long_counter", 3, Some("5ms"));
+    let child = command
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut killed = 0;
+    // An answer takes some milliseconds, so that each of these finds a worker at work.
+    for round in 0..40 {
+        std::thread::sleep(Duration::from_millis(10));
+        let workers = children(child.id());
+        if let Some(worker) = workers.get(round % workers.len().max(1)) {
+            let status = Command::new("kill")
+                .args(["-9", &worker.to_string()])
+                .status();
+            killed += u32::from(status.unwrap().success());
+        }
+    }
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = "selvedge: 34650 executions, 0 blocked: Verified";
+    assert!(said.contains(expected), "{killed} killed: {said}");
+    assert!(killed > 0);
 }
