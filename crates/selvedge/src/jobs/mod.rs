@@ -138,15 +138,17 @@ fn explore_here(
             }
         };
         let sliced = slice::explore(search, machine, unit, (budget, 1), &mut seen);
-        if division.answer(id, sliced) {
+        let starts_over = division.answer(id, sliced);
+        if starts_over {
             machine.forget_first();
         }
-        if let Some(checkpoint) = &mut checkpoint
-            && !division.work.is_done()
-            && (ends || checkpoint.is_due())
-        {
-            checkpoint.first = checkpoint.first.or(Some(machine.first_execution()));
-            checkpoint.write(division)?;
+        if let Some(checkpoint) = &mut checkpoint {
+            // With other knowledge, the first execution may be another one.
+            let first = || machine.first_execution();
+            checkpoint.first = (!starts_over).then(|| checkpoint.first.unwrap_or_else(first));
+            if !division.work.is_done() && (ends || checkpoint.is_due()) {
+                checkpoint.write(division)?;
+            }
         }
         if ends {
             break;
@@ -174,7 +176,8 @@ pub(crate) fn explore(
             }
             division
         }
-        None if jobs > 1 => {
+        // A limit on the number of executions means the first ones.
+        None if jobs > 1 && watch.executions.is_none() => {
             let mut division = Division::new(&[]);
             let start = Instant::now();
             // The executions in which freed memory is protected are explored here.
@@ -182,14 +185,14 @@ pub(crate) fn explore(
             let late =
                 |counts: &Counts| start.elapsed() >= wait.0 && counts.all() >= u64::from(wait.1);
             explore_here(search, machine, &mut division, (watch, None), &late)?;
-            if division.work.is_done() || watch.is_over(&division.work.counts()) {
-                return Ok(division.searched());
+            let over = division.work.is_done() || watch.is_over(&division.work.counts());
+            match over {
+                true => return saved_at_end(checkpoint, division),
+                false => Division::new(&machine.learned()),
             }
-            Division::new(&machine.learned())
         }
         None => Division::new(&[]),
     };
-    // A limit on the number of executions means the first ones.
     if jobs > 1 && watch.executions.is_none() {
         let plan = Plan {
             task: Task {
@@ -204,9 +207,6 @@ pub(crate) fn explore(
             until: watch.until,
             first: machine.first_execution(),
         };
-        if let Some(checkpoint) = &mut checkpoint {
-            checkpoint.first = Some(plan.first);
-        }
         let progress = std::mem::take(&mut watch.progress);
         let pool = clerk::have(move || {
             std::thread::spawn(move || pool::run(plan, division, checkpoint, progress))
@@ -220,7 +220,12 @@ pub(crate) fn explore(
         let watching = (&mut *watch, checkpoint.as_mut());
         explore_here(search, machine, &mut division, watching, &|_| false)?;
     }
-    if let Some(checkpoint) = &mut checkpoint {
+    saved_at_end(checkpoint, division)
+}
+
+/// What the search came to, the rest of which is saved, if there is one.
+fn saved_at_end(checkpoint: Option<Checkpoint>, division: Division) -> Result<Searched, String> {
+    if let Some(mut checkpoint) = checkpoint {
         match division.work.is_done() {
             true => checkpoint.remove(),
             false => checkpoint.write(&division)?,

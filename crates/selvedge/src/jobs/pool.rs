@@ -36,13 +36,16 @@ pub(super) struct Plan {
     /// When slices end by themselves, for tests of slices.
     pub(super) budget: Budget,
     pub(super) until: Option<Instant>,
-    /// What every process must do in the first execution.
+    /// What this process does in the first execution.
     pub(super) first: u64,
 }
 
 /// What the threads of a pool share.
 struct Shared {
     division: Division,
+    /// What every process does in the first execution, and the epoch of the search that this is about: with
+    /// other knowledge, the first execution may be another one.
+    first: (u32, u64),
     checkpoint: Option<Checkpoint>,
     progress: Progress,
     /// How often a worker died of a unit.
@@ -91,17 +94,19 @@ pub(super) fn run(
     progress: Progress,
 ) -> (Division, Option<Checkpoint>, Progress, Result<(), String>) {
     let jobs = plan.jobs;
+    let shared = Shared {
+        first: (division.work.epoch(), plan.first),
+        division,
+        checkpoint,
+        progress,
+        deaths: HashMap::new(),
+        trouble: None,
+        over: false,
+        sockets: Vec::new(),
+    };
     let pool = Pool {
         plan,
-        shared: Mutex::new(Shared {
-            division,
-            checkpoint,
-            progress,
-            deaths: HashMap::new(),
-            trouble: None,
-            over: false,
-            sockets: Vec::new(),
-        }),
+        shared: Mutex::new(shared),
         changed: Condvar::new(),
     };
     std::thread::scope(|scope| {
@@ -260,7 +265,11 @@ impl Pool {
             },
             fatal => fatal,
         })?;
-        match ready.first == self.plan.first {
+        let mut shared = self.shared();
+        if shared.first.0 < epoch {
+            shared.first = (epoch, ready.first);
+        }
+        match shared.first == (epoch, ready.first) || shared.first.0 > epoch {
             true => Ok(worker),
             false => Err(Trouble::Fatal(DIFFERS.to_owned())),
         }
@@ -296,6 +305,10 @@ impl Pool {
             shared.deaths.clear();
         }
         shared.progress.update(&shared.division.work.counts());
+        if let Some(checkpoint) = &mut shared.checkpoint {
+            let (epoch, first) = shared.first;
+            checkpoint.first = (epoch == shared.division.work.epoch()).then_some(first);
+        }
         let saved = match &mut shared.checkpoint {
             Some(checkpoint) if checkpoint.is_due() && !shared.division.work.is_done() => {
                 checkpoint.write(&shared.division)

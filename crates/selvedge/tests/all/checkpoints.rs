@@ -110,6 +110,33 @@ fn a_search_that_a_limit_stopped_goes_on_with_the_next_run() {
     }
 }
 
+/// The search starts over late, see there.
+#[test]
+#[ignore = "run by the test below"]
+fn learns_late() {
+    crate::jobs::model_that_learns_late();
+}
+
+#[test]
+fn what_was_learned_is_saved() {
+    let file = temporary("learned");
+    let whole = result(command("learns_late", &file).env_remove("SELVEDGE_CHECKPOINT"));
+    assert!(whole.ends_with("Verified"), "{whole}");
+    let mut runs = 0;
+    loop {
+        let jobs = [1, 2][runs % 2].to_string();
+        let mut command = command("learns_late", &file);
+        command.envs([("SELVEDGE_MAX_EXECUTIONS", "1"), ("SELVEDGE_SLICE", "1")]);
+        let found = result(command.env("SELVEDGE_JOBS", jobs));
+        runs += 1;
+        if !found.ends_with(": Stopped") {
+            assert_eq!(found, whole);
+            break;
+        }
+    }
+    assert!(runs > 3, "{runs}");
+}
+
 #[test]
 fn a_bug_is_the_same_after_interruptions() {
     let file = temporary("bug");

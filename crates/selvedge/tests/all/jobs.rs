@@ -77,6 +77,35 @@ fn learns() {
     });
 }
 
+/// The search starts over late: the count of an `Arc` is asked for in few executions. From then on, the first
+/// execution is another one.
+#[test]
+#[ignore = "run by the tests below"]
+fn learns_late() {
+    model_that_learns_late();
+}
+
+pub(crate) fn model_that_learns_late() {
+    selvedge::model(|| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|n| {
+                let count = Arc::clone(&count);
+                thread::spawn(move || {
+                    let before = count.fetch_add(1, Relaxed);
+                    let after = count.load(Relaxed);
+                    if (n, before, after) == (0, 1, 2) {
+                        assert!(Arc::strong_count(&count) >= 2);
+                    }
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
 /// Blocked executions, and waits on condition variables.
 #[test]
 #[ignore = "run by the tests below"]
@@ -169,6 +198,7 @@ fn results_do_not_depend_on_the_number_of_processes() {
         ("counter", 1),
         ("two_counters", 2),
         ("learns", 1),
+        ("learns_late", 1),
         ("waits", 1),
         ("bounded", 1),
         ("loses_an_update", 1),
