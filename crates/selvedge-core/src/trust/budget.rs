@@ -32,3 +32,20 @@ impl Budget {
         self.executions.is_some_and(|limit| executions >= limit) || self.time.is_some_and(late)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_executions_or_time() {
+        let never = || Duration::ZERO;
+        let ten = Budget::parse("10");
+        assert!(!ten.is_spent(9, never) && ten.is_spent(10, never));
+        let time = Budget::parse("20ms");
+        assert!(!time.is_spent(16, || Duration::from_millis(19)));
+        assert!(time.is_spent(16, || Duration::from_millis(20)));
+        assert_eq!(Budget::parse("soon"), Budget::default());
+        assert!(!Budget::default().is_spent(u64::MAX, || Duration::MAX));
+    }
+}
