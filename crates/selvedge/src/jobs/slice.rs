@@ -76,6 +76,7 @@ pub(super) fn explore(
     let answer = with_model!(search.model, C => {
         trust::slice::<C, _>(machine, settings, work, &mut slicer)
     });
+    machine.end_slice();
     let differs = match &answer.report.ending {
         Ending::Nondeterministic(Divergence::Operation { thread, .. }) => {
             Some(machine.explain(*thread))

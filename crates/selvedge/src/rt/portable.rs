@@ -128,6 +128,15 @@ impl RustMachine {
         self.engine.state().borrow_mut().run = PROTECTED_RUNS;
     }
 
+    /// A slice of the search is over. Whether the last execution wrote to freed memory is otherwise found out
+    /// when the next one begins.
+    pub(crate) fn end_slice(&mut self) {
+        let mut state = self.engine.state().borrow_mut();
+        if !state.eager && state.memory.overwritten().is_some() {
+            (state.eager, state.again) = (true, true);
+        }
+    }
+
     /// What was done in the first execution, as far as processes must agree on it.
     pub(crate) fn first_execution(&self) -> u64 {
         self.first.fingerprint()

@@ -168,6 +168,31 @@ fn loses_an_update() {
     });
 }
 
+/// Writes to freed memory in the last execution only.
+#[test]
+#[ignore = "run by the tests below"]
+fn writes_to_freed_memory() {
+    selvedge::model(|| {
+        let value = Box::into_raw(Box::new([0_u64; 4])).expose_provenance();
+        let pointer = move || std::ptr::with_exposed_provenance_mut::<[u64; 4]>(value);
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&count);
+        let thread = thread::spawn(move || {
+            for _ in 0..5 {
+                other.fetch_add(1, Relaxed);
+            }
+            // SAFETY: nobody else frees it.
+            drop(unsafe { Box::from_raw(pointer()) });
+        });
+        let mine: Vec<usize> = (0..5).map(|_| count.fetch_add(1, Relaxed)).collect();
+        thread.join().unwrap();
+        if mine[0] == 5 {
+            // SAFETY: none, it was freed.
+            unsafe { (*pointer())[2] = 7 };
+        }
+    });
+}
+
 /// What the models of a test come to, as told on standard error.
 fn results(test: &str, jobs: usize, slice: Option<&str>) -> Vec<String> {
     let output = command(test, jobs, slice).output().unwrap();
@@ -202,6 +227,7 @@ fn results_do_not_depend_on_the_number_of_processes() {
         ("waits", 1),
         ("bounded", 1),
         ("loses_an_update", 1),
+        ("writes_to_freed_memory", 1),
     ];
     for (test, models) in tests {
         let expected = results(test, 1, None);
