@@ -133,7 +133,7 @@ fn place(place: &SourcePlace) -> Place {
     Place {
         file: Some(place.file.clone()),
         line: Some(place.line),
-        function: None,
+        ..Place::default()
     }
 }
 
