@@ -12,7 +12,7 @@ mod composed;
 pub mod hold;
 mod notes;
 
-pub use notes::{Chosen, Function, Notes, SYMBOL};
+pub use notes::{Chosen, Function, Notes, Policy, SYMBOL};
 
 /// The symbol at the beginning of the memory that the library uses first, and its size and alignment.
 pub const ARENA: (&str, usize, usize) = ("selvedge_arena", 64 << 10, 128);

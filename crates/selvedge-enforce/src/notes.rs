@@ -7,11 +7,24 @@ use crate::composed::{self, Code, Executable, Sizes, TOGETHER, UNCOUNTED, Why, o
 /// The symbol at the beginning of the notes.
 pub const SYMBOL: &str = "selvedge_image";
 
+/// What happens when a program leaves what was verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Policy {
+    /// It is stopped.
+    #[default]
+    Abort = 0,
+    /// It says so and runs on unconstrained.
+    Warn = 1,
+    /// It says so and runs on with one thread at a time.
+    Serial = 2,
+}
+
 /// What the library has to know of the executable that it is part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// Whether a program that leaves what was verified runs on, with a warning.
-    pub warn: bool,
+    /// What happens when the program leaves what was verified.
+    pub policy: Policy,
     /// The program, as the verifier names it.
     pub fingerprint: [u8; 16],
     /// Its functions.
@@ -120,7 +133,7 @@ impl Notes {
         };
         let mut bytes = Vec::with_capacity(Notes::room(functions.len(), removed.len()));
         bytes.extend(1_u32.to_le_bytes());
-        bytes.extend(u32::from(self.warn).to_le_bytes());
+        bytes.extend((self.policy as u32).to_le_bytes());
         bytes.extend(self.fingerprint);
         let (words, file) = composed.as_ref().map_or((0, 0), |(prefix, words)| {
             (words.len() as u32, prefix.bytes.len() as u32)

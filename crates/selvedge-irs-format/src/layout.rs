@@ -29,16 +29,16 @@ pub const ESTIMATE: usize = 88;
 /// `u64`, waits of the first file of the lineage.
 pub const INITIAL_WAITS: usize = 96;
 /// Table descriptors, each an offset and a number of records (`u64`, `u64`), in this order: sites,
-/// inputs, values, threads, waits, events, strings (records of one byte), resume (one byte).
+/// inputs, values, threads, waits, events, strings (records of one byte), resume (one byte), histories.
 pub const TABLES: usize = 104;
 /// How many tables there are.
-pub const TABLE_COUNT: usize = 8;
+pub const TABLE_COUNT: usize = 9;
 /// Record sizes of the tables.
-pub const RECORD: [usize; TABLE_COUNT] = [32, 32, 8, 32, 16, 4, 1, 1];
+pub const RECORD: [usize; TABLE_COUNT] = [32, 32, 8, 40, 16, 4, 1, 1, 12];
 
 /// Index of the table of sites: `function: u32, file: u32` (offsets into strings), `occurrence: u32,
-/// offset: u32, line: u32, class: u8, kind: u8, alone: u8,
-/// 9 bytes of zero`.
+/// offset: u32, line: u32, class: u8, kind: u8, alone: u8, tracked: u8,
+/// 8 bytes of zero`.
 pub const SITES: usize = 0;
 /// Index of the table of inputs: `first_value: u32, values: u32, first_thread: u32, threads: u32,
 /// 16 bytes of zero`.
@@ -46,7 +46,7 @@ pub const INPUTS: usize = 1;
 /// Index of the table of values: `u64` each.
 pub const VALUES: usize = 2;
 /// Index of the table of threads: `parent: u32, child: u32, limit: u32, first_wait: u32, waits: u32,
-/// first_event: u32, events: u32, 4 bytes of zero`.
+/// first_event: u32, events: u32, first_history: u32, histories: u32, 4 bytes of zero`.
 pub const THREADS: usize = 3;
 /// Index of the table of waits: `event: u32, thread: u32, count: u32, bug: u32`.
 pub const WAITS: usize = 4;
@@ -56,3 +56,5 @@ pub const EVENTS: usize = 5;
 pub const STRINGS: usize = 6;
 /// Index of what only the verifier understands.
 pub const RESUME: usize = 7;
+/// Index of the table of histories: `what: u32` (0 event, 1 repeat, 2 open, 3 thread), `from: u32, to: u32`.
+pub const HISTORIES: usize = 8;

@@ -7,7 +7,8 @@
 //! A file holds, for each declared input, the threads of the program by their places in the spawn
 //! tree and, for each thread, what its n-th *counted event* has to wait for. A counted event is the
 //! performance of an operation at a *counted site*: the sites are listed, and those that are not
-//! counted do not matter at run time. Files of one [lineage](View::lineage) agree on what
+//! counted do not wait. It also holds the sequences of events that each thread can perform, so that a program
+//! that does something else is noticed ([`Branch`]). Files of one [lineage](View::lineage) agree on what
 //! is counted, and later ones only ask for less: every wait of a later file is also in the earlier
 //! one, or implied by one that is ([`weaker`]).
 #![no_std]
@@ -22,6 +23,6 @@ mod weaker;
 mod write;
 
 pub use meaning::{Class, Flags, Kind, MAGIC, NONE, VERSION};
-pub use view::{Damage, Event, Input, Site, Thread, View, Wait};
+pub use view::{Branch, Damage, Event, Input, Site, Thread, View, Wait};
 pub use weaker::{NotWeaker, weaker};
 pub use write::{Contents, InputPart, SiteEntry, ThreadPart, seal};

@@ -6,7 +6,7 @@ use crate::layout;
 pub const MAGIC: [u8; 8] = *b"SLVGIRS\n";
 
 /// The version of the layout. A reader refuses every other one.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Stands for "no such index": the parent of main, an event whose site varies.
 pub const NONE: u32 = u32::MAX;
@@ -22,6 +22,8 @@ impl Flags {
     pub const PLAIN_EVENTS: Flags = Flags(2);
     /// Some wait keeps a known bug away and will stay.
     pub const BUG: Flags = Flags(4);
+    /// Histories tell where threads may end.
+    pub const ENDS: Flags = Flags(8);
 
     /// Whether all of `other` is set.
     pub fn contains(self, other: Flags) -> bool {

@@ -60,6 +60,8 @@ pub struct Site<'a> {
     /// Whether no other thread touches the same memory, in any proven execution, or all of them
     /// only read it.
     pub alone: bool,
+    /// Whether what is done there is part of the threads' histories.
+    pub tracked: bool,
 }
 
 /// A declared input: the values of the choices that main makes before it creates the first thread.
@@ -93,6 +95,39 @@ pub struct Wait {
     pub count: u32,
     /// Zero, or the number of the bug that it keeps away, from one.
     pub bug: u32,
+}
+
+/// A part of what a thread can do. *Histories* are sequences of events at tracked sites; they are numbered
+/// from zero, the empty one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Branch {
+    /// After the history `after` there can be an event at `site`: this is the next history.
+    Event {
+        /// The number of a history.
+        after: u32,
+        /// The index of a site.
+        site: u32,
+    },
+    /// After the history `after` the thread can create or join a thread at `site`, or end if that is
+    /// [`NONE`]: this is the next history.
+    Thread {
+        /// The number of a history.
+        after: u32,
+        /// The index of a site, or [`NONE`].
+        site: u32,
+    },
+    /// A pure iteration of a loop ends here: everything that can follow `to` can follow `from` as well.
+    Repeat {
+        /// The number of a history.
+        from: u32,
+        /// The number of a shorter one.
+        to: u32,
+    },
+    /// Not all that can follow this history is listed.
+    Open {
+        /// The number of a history.
+        at: u32,
+    },
 }
 
 /// What is expected at a counted event: the index of its site, `None` where it varies.
@@ -154,6 +189,7 @@ impl<'a> View<'a> {
                 let at = thread.record;
                 within(self.u32(at + 12), self.u32(at + 16), layout::WAITS)?;
                 within(self.u32(at + 20), self.u32(at + 24), layout::EVENTS)?;
+                within(self.u32(at + 28), self.u32(at + 32), layout::HISTORIES)?;
                 let main = thread.parent == NONE;
                 (main == (number == 0) && (main || thread.parent < number as u32)).then_some(())?;
                 let mut last = 0;
@@ -167,7 +203,28 @@ impl<'a> View<'a> {
                 events
                     .all(|site| site.is_none_or(|site| site < sites))
                     .then_some(())?;
+                self.check_histories(thread, sites)?;
             }
+        }
+        Some(())
+    }
+
+    fn check_histories(self, thread: Thread<'_>, sites: u32) -> Option<()> {
+        let mut known = 1;
+        for index in 0..thread.histories().len() {
+            let sound = match thread.branch(index)? {
+                Branch::Event { after, site } => {
+                    known += 1;
+                    after < known - 1 && site < sites
+                }
+                Branch::Thread { after, site } => {
+                    known += 1;
+                    after < known - 1 && (site < sites || site == NONE)
+                }
+                Branch::Repeat { from, to } => from < known && to < known,
+                Branch::Open { at } => at < known,
+            };
+            sound.then_some(())?;
         }
         Some(())
     }
@@ -224,6 +281,7 @@ impl<'a> View<'a> {
             class: Class::from_byte(self.bytes[at + 20]).unwrap_or(Class::Counted),
             kind: Kind::from_byte(self.bytes[at + 21]).unwrap_or(Kind::Mixed),
             alone: self.bytes[at + 22] == 1,
+            tracked: self.bytes[at + 23] == 1,
         }
     }
 
@@ -342,6 +400,31 @@ impl<'a> Thread<'a> {
             let site = view.u32(view.at(layout::EVENTS, first as usize + index as usize));
             Some(site).filter(|&site| site != NONE)
         })
+    }
+
+    /// What it can do.
+    pub fn histories(self) -> impl ExactSizeIterator<Item = Branch> + 'a {
+        let count = self.view.u32(self.record + 32) as usize;
+        (0..count).map(move |index| self.branch(index).unwrap_or(Branch::Open { at: 0 }))
+    }
+
+    fn branch(self, index: usize) -> Option<Branch> {
+        let first = self.view.u32(self.record + 28) as usize;
+        let at = self.view.at(layout::HISTORIES, first + index);
+        let [what, from, to] = [0, 4, 8].map(|offset| self.view.u32(at + offset));
+        match what {
+            0 => Some(Branch::Event {
+                after: from,
+                site: to,
+            }),
+            1 => Some(Branch::Repeat { from, to }),
+            2 => Some(Branch::Open { at: from }),
+            3 => Some(Branch::Thread {
+                after: from,
+                site: to,
+            }),
+            _ => None,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::view::{Thread, View, Wait};
+use crate::view::{Site, Thread, View, Wait};
 
 /// Why a file may not replace another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub enum NotWeaker {
     Unrelated,
     /// The later file asks an event to wait for something that the earlier one did not ask for.
     Stricter(Wait),
+    /// Places are checked that were not, or the other way round: a program that runs has counted by the earlier file.
+    Tracking,
 }
 
 impl fmt::Display for NotWeaker {
@@ -22,6 +24,7 @@ impl fmt::Display for NotWeaker {
                 "event {} has to wait for more than before: for {} events of thread {}",
                 wait.event, wait.count, wait.thread
             ),
+            NotWeaker::Tracking => f.write_str("the files do not check the same places"),
         }
     }
 }
@@ -38,6 +41,18 @@ pub fn weaker(earlier: View<'_>, later: View<'_>) -> Result<(), NotWeaker> {
         && earlier.inputs().len() == later.inputs().len();
     if !related {
         return Err(NotWeaker::Unrelated);
+    }
+    // Both lists have the order of addresses, and the later one may have more.
+    let mut sites = later.sites();
+    for old in earlier.sites() {
+        let place = |site: &Site<'_>| (site.occurrence, site.offset);
+        let same = |new: &Site<'_>| place(new) == place(&old) && new.function == old.function;
+        if sites
+            .find(same)
+            .is_none_or(|new| new.tracked != old.tracked)
+        {
+            return Err(NotWeaker::Tracking);
+        }
     }
     for (old, new) in earlier.inputs().zip(later.inputs()) {
         let same = |(old, new): (Thread<'_>, Thread<'_>)| {

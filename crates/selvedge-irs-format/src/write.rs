@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::layout;
 use crate::meaning::{Class, Flags, Kind, MAGIC, NONE, VERSION, checksum};
-use crate::view::{Event, View, Wait};
+use crate::view::{Branch, Event, View, Wait};
 
 /// What a file holds, to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct SiteEntry {
     pub kind: Kind,
     /// Whether no other thread is known to access the same memory in a way that matters.
     pub alone: bool,
+    /// Whether what is done there is part of the threads' histories.
+    pub tracked: bool,
 }
 
 /// An input and the prefix for it.
@@ -76,6 +78,8 @@ pub struct ThreadPart {
     pub waits: Vec<Wait>,
     /// What is expected at its first counted events.
     pub events: Vec<Event>,
+    /// What it can do.
+    pub histories: Vec<Branch>,
 }
 
 impl Contents {
@@ -87,6 +91,7 @@ impl Contents {
             limit: thread.limit,
             waits: thread.waits().collect(),
             events: thread.events().collect(),
+            histories: thread.histories().collect(),
         };
         let input = |input: crate::Input<'_>| InputPart {
             values: input.values().collect(),
@@ -134,9 +139,10 @@ impl Contents {
             record[20] = site.class as u8;
             record[21] = site.kind as u8;
             record[22] = site.alone.into();
+            record[23] = site.tracked.into();
             put(layout::SITES, &record);
         }
-        let (mut values, mut threads, mut waits, mut events) = (0, 0, 0, 0);
+        let (mut values, mut threads, mut waits, mut events, mut histories) = (0, 0, 0, 0, 0);
         for input in &self.inputs {
             let words = [
                 values,
@@ -161,8 +167,10 @@ impl Contents {
                     thread.waits.len() as u32,
                     events,
                     thread.events.len() as u32,
+                    histories,
+                    thread.histories.len() as u32,
                 ];
-                let mut record = [0; 32];
+                let mut record = [0; 40];
                 write_words(&mut record, &words);
                 put(layout::THREADS, &record);
                 for wait in &thread.waits {
@@ -176,6 +184,18 @@ impl Contents {
                 for event in &thread.events {
                     put(layout::EVENTS, &event.unwrap_or(NONE).to_le_bytes());
                 }
+                for branch in &thread.histories {
+                    let words = match *branch {
+                        Branch::Event { after, site } => [0, after, site],
+                        Branch::Repeat { from, to } => [1, from, to],
+                        Branch::Open { at } => [2, at, 0],
+                        Branch::Thread { after, site } => [3, after, site],
+                    };
+                    let mut record = [0; 12];
+                    write_words(&mut record, &words);
+                    put(layout::HISTORIES, &record);
+                }
+                histories += thread.histories.len() as u32;
                 waits += thread.waits.len() as u32;
                 events += thread.events.len() as u32;
             }
@@ -236,6 +256,7 @@ impl From<crate::Site<'_>> for SiteEntry {
             class: site.class,
             kind: site.kind,
             alone: site.alone,
+            tracked: site.tracked,
         }
     }
 }

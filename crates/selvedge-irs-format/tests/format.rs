@@ -1,8 +1,8 @@
 //! What is written is read again, and nothing else is.
 
 use selvedge_irs_format::{
-    Class, Contents, Damage, Flags, InputPart, Kind, NONE, NotWeaker, SiteEntry, ThreadPart, View,
-    Wait, weaker,
+    Branch, Class, Contents, Damage, Flags, InputPart, Kind, NONE, NotWeaker, SiteEntry,
+    ThreadPart, View, Wait, weaker,
 };
 
 fn wait(event: u32, thread: u32, count: u32) -> Wait {
@@ -22,6 +22,17 @@ fn thread(parent: u32, child: u32, waits: Vec<Wait>) -> ThreadPart {
         limit: 4,
         waits,
         events: vec![Some(0), None, Some(1), Some(0)],
+        histories: vec![
+            Branch::Event { after: 0, site: 0 },
+            Branch::Event { after: 1, site: 1 },
+            Branch::Repeat { from: 2, to: 1 },
+            Branch::Open { at: 2 },
+            Branch::Thread { after: 2, site: 1 },
+            Branch::Thread {
+                after: 3,
+                site: NONE,
+            },
+        ],
     }
 }
 
@@ -35,6 +46,7 @@ fn site(function: &str, class: Class) -> SiteEntry {
         class,
         kind: Kind::Store,
         alone: class == Class::Free,
+        tracked: class == Class::Counted,
     }
 }
 
@@ -99,6 +111,26 @@ fn waits_of_unknown_threads_are_inconsistent() {
 }
 
 #[test]
+fn histories_of_unknown_ones_are_inconsistent() {
+    for wrong in [
+        Branch::Event { after: 5, site: 0 },
+        Branch::Event { after: 0, site: 2 },
+        Branch::Thread { after: 5, site: 0 },
+        Branch::Repeat { from: 1, to: 5 },
+        Branch::Open { at: 5 },
+    ] {
+        let mut contents = example(vec![]);
+        contents.inputs[0].threads[1].histories.push(wrong);
+        let bytes = contents.to_bytes();
+        assert_eq!(
+            View::new(&bytes).unwrap_err(),
+            Damage::Structure,
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
 fn a_later_file_may_ask_for_less_but_not_for_more() {
     let old = example(vec![wait(1, 2, 2), wait(3, 0, 1)]).to_bytes();
     let check = |waits| {
@@ -116,6 +148,17 @@ fn a_later_file_may_ask_for_less_but_not_for_more() {
         check(vec![wait(0, 2, 1)]),
         Err(NotWeaker::Stricter(wait(0, 2, 1)))
     );
+    let mut other = example(vec![]);
+    other.sites.insert(1, site("added", Class::Free));
+    let more = other.to_bytes();
+    assert_eq!(
+        weaker(View::new(&old).unwrap(), View::new(&more).unwrap()),
+        Ok(())
+    );
+    other.sites[0].tracked = false;
+    let other = other.to_bytes();
+    let changed = weaker(View::new(&old).unwrap(), View::new(&other).unwrap());
+    assert_eq!(changed, Err(NotWeaker::Tracking));
     let mut other = example(vec![]);
     other.lineage = [1; 16];
     let other = other.to_bytes();

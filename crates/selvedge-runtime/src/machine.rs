@@ -162,6 +162,7 @@ impl NativeMachine {
         with(|runtime| {
             let size = runtime.image.whole.end - runtime.image.whole.start;
             runtime.silent = vec![0; size.div_ceil(64)];
+            runtime.parted = runtime.silent.clone();
         });
     }
 
@@ -170,8 +171,16 @@ impl NativeMachine {
     pub fn was_silent(&self, site: Site) -> bool {
         with(|runtime| {
             let place = runtime.image.relative(site.0 as usize) as usize;
-            let word = runtime.silent.get(place / 64);
-            word.is_some_and(|word| word >> (place % 64) & 1 != 0)
+            has(&runtime.silent, place)
+        })
+    }
+
+    /// Whether an access at `site` was several events, since it overlapped locations of other sizes, in some
+    /// execution since [`note_silent`](Self::note_silent).
+    pub fn was_parted(&self, site: Site) -> bool {
+        with(|runtime| {
+            let place = runtime.image.relative(site.0 as usize) as usize;
+            has(&runtime.parted, place)
         })
     }
 
@@ -561,4 +570,10 @@ impl Drop for NativeMachine {
         }
         LOADED.set(false);
     }
+}
+
+/// Whether a bit is set.
+fn has(bits: &[u64], place: usize) -> bool {
+    let word = bits.get(place / 64);
+    word.is_some_and(|word| word >> (place % 64) & 1 != 0)
 }

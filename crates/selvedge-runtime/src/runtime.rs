@@ -80,6 +80,8 @@ pub(crate) struct Runtime {
     pub(crate) parts: Vec<Location>,
     /// For each place in the program whether an access there was no event, if that is recorded.
     pub(crate) silent: Vec<u64>,
+    /// The same of places where one access was several events.
+    pub(crate) parted: Vec<u64>,
     /// Heap addresses that visible operations wrote in this execution, if leaks are looked for.
     pub(crate) written_addresses: Vec<usize>,
     pub(crate) failure: Option<Failure>,
@@ -190,6 +192,7 @@ impl Runtime {
             owed: Vec::new(),
             parts: Vec::new(),
             silent: Vec::new(),
+            parted: Vec::new(),
             written_addresses: Vec::new(),
             failure: None,
             refusal: None,

@@ -221,4 +221,16 @@ pub(crate) enum OnDivergence {
     Abort,
     /// It says so and runs on unconstrained
     Warn,
+    /// It says so and runs on with one thread at a time, in the order of their creation
+    Serial,
+}
+
+impl From<OnDivergence> for selvedge_enforce::Policy {
+    fn from(what: OnDivergence) -> selvedge_enforce::Policy {
+        match what {
+            OnDivergence::Abort => selvedge_enforce::Policy::Abort,
+            OnDivergence::Warn => selvedge_enforce::Policy::Warn,
+            OnDivergence::Serial => selvedge_enforce::Policy::Serial,
+        }
+    }
 }

@@ -21,7 +21,7 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use cluster::{Attach, Broker, Cluster, Runs, Serve};
 pub(crate) use estimate::Estimate;
 use estimate::{ESTIMATE_EXAMPLES, ESTIMATED};
-pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify, OnDivergence};
+pub(crate) use irs::{Irs, IrsBuild, IrsRun, IrsStat, IrsVerify};
 pub(crate) use program::{ProgramOptions, Shown};
 pub(crate) use search::SearchOptions;
 pub(crate) use sources::Sources;

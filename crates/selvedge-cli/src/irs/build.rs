@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use object::{File, Object as _, ObjectSymbol as _};
-use selvedge_enforce::Chosen;
+use selvedge_enforce::{Chosen, Policy};
 use selvedge_irs_format::View;
 
-use super::calls::Executable;
-use super::{inputs, patch, thunks, tune};
-use crate::args::{IrsBuild, OnDivergence};
+use super::calls::{Callee, Executable};
+use super::{inputs, pairs, patch, thunks, tune};
+use crate::args::IrsBuild;
 use crate::compile::{self, Compiled};
 use crate::problem::{Problem, Status};
 
@@ -32,8 +32,8 @@ pub(crate) fn run(request: &IrsBuild) -> Result<Status, Problem> {
         replace(&path, &fastest)?;
         prefix = read(&path)?;
     }
-    let warn = request.on_divergence == OnDivergence::Warn;
-    executable(&compiled, &prefix, warn, &request.output)?;
+    let policy = request.on_divergence.into();
+    executable(&compiled, &prefix, policy, &request.output)?;
     Ok(Status::Verified)
 }
 
@@ -79,7 +79,7 @@ pub(super) fn read(path: &Path) -> Result<Chosen, Problem> {
 pub(crate) fn executable(
     compiled: &Compiled,
     chosen: &Chosen,
-    warn: bool,
+    policy: Policy,
     to: &Path,
 ) -> Result<(), Problem> {
     let prefix = View::new(&chosen.bytes).map_err(|damage| Problem::request(damage.to_string()))?;
@@ -111,7 +111,7 @@ pub(crate) fn executable(
     let mut bytes = fs::read(&linked).map_err(failed)?;
     let executable = Executable::read(&bytes, &uses.functions)
         .ok_or_else(|| Problem::internal("the linker made an executable that cannot be read"))?;
-    patch::apply(&mut bytes, &executable, Some(chosen), (fingerprint, warn))?;
+    patch::apply(&mut bytes, &executable, Some(chosen), (fingerprint, policy))?;
     fs::write(&linked, &bytes).map_err(failed)?;
     // A copy has the right permissions; a running program keeps the file that it was started from.
     let _ = fs::remove_file(to);
@@ -120,21 +120,24 @@ pub(crate) fn executable(
     Ok(())
 }
 
-/// Makes sure that `irs build` will accept the program.
-pub(super) fn check(compiled: &Compiled) -> Result<(), Problem> {
-    inputs::check(&Uses::of(compiled)?.undefined)
-}
+/// Functions by which a program has something done when a thread ends, after its function has returned.
+const AT_END: [&str; 4] = [
+    "pthread_key_create",
+    "tss_create",
+    "__cxa_thread_atexit",
+    "__cxa_thread_atexit_impl",
+];
 
 /// What the user's objects define and need.
-struct Uses {
-    functions: Vec<String>,
+pub(super) struct Uses {
+    pub(super) functions: Vec<String>,
     undefined: Vec<String>,
     /// The space that the notes may need.
     room: usize,
 }
 
 impl Uses {
-    fn of(compiled: &Compiled) -> Result<Uses, Problem> {
+    pub(super) fn of(compiled: &Compiled) -> Result<Uses, Problem> {
         let (mut functions, mut undefined) = (Vec::new(), Vec::new());
         let (mut definitions, mut calls) = (0, 0);
         for object in &compiled.objects {
@@ -163,6 +166,31 @@ impl Uses {
             undefined,
             room,
         })
+    }
+
+    /// Makes sure that `irs build` will accept the program.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        inputs::check(&self.undefined)
+    }
+
+    /// Whether a thread of the program ends when its function returns.
+    pub(super) fn ends_with_functions(&self) -> bool {
+        let mut needed = self.undefined.iter();
+        !needed.any(|name| AT_END.contains(&name.as_str()))
+    }
+
+    /// The places where a running program cannot tell events from other calls: accesses that are announced in
+    /// another order than they are made, and initialisations, which are events only where something was before.
+    /// `library` is the program as the verifier loads it.
+    pub(super) fn untracked(&self, library: &Path) -> Result<Vec<u32>, Problem> {
+        let failed = || Problem::internal(format!("{} cannot be read", library.display()));
+        let bytes = fs::read(library).map_err(|_| failed())?;
+        let executable = Executable::read(&bytes, &self.functions).ok_or_else(failed)?;
+        let mut untracked = pairs::find(&bytes, &executable).together;
+        let calls = executable.calls.iter();
+        let inits = calls.filter(|call| Callee::of(&call.callee) == Callee::Init);
+        untracked.extend(inits.map(|call| call.site));
+        Ok(untracked)
     }
 
     /// Functions of C++'s library call others on the user's behalf.
@@ -194,7 +222,6 @@ fn wraps() -> Result<Vec<String>, Problem> {
 mod tests {
     use std::collections::HashSet;
 
-    use super::super::calls::Callee;
     use super::*;
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) enum Callee {
     Entry,
     /// Tells where a function ends.
     Exit,
+    /// Makes an object ready to be used.
+    Init,
     /// Nothing of interest.
     Other,
 }
@@ -68,8 +70,8 @@ impl Callee {
             "memcpy" | "memmove" | "memset" => Callee::Memory,
             "pthread_create" | "pthread_join" | "thrd_create" | "thrd_join" => Callee::Operation,
             "pthread_once" | "call_once" => Callee::Operation,
-            _ if name.ends_with("_init") => Callee::Other,
             _ if name.contains("attr_") => Callee::Other,
+            _ if name.ends_with("_init") && OPERATIONS.iter().any(begins) => Callee::Init,
             _ if OPERATIONS.iter().any(begins) => Callee::Operation,
             _ => Callee::Other,
         }

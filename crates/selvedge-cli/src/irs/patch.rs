@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use selvedge_enforce::{Chosen, Notes, SYMBOL};
+use selvedge_enforce::{Chosen, Notes, Policy, SYMBOL};
 use selvedge_irs_format::{Class, Flags, View};
 
 use super::calls::{Access, Call, Callee, Executable};
@@ -30,7 +30,7 @@ pub(super) fn apply(
     bytes: &mut [u8],
     executable: &Executable,
     chosen: Option<&Chosen>,
-    (fingerprint, warn): ([u8; 16], bool),
+    (fingerprint, policy): ([u8; 16], Policy),
 ) -> Result<(), Problem> {
     let failed = || Problem::internal("the executable cannot be fitted to the prefix");
     let prefix = chosen.and_then(|chosen| View::new(&chosen.bytes).ok());
@@ -56,7 +56,7 @@ pub(super) fn apply(
         }
     }
     let notes = Notes {
-        warn,
+        policy,
         fingerprint,
         functions: executable.functions.clone(),
         removed,
@@ -125,6 +125,7 @@ fn fitting<'a>(executable: &'a Executable, prefix: View<'_>) -> Vec<(&'a Call, A
             counted: site.class == Class::Counted,
             // Without data races, order comes from elsewhere.
             alone: site.alone || !plain_events,
+            tracked: site.tracked,
         };
         classes.insert((site.function, site.occurrence, site.offset), known);
     }
@@ -157,6 +158,7 @@ fn fitting<'a>(executable: &'a Executable, prefix: View<'_>) -> Vec<(&'a Call, A
 struct Known {
     counted: bool,
     alone: bool,
+    tracked: bool,
 }
 
 fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
@@ -164,7 +166,7 @@ fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
     let counted = known.is_some_and(|known| known.counted);
     match (Callee::of(&call.callee), known) {
         (Callee::Entry, _) => Action::Remove,
-        (Callee::Access(_), Some(_)) if counted => Action::Keep,
+        (Callee::Access(_), Some(known)) if counted || known.tracked => Action::Keep,
         (Callee::Access(access), Some(known)) => uncounted(access, known),
         (Callee::Access(access), None) if access.volatile || plain_events => detour(),
         // What is not shared is not listed.

@@ -14,7 +14,7 @@ use selvedge_enforce::Chosen;
 use selvedge_irs_format::View;
 
 use super::build;
-use crate::args::{IrsRun, OnDivergence};
+use crate::args::IrsRun;
 use crate::compile;
 use crate::interrupt;
 use crate::problem::{Problem, Status};
@@ -40,8 +40,8 @@ pub(crate) fn run(request: &IrsRun) -> Result<ExitCode, Problem> {
     let compiled = compile::compile(&request.sources().program()?)?;
     let contents = verifier.first(&prefix, compiled.fingerprint()?)?;
     let executable = compiled.scratch().join("executable");
-    let warn = request.on_divergence == OnDivergence::Warn;
-    build::executable(&compiled, &contents, warn, &executable)?;
+    let policy = request.on_divergence.into();
+    build::executable(&compiled, &contents, policy, &executable)?;
     let prefix = fs::canonicalize(&prefix)
         .map_err(|error| Problem::request(format!("{}: {error}", prefix.display())))?;
     let mut program = Command::new(&executable)

@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use selvedge_enforce::Policy;
 use selvedge_irs_format::{Flags, View};
 
 use super::build;
@@ -133,7 +134,7 @@ impl Candidate {
         let file = build::beside(&program);
         fs::write(&file, &prefix)
             .map_err(|error| Problem::internal(format!("{}: {error}", file.display())))?;
-        build::executable(compiled, &build::read(&file)?, false, &program)?;
+        build::executable(compiled, &build::read(&file)?, Policy::Abort, &program)?;
         Ok(Candidate {
             name,
             prefix,

@@ -13,6 +13,7 @@ use selvedge_core::report::Ending;
 use selvedge_irs_format::View;
 use serde::Serialize;
 
+use super::build::Uses;
 use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
 use crate::compile::{self, Build};
 use crate::input;
@@ -47,7 +48,10 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         );
     }
     let build = compile::build(&verify.sources.program()?)?;
-    super::build::check(&build.compiled)?;
+    let uses = Uses::of(&build.compiled)?;
+    uses.check()?;
+    let untracked = uses.untracked(&build.image().library)?;
+    let ends = uses.ends_with_functions();
     let fingerprint = build.compiled.fingerprint()?;
     let proof = Proof {
         verify,
@@ -63,6 +67,9 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         resume,
         order: verify.order.map(Into::into),
         max_executions: verify.max_executions,
+        untracked,
+        functions: uses.functions,
+        ends,
     })?;
     let relaxed = match relaxed {
         Some(relaxed) => relaxed,

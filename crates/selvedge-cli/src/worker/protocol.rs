@@ -113,6 +113,13 @@ pub(crate) struct Relax {
     pub(crate) order: Option<selvedge_core::irs::Order>,
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
+    /// The places of accesses that the program announces in another order than it makes them, relative to its
+    /// beginning: a running program cannot compare them with histories.
+    pub(crate) untracked: Vec<u32>,
+    /// The user's functions, sorted: what C++'s library does by itself, such as system calls, is not compared.
+    pub(crate) functions: Vec<String>,
+    /// Whether a thread ends when its function returns: nothing is left to be destroyed then.
+    pub(crate) ends: bool,
 }
 
 /// A search.

@@ -1,17 +1,17 @@
 //! Proving schedules, and keeping the prefix file up to date while that goes on.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::irs::{
-    self, Demand, Doing, Impossible, Outcome, Reason, Saved, Settings, Verified,
+    self, Demand, Doing, Happening, History, Impossible, Outcome, Reason, Saved, Settings, Verified,
 };
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::{Site, ThreadId};
 use selvedge_irs_format::{
-    Class, Contents, Flags, InputPart, Kind, NONE, SiteEntry, ThreadPart, View, Wait,
+    Branch, Class, Contents, Flags, InputPart, Kind, NONE, SiteEntry, ThreadPart, View, Wait,
 };
 
 use super::journal::Watched;
@@ -41,9 +41,10 @@ impl Prover<'_> {
     pub(super) fn run(&self, machine: &mut Watched<'_>, plain: Plain) -> Relaxed {
         let base = machine.inner().load_base();
         let earlier = self.earlier();
-        let saved = match earlier.as_ref().map(|contents| State::read(contents, base)) {
-            None => None,
-            Some(Some(saved)) => Some(saved),
+        let (saved, untracked) = match earlier.as_ref().map(|contents| State::read(contents, base))
+        {
+            None => (None, HashSet::new()),
+            Some(Some(state)) => (Some(state.saved), state.untracked),
             Some(None) => return Relaxed::Changed,
         };
         let settings = Settings {
@@ -54,14 +55,12 @@ impl Prover<'_> {
         let mut writer = Writer {
             prover: self,
             base,
-            flags: match plain {
-                Plain::Race => Flags::default(),
-                Plain::Sc => Flags::PLAIN_EVENTS,
-            },
+            flags: flags(plain, self.request.ends),
             lineage: earlier.as_ref().map(|contents| contents.lineage),
             generation: earlier.as_ref().map_or(0, |contents| contents.generation),
             written: None,
             known: None,
+            untracked,
             limited: false,
             refused: None,
         };
@@ -78,7 +77,7 @@ impl Prover<'_> {
             return Relaxed::Impossible(what);
         }
         // Also if nothing more was proven: the step that was interrupted is in the file.
-        writer.write(&verified, ending.is_none());
+        writer.write(&verified, machine, ending.is_none());
         Relaxed::Proven {
             summary: self.summary(&verified, base),
             ending,
@@ -138,6 +137,15 @@ impl Prover<'_> {
     }
 }
 
+/// What holds for every file of a proof.
+fn flags(plain: Plain, ends: bool) -> Flags {
+    let flags = match plain {
+        Plain::Race => Flags::default(),
+        Plain::Sc => Flags::PLAIN_EVENTS,
+    };
+    if ends { flags.with(Flags::ENDS) } else { flags }
+}
+
 /// The bug that `demand` keeps away.
 fn bug_of(input: &irs::Relaxed, demand: &Demand) -> Option<usize> {
     let kept = input.kept.iter().find(|kept| kept.demand == *demand)?;
@@ -175,12 +183,14 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
 struct State {
     base: u64,
     saved: Saved,
+    /// See [`Writer`].
+    untracked: HashSet<Site>,
 }
 
 impl State {
-    fn read(contents: &Contents, base: u64) -> Option<Saved> {
+    fn read(contents: &Contents, base: u64) -> Option<State> {
         let state: State = serde_json::from_slice(&contents.resume).ok()?;
-        (state.base == base).then_some(state.saved)
+        (state.base == base).then_some(state)
     }
 }
 
@@ -194,6 +204,9 @@ struct Writer<'a> {
     written: Option<Instant>,
     /// How many waits and traces the file had then, and whether it was the last one.
     known: Option<(usize, u64, bool)>,
+    /// Places where a running program cannot compare accesses: they were no event or several at times, or they are the
+    /// results of creating and joining threads, which are recorded without them.
+    untracked: HashSet<Site>,
     limited: bool,
     /// Why nothing that is proven could be enforced.
     refused: Option<String>,
@@ -231,24 +244,25 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
             return ControlFlow::Break(());
         }
         if self.written.is_none_or(|last| last.elapsed() >= PAUSE) {
-            self.write(verified, false);
+            self.write(verified, machine, false);
         }
         ControlFlow::Continue(())
     }
 }
 
 impl Writer<'_> {
-    fn write(&mut self, verified: &Verified, done: bool) {
+    fn write(&mut self, verified: &Verified, machine: &Watched<'_>, done: bool) {
         let known = Some((verified.demands(), verified.traces(), done));
         // Programs that run need not look at a file that asks for the same.
         self.generation += u64::from(known != self.known);
         self.known = known;
-        let contents = self.contents(verified, done);
+        let contents = self.contents(verified, machine, done);
         (self.prover.reply)(Reply::Prefix(contents.to_bytes()));
         self.written = Some(Instant::now());
     }
 
-    fn contents(&mut self, verified: &Verified, done: bool) -> Contents {
+    fn contents(&mut self, verified: &Verified, machine: &Watched<'_>, done: bool) -> Contents {
+        self.untracked.extend(thread_sites(verified));
         let mut doing: BTreeMap<Site, Doing> = BTreeMap::new();
         let sites = verified.inputs.iter().flat_map(irs::Relaxed::sites);
         // What the end of the process does is called from nowhere.
@@ -263,9 +277,15 @@ impl Writer<'_> {
         let numbers: BTreeMap<Site, u32> = doing.keys().copied().zip(0..).collect();
         let sites: Vec<SiteEntry> = doing
             .iter()
-            .map(|(&site, &what)| SiteEntry {
-                alone: !shared.contains(&site),
-                ..self.site(site, what, verified.counted.contains(&site))
+            .map(|(&site, &what)| {
+                let entry = self.site(site, what, verified.counted.contains(&site));
+                let alone = !shared.contains(&site);
+                SiteEntry {
+                    alone,
+                    tracked: self.is_users(&entry.function)
+                        && self.is_tracked(site, alone, what, machine),
+                    ..entry
+                }
             })
             .collect();
         let lineage = *self
@@ -274,8 +294,13 @@ impl Writer<'_> {
         let state = State {
             base: self.base,
             saved: verified.save(),
+            untracked: self.untracked.clone(),
         };
-        let inputs = verified.inputs.iter().map(|input| part(input, &numbers));
+        let inputs = verified
+            .inputs
+            .iter()
+            .map(|input| part(input, &numbers, &sites));
+        let inputs: Vec<InputPart> = inputs.collect();
         let mut flags = self.flags;
         if verified.complete() && done {
             flags = flags.with(Flags::COMPLETE);
@@ -293,9 +318,29 @@ impl Writer<'_> {
             estimate: Some(estimate),
             initial_waits: verified.initial as u64,
             sites,
-            inputs: inputs.collect(),
+            inputs,
             resume: serde_json::to_vec(&state).unwrap_or_default(),
         }
+    }
+
+    /// Whether a function is part of what the user has compiled.
+    fn is_users(&self, function: &String) -> bool {
+        let functions = &self.prover.request.functions;
+        functions.binary_search(function).is_ok()
+    }
+
+    /// Whether events at `site` are compared with histories at run time.
+    fn is_tracked(&mut self, site: Site, alone: bool, what: Doing, machine: &Watched<'_>) -> bool {
+        if machine.inner().was_silent(site) || machine.inner().was_parted(site) {
+            self.untracked.insert(site);
+        }
+        let address = site.0.wrapping_sub(self.base) as u32;
+        let plain = self.flags.contains(Flags::PLAIN_EVENTS);
+        let access = plain && matches!(what, Doing::Load | Doing::Store);
+        !self.untracked.contains(&site)
+            && !self.prover.request.untracked.contains(&address)
+            // Executables have no callback there.
+            && !(access && alone)
     }
 
     fn site(&self, site: Site, what: Doing, counted: bool) -> SiteEntry {
@@ -314,6 +359,7 @@ impl Writer<'_> {
             class: if counted { Class::Counted } else { Class::Free },
             kind: kind(what),
             alone: false,
+            tracked: false,
         }
     }
 }
@@ -325,8 +371,20 @@ fn has_bug(input: &irs::Relaxed) -> bool {
         .any(|demand| bug_of(input, demand).is_some())
 }
 
+/// The places where threads are created and joined.
+fn thread_sites(verified: &Verified) -> impl Iterator<Item = Site> + '_ {
+    let threads = verified.inputs.iter().flat_map(|input| {
+        let threads = input.threads().into_iter().map(|(thread, _)| thread);
+        threads.flat_map(|thread| input.histories(thread))
+    });
+    threads.filter_map(|history| match history.event {
+        Happening::Thread(site) => Some(site),
+        Happening::At(_) | Happening::End => None,
+    })
+}
+
 /// What one input asks for.
-fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>) -> InputPart {
+fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>, entries: &[SiteEntry]) -> InputPart {
     let threads = input.threads();
     let index = |thread: ThreadId| {
         let found = threads.iter().position(|&(other, _)| other == thread);
@@ -358,12 +416,58 @@ fn part(input: &irs::Relaxed, sites: &BTreeMap<Site, u32>) -> InputPart {
             events: events
                 .map(|site| site.and_then(|site| sites.get(&site).copied()))
                 .collect(),
+            histories: branches(input.histories(thread), |after, event| match event {
+                Happening::At(site) => {
+                    let site = sites.get(&site).copied()?;
+                    let tracked = entries[site as usize].tracked;
+                    tracked.then_some(Branch::Event { after, site })
+                }
+                Happening::Thread(site) => {
+                    let site = sites.get(&site).copied()?;
+                    Some(Branch::Thread { after, site })
+                }
+                Happening::End => Some(Branch::Thread { after, site: NONE }),
+            }),
         }
     };
     InputPart {
         values: input.inputs.iter().map(|&value| value.into()).collect(),
         threads: threads.iter().map(describe).collect(),
     }
+}
+
+/// The histories without the sites that are not tracked, which may make some of them equal.
+fn branches(
+    histories: &[History],
+    tracked: impl Fn(u32, Happening) -> Option<Branch>,
+) -> Vec<Branch> {
+    let mut branches = Vec::new();
+    let mut known: HashMap<(u32, Happening), u32> = HashMap::new();
+    let mut numbers = vec![0; histories.len()];
+    for (index, history) in histories.iter().enumerate().skip(1) {
+        let after = numbers[history.parent as usize];
+        numbers[index] = match tracked(after, history.event) {
+            None => after,
+            Some(branch) => *known.entry((after, history.event)).or_insert_with(|| {
+                branches.push(branch);
+                branches.len() as u32
+            }),
+        };
+    }
+    let events = branches.len();
+    for (history, &from) in histories.iter().zip(&numbers) {
+        let repeats = history.repeats.iter().map(|&to| numbers[to as usize]);
+        let repeats = repeats.filter(|&to| to != from);
+        branches.extend(repeats.map(|to| Branch::Repeat { from, to }));
+        branches.extend(history.open.then_some(Branch::Open { at: from }));
+    }
+    branches[events..].sort_unstable_by_key(|branch| match *branch {
+        Branch::Repeat { from, to } => (from, to),
+        Branch::Open { at } => (at, NONE),
+        Branch::Event { .. } | Branch::Thread { .. } => (NONE, NONE),
+    });
+    branches.dedup();
+    branches
 }
 
 /// Tells initial traces apart: what is counted, and which waits there were at first.

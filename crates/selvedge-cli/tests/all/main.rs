@@ -22,6 +22,7 @@ mod explain;
 mod fleet;
 mod formats;
 mod inline_assembly;
+mod irs_divergence;
 mod irs_enforce;
 mod irs_verify;
 mod kills;

@@ -139,6 +139,7 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
                 return Step::Unsafe(reason);
             }
             attempt.log.merge(std::mem::take(&mut machine.log));
+            attempt.log.add_histories(&machine.histories);
             let wrong = attempt.work.learn(&machine.relied_on(), &machine.learned());
             if wrong || answer.misjudged {
                 attempt.work.start_over();

@@ -9,6 +9,7 @@
 use std::mem::take;
 
 use super::doing::Doing;
+use super::histories::{Happening, Histories, NodeId, ROOT};
 use super::log::Log;
 use super::plan::{Flags, Plan, at};
 use super::reversal::{FLAG, Pair};
@@ -31,14 +32,26 @@ struct Local {
     awaits: Vec<u32>,
     /// After each event, as explorers count them, how many are the program's own.
     own: Vec<u32>,
-    /// Before each of the program's own events, how many counted ones there were, and where
-    /// explorers count it.
-    numbers: Vec<(u32, u32)>,
+    /// About each of the program's own events.
+    numbers: Vec<Number>,
+    /// The sequence of its events so far.
+    history: NodeId,
     /// Threads created.
     children: u32,
     /// Choices made before the first thread was created.
     choices: usize,
     ended: bool,
+}
+
+/// Where an event is in its thread.
+#[derive(Clone, Copy, Debug)]
+struct Number {
+    /// How many counted events come before it.
+    counted: u32,
+    /// Where explorers count it.
+    place: u32,
+    /// The sequence of the events before it.
+    history: NodeId,
 }
 
 impl Local {
@@ -49,6 +62,7 @@ impl Local {
         self.awaits.clear();
         self.own.clear();
         self.numbers.clear();
+        self.history = ROOT;
         self.children = 0;
         self.choices = 0;
         self.ended = false;
@@ -77,6 +91,8 @@ pub(super) struct Constrained<'a, M> {
     threads: Vec<Local>,
     clock: Vec<u32>,
     pub(super) log: Log,
+    /// What each thread did. Threads keep places in it, so it lives as long as the machine.
+    pub(super) histories: Vec<Histories>,
     /// Where the reversed events are in this execution.
     pair: &'a Pair,
     /// The steps since the reset.
@@ -93,6 +109,7 @@ impl<'a, M: Machine> Constrained<'a, M> {
             threads: Vec::new(),
             clock: Vec::new(),
             log: Log::default(),
+            histories: Vec::new(),
             pair,
             steps: Vec::new(),
         }
@@ -154,13 +171,17 @@ impl<'a, M: Machine> Constrained<'a, M> {
             }
             Pending::Stopped(Stop::Finished | Stop::Returned) if !local.ended => {
                 local.ended = true;
+                at(&mut self.histories, thread).step(local.history, Happening::End);
                 let mut due = std::mem::take(&mut local.due);
                 self.never(thread, &mut due);
                 self.threads[thread.index()].due = due;
             }
             Pending::Stopped(Stop::Spinning { since }) => {
                 let number = local.numbers.get(since as usize);
-                let first = number.map_or(local.counted, |&(counted, _)| counted);
+                if let Some(number) = number {
+                    at(&mut self.histories, thread).repeat(local.history, number.history);
+                }
+                let first = number.map_or(local.counted, |number| number.counted);
                 if first < local.counted {
                     let spins = at(&mut self.log.spins, thread);
                     *spins = Some(spins.map_or(first, |least| least.min(first)));
@@ -207,6 +228,10 @@ impl<'a, M: Machine> Constrained<'a, M> {
             if !self.log.threads.iter().any(|&(known, _)| known == child) {
                 self.log.threads.push((child, (thread, number)));
             }
+        }
+        if let Some(event) = Happening::of(op, site) {
+            let history = &mut self.threads[thread.index()].history;
+            *history = at(&mut self.histories, thread).step(*history, event);
         }
         if !self.plan.counted.contains(&site) {
             return;
@@ -300,8 +325,8 @@ impl<M: Machine> Machine for Constrained<'_, M> {
             }
             Pending::Op(op) => Pending::Op(self.shift(op)),
             Pending::Stopped(Stop::Spinning { since }) => {
-                let place = local.numbers.get(since as usize);
-                let since = place.map_or(local.own.len() as u32, |&(_, place)| place);
+                let number = local.numbers.get(since as usize);
+                let since = number.map_or(local.own.len() as u32, |number| number.place);
                 Pending::Stopped(Stop::Spinning { since })
             }
             other => other,
@@ -335,8 +360,11 @@ impl<M: Machine> Machine for Constrained<'_, M> {
         }
         let events = if outcome.wrote.is_some() { 2 } else { 1 };
         for event in 1..=events {
-            let place = local.own.len() as u32;
-            local.numbers.push((local.counted, place));
+            local.numbers.push(Number {
+                counted: local.counted,
+                place: local.own.len() as u32,
+                history: local.history,
+            });
             local.own.push(own + event);
         }
         let site = self.inner.site(thread);

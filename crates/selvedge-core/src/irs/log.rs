@@ -4,6 +4,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::doing::Doing;
+use super::histories::Histories;
 use crate::ids::{Location, Site, ThreadId};
 
 /// A thread's place in the spawn tree: its parent, and which of its children it is.
@@ -27,6 +28,9 @@ pub(super) struct Log {
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
+    /// What each thread did.
+    #[serde(default)]
+    pub(super) histories: Vec<Histories>,
 }
 
 /// The threads that accessed a location, in any execution.
@@ -54,6 +58,16 @@ impl Log {
         }
         if touched.several && touched.written {
             self.shared.extend(touched.sites.drain(..));
+        }
+    }
+
+    /// Adds what threads did in another search.
+    pub(super) fn add_histories(&mut self, others: &[Histories]) {
+        if self.histories.len() < others.len() {
+            self.histories.resize(others.len(), Histories::default());
+        }
+        for (known, other) in self.histories.iter_mut().zip(others) {
+            known.merge(other);
         }
     }
 
@@ -89,5 +103,6 @@ impl Log {
             let known = &mut self.spins[thread];
             *known = known.iter().copied().chain(spin).min();
         }
+        self.add_histories(&other.histories);
     }
 }

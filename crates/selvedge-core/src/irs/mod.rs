@@ -23,6 +23,7 @@ mod constrained;
 mod demands;
 mod doing;
 mod found;
+mod histories;
 mod initial;
 mod log;
 mod plan;
@@ -38,6 +39,7 @@ use rustc_hash::FxHashSet;
 
 pub use demands::{Demand, Demands};
 pub use doing::Doing;
+pub use histories::{Happening, History};
 pub use initial::Order;
 pub use log::EventPlace;
 pub use relax::{Kept, Reason, Relaxed, Watcher};
@@ -133,6 +135,12 @@ impl Relaxed {
             .events
             .get(thread.index())
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// The sequences of events that `thread` performed, the empty one first, parents before children.
+    pub fn histories(&self, thread: ThreadId) -> &[History] {
+        let histories = self.log.histories.get(thread.index());
+        histories.map_or(&[], |histories| histories.nodes())
     }
 
     /// The sites of operations on what another thread touches too, in a way that matters.

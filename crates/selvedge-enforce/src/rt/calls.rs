@@ -5,7 +5,6 @@ use core::ffi::c_int;
 use super::event;
 use super::stub::stubs;
 use super::sys;
-use super::thread;
 
 stubs![
     "__wrap_sched_yield" => sched_yield,
@@ -18,20 +17,14 @@ stubs![
     "__wrap_pthread_yield" => sched_yield,
 ];
 
-fn settle() {
-    event::settle(thread::current());
-}
-
 extern "C" fn sched_yield() -> c_int {
-    settle();
     // SAFETY: as the program asks, here and below.
-    unsafe { sys::sched_yield() }
+    event::sleep(|| unsafe { sys::sched_yield() })
 }
 
 extern "C" fn nanosleep(duration: usize, remaining: usize) -> c_int {
-    settle();
     // SAFETY: as above.
-    unsafe { sys::nanosleep(duration, remaining) }
+    event::sleep(|| unsafe { sys::nanosleep(duration, remaining) })
 }
 
 extern "C" fn clock_nanosleep(
@@ -40,25 +33,21 @@ extern "C" fn clock_nanosleep(
     duration: usize,
     remaining: usize,
 ) -> c_int {
-    settle();
     // SAFETY: as above.
-    unsafe { sys::clock_nanosleep(clock, flags, duration, remaining) }
+    event::sleep(|| unsafe { sys::clock_nanosleep(clock, flags, duration, remaining) })
 }
 
 extern "C" fn usleep(microseconds: u32) -> c_int {
-    settle();
     // SAFETY: as above.
-    unsafe { sys::usleep(microseconds) }
+    event::sleep(|| unsafe { sys::usleep(microseconds) })
 }
 
 extern "C" fn sleep(seconds: u32) -> u32 {
-    settle();
     // SAFETY: as above.
-    unsafe { sys::sleep(seconds) }
+    event::sleep(|| unsafe { sys::sleep(seconds) })
 }
 
 extern "C" fn thrd_sleep(duration: usize, remaining: usize) -> c_int {
-    settle();
     // SAFETY: as above.
-    unsafe { sys::thrd_sleep(duration, remaining) }
+    event::sleep(|| unsafe { sys::thrd_sleep(duration, remaining) })
 }

@@ -1,8 +1,10 @@
 //! Choices and what else the verifier offers to programs: here the environment chooses.
 
-use core::ffi::{c_char, c_int, c_uint};
+use core::ffi::{CStr, c_char, c_int, c_uint};
 
+use super::diverge;
 use super::event;
+use super::plan;
 use super::refresh;
 use super::stub::stubs;
 use super::sys;
@@ -18,6 +20,7 @@ stubs![
     "selvedge_assert_fail" => assert_fail,
     "__VERIFIER_error" => error,
     "reach_error" => error,
+    "__wrap___assert_fail" => assertion_failed,
     "selvedge_prop" => tell,
     "selvedge_progress" => tell,
 ];
@@ -62,7 +65,42 @@ extern "C" fn error() {
 /// Propositions and progress marks are for formulas, and nobody asks about them here.
 extern "C" fn tell() {}
 
+unsafe extern "C" {
+    #[cfg_attr(not(test), link_name = "__real___assert_fail")]
+    fn __assert_fail(
+        expression: *const c_char,
+        file: *const c_char,
+        line: c_uint,
+        function: *const c_char,
+    ) -> !;
+}
+
+/// An assertion of the program fails, which it does in no proven execution.
+extern "C" fn assertion_failed(
+    expression: *const c_char,
+    file: *const c_char,
+    line: c_uint,
+    function: *const c_char,
+) -> ! {
+    if !plan::is_free() {
+        // SAFETY: the C library's macro passes strings.
+        let words = |text| unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("?");
+        diverge::refuse(format_args!(
+            "the program left what was verified: the assertion `{}' at {}:{line} does not hold",
+            words(expression),
+            words(file),
+        ));
+    }
+    // SAFETY: as the program asks.
+    unsafe { __assert_fail(expression, file, line, function) }
+}
+
 fn fail(what: &[u8]) -> ! {
+    if !plan::is_free() {
+        diverge::refuse(format_args!(
+            "the program left what was verified: an assertion does not hold"
+        ));
+    }
     sys::complain(what);
     // SAFETY: nothing to rely on.
     unsafe { sys::abort() }

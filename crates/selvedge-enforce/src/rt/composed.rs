@@ -4,7 +4,7 @@
 //! long as that is the one that it was built with; a program that finds another one makes it
 //! itself. Both use what is here.
 
-use selvedge_irs_format::{Class, Flags, Input, NONE, View};
+use selvedge_irs_format::{Branch, Class, Flags, Input, NONE, Thread, View};
 
 /// Where a function is in an executable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,11 +46,16 @@ pub(crate) type Why = &'static str;
 
 /// Words before the tables: how long each of them is, how many threads there are with any input,
 /// and the flags.
-pub(crate) const HEAD: usize = 6;
+pub(crate) const HEAD: usize = 8;
 /// Whether plain accesses to shared memory are visible.
 pub(crate) const PLAIN_EVENTS: u32 = 1;
 /// Whether the program's input is not known yet.
 pub(crate) const UNDECIDED: u32 = 2;
+/// Whether histories tell where threads may end.
+pub(crate) const ENDS: u32 = 4;
+
+/// Tells that a thread is created or joined at a place from what else is done there. Without a place, the thread ends.
+pub(crate) const THREAD: u32 = 1 << 31;
 
 /// Of each thread: its creator, its number among the creator's children, its first event, and how many events it has.
 /// One more follows in the table that is expected after them, and neither waits nor counts.
@@ -60,9 +65,50 @@ pub(crate) type PartWords = [u32; 4];
 pub(crate) type EventWords = [u32; 3];
 /// Of each wait: which thread must have performed how many events.
 pub(crate) type WaitWords = [u32; 2];
-/// Of each place: twice the address that the call returns to, plus one if it is counted. They are
+/// Of each place: four times the address that the call returns to, plus [`COUNTED`] and [`TRACKED`]. They are
 /// sorted.
 pub(crate) type PlaceWord = u32;
+/// What a thread does there is counted.
+pub(crate) const COUNTED: u32 = 1;
+/// What a thread does there is part of its history.
+pub(crate) const TRACKED: u32 = 2;
+/// A place of the hash table of histories: the lower and the upper half of a history, with [`REPEATS`] and
+/// [`OPEN`]; zero if it is not used.
+pub(crate) type HistoryWords = [u32; 2];
+/// A pure iteration ends with this history.
+pub(crate) const REPEATS: u32 = 1;
+/// Not all that can follow this history is known.
+pub(crate) const OPEN: u32 = 2;
+/// Two histories, the lower half first: what can follow the second can follow the first.
+pub(crate) type RepeatWords = [u32; 4];
+
+/// The history of a thread that has not done anything.
+pub(crate) fn root(thread: u32) -> u64 {
+    next(0x9e37_79b9_7f4a_7c15, thread)
+}
+
+/// The history after one more event, at this address.
+#[inline(always)]
+pub(crate) fn next(history: u64, address: u32) -> u64 {
+    let mixed = (history ^ u64::from(address)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    (mixed ^ mixed >> 32) & !u64::from(REPEATS | OPEN)
+}
+
+/// Where a history is in the hash table, or where it belongs; nothing if it is not there and there is no room.
+#[inline(always)]
+pub(crate) fn find(table: &[HistoryWords], history: u64) -> Option<usize> {
+    let last = table.len().checked_sub(1)?;
+    let mut at = (history >> 2) as usize & last;
+    for _ in 0..=last {
+        let &[low, high] = table.get(at)?;
+        let used = u64::from(high) << 32 | u64::from(low & !(REPEATS | OPEN));
+        if used == history || used == 0 {
+            return Some(at);
+        }
+        at = (at + 1) & last;
+    }
+    None
+}
 
 /// Stands for every counted place.
 pub(crate) const ANY: u32 = 0;
@@ -76,35 +122,80 @@ pub(crate) struct Sizes {
     pub(crate) places: usize,
     /// How many threads there are with any input.
     threads: usize,
+    /// A power of two, at least twice the number of histories.
+    slots: usize,
+    repeats: usize,
+    /// The most histories of a thread: room to compute them.
+    scratch: usize,
 }
 
 impl Sizes {
     /// For the prefix of one input.
     pub(crate) fn of(view: View<'_>, input: Input<'_>) -> Sizes {
+        let mut extent = Extent::default();
+        input.threads().for_each(|thread| extent.add(thread));
         Sizes {
             parts: input.threads().len(),
             events: input.threads().map(|thread| listed(thread.limit)).sum(),
             waits: input.waits(),
             places: view.sites().len(),
             threads: threads(view),
+            slots: extent.slots(),
+            repeats: extent.repeats,
+            scratch: extent.largest,
         }
     }
 
     /// For what main does before its input is known.
     pub(crate) fn of_beginning(view: View<'_>) -> Sizes {
-        let mains = view.inputs().filter_map(|input| input.threads().next());
+        let mut extent = Extent::default();
+        mains(view).for_each(|main| extent.add(main));
         Sizes {
             parts: 1,
-            events: listed(mains.map(|main| main.limit).max().unwrap_or(0)),
+            events: listed(mains(view).map(|main| main.limit).max().unwrap_or(0)),
             waits: 0,
             places: view.sites().len(),
             threads: threads(view),
+            slots: extent.slots(),
+            repeats: extent.repeats,
+            scratch: extent.largest,
         }
     }
 
     /// How many words the whole takes.
     pub(crate) fn words(self) -> usize {
-        HEAD + 4 * self.parts + 3 * self.events + 2 * self.waits + self.places
+        let prefix = HEAD + 4 * self.parts + 3 * self.events + 2 * self.waits + self.places;
+        prefix + 2 * self.slots + 4 * self.repeats + 2 * self.scratch
+    }
+}
+
+/// What main does with each input.
+fn mains(view: View<'_>) -> impl Iterator<Item = Thread<'_>> {
+    view.inputs().filter_map(|input| input.threads().next())
+}
+
+/// How much there is of the histories of some threads.
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    /// The empty history and one for each entry are the most that there can be.
+    histories: usize,
+    repeats: usize,
+    largest: usize,
+}
+
+impl Extent {
+    #[inline(never)]
+    fn add(&mut self, thread: Thread<'_>) {
+        let histories = thread.histories().len() + 1;
+        self.histories += histories;
+        self.largest = self.largest.max(histories);
+        for branch in thread.histories() {
+            self.repeats += usize::from(matches!(branch, Branch::Repeat { .. }));
+        }
+    }
+
+    fn slots(self) -> usize {
+        (2 * self.histories).next_power_of_two()
     }
 }
 
@@ -131,6 +222,10 @@ struct Tables<'a> {
     events: &'a mut [EventWords],
     waits: &'a mut [WaitWords],
     places: &'a mut [PlaceWord],
+    histories: &'a mut [HistoryWords],
+    repeats: &'a mut [RepeatWords],
+    /// The histories of the thread in hand, by number.
+    numbered: &'a mut [HistoryWords],
 }
 
 /// Divides `words`, which are all zero, into tables of these sizes.
@@ -142,6 +237,8 @@ fn divide(words: &mut [u32], sizes: Sizes, flags: u32) -> Option<Tables<'_>> {
         sizes.waits,
         sizes.places,
         sizes.threads,
+        sizes.slots,
+        sizes.repeats,
     ];
     for (word, length) in head.iter_mut().zip(lengths) {
         *word = length as u32;
@@ -150,12 +247,75 @@ fn divide(words: &mut [u32], sizes: Sizes, flags: u32) -> Option<Tables<'_>> {
     let (parts, rest) = rest.split_at_mut_checked(4 * sizes.parts)?;
     let (events, rest) = rest.split_at_mut_checked(3 * sizes.events)?;
     let (waits, rest) = rest.split_at_mut_checked(2 * sizes.waits)?;
+    let (places, rest) = rest.split_at_mut_checked(sizes.places)?;
+    let (histories, rest) = rest.split_at_mut_checked(2 * sizes.slots)?;
+    let (repeats, rest) = rest.split_at_mut_checked(4 * sizes.repeats)?;
     Some(Tables {
         parts: parts.as_chunks_mut().0,
         events: events.as_chunks_mut().0,
         waits: waits.as_chunks_mut().0,
-        places: rest.get_mut(..sizes.places)?,
+        places,
+        histories: histories.as_chunks_mut().0,
+        repeats: repeats.as_chunks_mut().0,
+        numbered: rest.as_chunks_mut().0,
     })
+}
+
+fn halves(history: u64) -> HistoryWords {
+    [history as u32, (history >> 32) as u32]
+}
+
+fn whole_of([low, high]: HistoryWords) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+impl Tables<'_> {
+    /// Enters what a thread with this number can do; returns how many repeats there are then.
+    #[inline(never)]
+    fn enter(&mut self, number: u32, thread: Thread<'_>, mut repeats: usize) -> Option<usize> {
+        self.mark(root(number), 0)?;
+        *self.numbered.first_mut()? = halves(root(number));
+        let mut known = 1;
+        for branch in thread.histories() {
+            let numbered = |number: u32| self.numbered.get(number as usize).copied();
+            match branch {
+                Branch::Event { after, site } | Branch::Thread { after, site } => {
+                    let address = match site {
+                        NONE => 0,
+                        _ => self.places.get(site as usize)? >> 2,
+                    };
+                    let address = match branch {
+                        Branch::Thread { .. } => address | THREAD,
+                        _ => address,
+                    };
+                    let history = next(whole_of(numbered(after)?), address);
+                    self.mark(history, 0)?;
+                    *self.numbered.get_mut(known)? = halves(history);
+                    known += 1;
+                }
+                Branch::Repeat { from, to } => {
+                    let (from, [low, high]) = (numbered(from)?, numbered(to)?);
+                    self.mark(whole_of(from), REPEATS)?;
+                    *self.repeats.get_mut(repeats)? = [from[0], from[1], low, high];
+                    repeats += 1;
+                }
+                Branch::Open { at } => {
+                    let history = whole_of(numbered(at)?);
+                    self.mark(history, OPEN)?;
+                }
+            }
+        }
+        Some(repeats)
+    }
+
+    /// Enters a history.
+    fn mark(&mut self, history: u64, how: u32) -> Option<()> {
+        let at = find(self.histories, history)?;
+        let [low, high] = halves(history);
+        let slot = self.histories.get_mut(at)?;
+        *slot = [low | slot[0] & (REPEATS | OPEN) | how, high];
+        Some(())
+    }
 }
 
 const NO_ROOM: Why = "no memory for the prefix";
@@ -167,12 +327,16 @@ pub(crate) fn beginning(
     words: &mut [u32],
 ) -> Result<(), Why> {
     let sizes = Sizes::of_beginning(view);
-    let tables = divide(words, sizes, flags(view) | UNDECIDED).ok_or(NO_ROOM)?;
-    for part in tables.parts {
+    let mut tables = divide(words, sizes, flags(view) | UNDECIDED).ok_or(NO_ROOM)?;
+    for part in tables.parts.iter_mut() {
         *part = [NONE, 0, 0, sizes.events as u32 - 1];
     }
     tables.events.fill([ANY, 0, 0]);
     places(view, executable, tables.places)?;
+    let mut repeats = 0;
+    for main in mains(view) {
+        repeats = tables.enter(0, main, repeats).ok_or(NO_ROOM)?;
+    }
     tables.places.sort_unstable();
     Ok(())
 }
@@ -185,14 +349,19 @@ pub(crate) fn whole(
     words: &mut [u32],
 ) -> Result<(), Why> {
     let sizes = Sizes::of(view, input);
-    let tables = divide(words, sizes, flags(view)).ok_or(NO_ROOM)?;
+    let mut tables = divide(words, sizes, flags(view)).ok_or(NO_ROOM)?;
     places(view, executable, tables.places)?;
+    let mut repeats = 0;
+    for (number, thread) in input.threads().enumerate() {
+        let entered = tables.enter(number as u32, thread, repeats);
+        repeats = entered.ok_or(NO_ROOM)?;
+    }
     let (mut first, mut waiting) = (0, 0);
     for (part, thread) in tables.parts.iter_mut().zip(input.threads()) {
         *part = [thread.parent, thread.child, first as u32, thread.limit];
         let mine = &mut tables.events[first..first + listed(thread.limit)];
         for (event, site) in mine.iter_mut().zip(thread.events()) {
-            event[0] = site.map_or(ANY, |site| tables.places[site as usize] >> 1);
+            event[0] = site.map_or(ANY, |site| tables.places[site as usize] >> 2);
         }
         for wait in thread.waits() {
             let event = &mut mine[wait.event as usize];
@@ -255,10 +424,8 @@ fn is_torn(
 }
 
 fn flags(view: View<'_>) -> u32 {
-    match view.flags().contains(Flags::PLAIN_EVENTS) {
-        true => PLAIN_EVENTS,
-        false => 0,
-    }
+    let flag = |flag, how| if view.flags().contains(flag) { how } else { 0 };
+    flag(Flags::PLAIN_EVENTS, PLAIN_EVENTS) | flag(Flags::ENDS, ENDS)
 }
 
 /// The places that the verifier knows, in the order of the file.
@@ -276,10 +443,11 @@ fn places(view: View<'_>, executable: Executable<'_>, places: &mut [PlaceWord]) 
             return Err("the prefix file names a function that the program does not have");
         };
         let removed = |how| executable.removed.binary_search(&(address | how)).is_ok();
-        if ordered && removed(0) || counted && removed(UNCOUNTED) {
+        if ordered && removed(0) || (counted || site.tracked) && removed(UNCOUNTED) {
             return Err("the prefix file needs what was taken out of the program: build it again");
         }
-        *place = address << 1 | u32::from(counted);
+        let how = |is, how| if is { how } else { 0 };
+        *place = address << 2 | how(counted, COUNTED) | how(site.tracked, TRACKED);
     }
     Ok(())
 }

@@ -5,8 +5,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::image;
 use super::plan::{self, ANY};
+use super::serial;
 use super::sys;
-use super::thread::Thread;
+use super::thread::{self, Thread};
 
 /// What to do then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub(crate) enum Policy {
     Abort,
     /// Say so, and let it run on without any order.
     Warn,
+    /// Say so, and let its threads run on one at a time.
+    Serial,
 }
 
 static REPORTED: AtomicBool = AtomicBool::new(false);
@@ -53,15 +56,30 @@ fn happened(text: &mut Text) {
         let end = match policy {
             Policy::Abort => "; it is stopped\n",
             Policy::Warn => "; it runs on unconstrained\n",
+            Policy::Serial => "; it runs on with one thread at a time\n",
         };
         let _ = text.write_str(end);
         sys::complain(text.bytes());
     }
     match policy {
-        // SAFETY: nothing to rely on; the second thread waits for the first one to end the process.
-        Policy::Abort => unsafe { sys::abort() },
+        Policy::Abort => stop(first),
         Policy::Warn => plan::publish(&plan::FREE),
+        Policy::Serial => {
+            plan::publish(&plan::SERIAL);
+            serial::join(thread::current());
+        }
     }
+}
+
+/// Ends the process. A second thread waits for the first one, which may not have said why yet.
+fn stop(first: bool) -> ! {
+    const A_WHILE: i64 = 1_000_000_000;
+    if !first {
+        let never = 0;
+        sys::futex_wait(&raw const never, 0, A_WHILE);
+    }
+    // SAFETY: nothing to rely on.
+    unsafe { sys::abort() }
 }
 
 /// Writes a place so that the user can look it up.

@@ -2,14 +2,16 @@
 
 use super::composed::WaitWords;
 use super::diverge;
+use super::history::{self, Seen};
 use super::hold;
 use super::mutex;
 use super::plan::{self, ANY, Event, Place, Plan};
 use super::refresh;
 use super::rwlock;
+use super::serial;
 use super::shared;
 use super::sys;
-use super::thread::{self, Thread};
+use super::thread::{self, COUNTING, SERIAL, Thread};
 
 /// How often a thread looks before it does something slower.
 const SPINS: u32 = 300;
@@ -47,6 +49,9 @@ fn step<R>(visible: bool, operation: impl FnOnce() -> R) -> R {
         return operation();
     }
     let counted = before(visible);
+    if thread::current().active & SERIAL != 0 {
+        return serial::perform(operation);
+    }
     let result = operation();
     if counted {
         advance(thread::current());
@@ -79,11 +84,79 @@ fn role(plan: &Plan, expected: &Event, site: usize) -> Role {
 }
 
 /// Waits until the thread may perform the operation at its [`Thread::site`]; whether it is an event.
-#[cold]
 fn before(visible: bool) -> bool {
     let me = thread::current();
     settle(me);
     let site = me.site;
+    match compared(me, site) {
+        Seen::Fine => {}
+        Seen::Unknown if !visible => {}
+        Seen::New | Seen::Unknown => {
+            diverge::report(me, site, ANY);
+        }
+    }
+    me.counts() && awaited(me, site, visible)
+}
+
+/// Compares an event at `site` with what proven executions have there.
+#[inline(always)]
+fn compared(me: &mut Thread, site: usize) -> Seen {
+    if !me.tracks() {
+        return Seen::Fine;
+    }
+    let plan = plan::present();
+    if plan.tracks() {
+        return history::compare(me, plan, site);
+    }
+    if plan.serial {
+        serial::join(me);
+    }
+    me.untrack()
+}
+
+/// The thread is about to create or to join a thread at `site`, or to end if there is none.
+pub(crate) fn about_thread(me: &mut Thread, site: Option<usize>) {
+    let plan = plan::present();
+    if me.tracks() && plan.serial {
+        serial::join(me);
+    }
+    if !me.tracks() || !plan.tracks() || site.is_none() && !plan.ends {
+        return;
+    }
+    if history::compare_thread(me, plan, site) != Seen::Fine {
+        match site {
+            Some(site) => {
+                diverge::report(me, site, ANY);
+            }
+            None => diverge::refuse(format_args!(
+                "the program left what was verified: thread {} ended too early",
+                me.index
+            )),
+        }
+    }
+}
+
+/// Performs something that waits for another thread.
+pub(crate) fn aside<R>(operation: impl FnOnce() -> R) -> R {
+    match thread::current().active & SERIAL {
+        0 => operation(),
+        _ => serial::perform(operation),
+    }
+}
+
+/// Performs something that waits for a moment.
+pub(crate) fn sleep<R>(operation: impl FnOnce() -> R) -> R {
+    let me = thread::current();
+    settle(me);
+    if me.active & SERIAL != 0 {
+        serial::may_wait();
+    }
+    operation()
+}
+
+/// Waits as the plan demands; whether the operation is an event of the plan.
+#[cold]
+fn awaited(me: &mut Thread, site: usize, visible: bool) -> bool {
     loop {
         let Some(plan) = follow(me) else { return false };
         let Some(event) = plan.list(me.index).get(me.next as usize) else {
@@ -105,6 +178,21 @@ fn before(visible: bool) -> bool {
 pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
     let me = thread::current();
     settle(me);
+    match compared(me, site) {
+        Seen::Fine => {}
+        Seen::New => {
+            diverge::report(me, site, ANY);
+        }
+        Seen::Unknown => check(me, plan::present(), (address, site, how)),
+    }
+    if me.counts() {
+        ordered(me, (address, site, how));
+    }
+}
+
+/// Waits as the plan demands before an announced access.
+#[cold]
+fn ordered(me: &mut Thread, (address, site, how): (usize, usize, u32)) {
     loop {
         let Some(plan) = follow(me) else { return };
         let list = plan.list(me.index);
@@ -145,8 +233,8 @@ pub(crate) extern "C" fn announced_between(address: usize, site: usize) {
     let me = thread::current();
     let plan = plan::present();
     match plan.place(site) {
-        Some(Place { counted: true }) if me.pending == 0 => announced(address, site, 0),
-        Some(Place { counted: true }) => announced_too(site),
+        Some(Place { counted: true, .. }) if me.pending == 0 => announced(address, site, 0),
+        Some(Place { counted: true, .. }) => announced_too(site),
         Some(_) => {}
         None => check(me, plan, (address, site, 0)),
     }
@@ -260,18 +348,26 @@ fn advance(me: &mut Thread) {
         }
     }
     if me.next as usize >= list.len() {
-        me.active = 0;
+        me.active &= !COUNTING;
     }
 }
 
 /// The thread has performed its last event.
 pub(crate) fn end(me: &mut Thread) {
     settle(me);
+    // What main does ends with the process.
+    if me.index != 0 {
+        about_thread(me, None);
+    }
+    if me.active & SERIAL != 0 {
+        serial::leave();
+    }
     me.active = 0;
     plan::present().ends(me.index, me.children);
 }
 
-/// The plan that holds now, if it has events for the thread; otherwise the thread is free from now on.
+/// The plan that holds now, if it has events for the thread; otherwise the thread
+/// waits for nothing any more.
 fn follow(me: &mut Thread) -> Option<&'static Plan> {
     me.since_look += 1;
     if me.since_look >= LOOK_EVERY {
@@ -282,7 +378,10 @@ fn follow(me: &mut Thread) -> Option<&'static Plan> {
     if (me.next as usize) < plan.list(me.index).len() {
         return Some(plan);
     }
-    me.active = 0;
+    me.active &= !COUNTING;
+    if plan.serial {
+        serial::join(me);
+    }
     None
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn file() -> &'static [u8] {
 pub(crate) fn policy() -> Policy {
     match head().policy {
         1 => Policy::Warn,
+        2 => Policy::Serial,
         _ => Policy::Abort,
     }
 }

@@ -22,6 +22,7 @@ mod condition;
 mod diverge;
 mod event;
 mod file;
+mod history;
 #[cfg(not(test))]
 mod hold;
 mod image;
@@ -33,6 +34,7 @@ mod range;
 mod refresh;
 mod rwlock;
 mod semaphore;
+mod serial;
 mod shared;
 mod start;
 mod stub;

@@ -7,7 +7,10 @@
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use super::composed::{self, EventWords, HEAD, PartWords, PlaceWord, WaitWords};
+use super::composed::{
+    self, COUNTED, EventWords, HEAD, HistoryWords, OPEN, PartWords, PlaceWord, REPEATS,
+    RepeatWords, TRACKED, WaitWords,
+};
 use super::image;
 use super::sys;
 
@@ -31,6 +34,8 @@ pub(crate) const ANY: usize = 0;
 pub(crate) struct Place {
     /// Whether what is done there is counted.
     pub(crate) counted: bool,
+    /// Whether what is done there is part of the thread's history.
+    pub(crate) tracked: bool,
 }
 
 /// The events of a thread.
@@ -79,6 +84,9 @@ pub(crate) struct Plan {
     waits: &'static [WaitWords],
     /// The places that were reached, sorted.
     places: &'static [PlaceWord],
+    /// What threads can do, as a hash table.
+    histories: &'static [HistoryWords],
+    repeats: &'static [RepeatWords],
     /// How many threads there are, with whatever input.
     pub(crate) threads: u32,
     /// Whether visible operations at other places have not been verified.
@@ -87,6 +95,10 @@ pub(crate) struct Plan {
     pub(crate) undecided: bool,
     /// Whether plain accesses to shared memory are visible.
     pub(crate) plain_events: bool,
+    /// Whether histories tell where threads may end.
+    pub(crate) ends: bool,
+    /// Whether threads run one at a time.
+    pub(crate) serial: bool,
 }
 
 /// Nothing is ordered.
@@ -95,10 +107,20 @@ pub(crate) static FREE: Plan = Plan {
     events: &[],
     waits: &[],
     places: &[],
+    histories: &[],
+    repeats: &[],
     threads: 0,
     strict: false,
     undecided: false,
     plain_events: false,
+    ends: false,
+    serial: false,
+};
+
+/// Nothing is ordered, but threads run one at a time.
+pub(crate) static SERIAL: Plan = Plan {
+    serial: true,
+    ..FREE
 };
 
 /// The plan that holds now.
@@ -106,7 +128,7 @@ static PRESENT: AtomicPtr<Plan> = AtomicPtr::new((&raw const FREE).cast_mut());
 
 /// Whether nothing is ordered now: there is no proof at hand, or the program has left it.
 pub(crate) fn is_free() -> bool {
-    core::ptr::eq(present(), &raw const FREE)
+    !present().strict
 }
 
 /// The plan that holds now.
@@ -125,20 +147,27 @@ pub(crate) fn publish(plan: &'static Plan) {
 impl Plan {
     /// A prefix that was composed.
     pub(crate) fn new(words: &'static [u32]) -> Option<Plan> {
-        let (&[parts, events, waits, places, threads, flags], rest) =
+        let (&[parts, events, waits, places, threads, slots, repeats, flags], rest) =
             words.split_first_chunk::<HEAD>()?;
         let (parts, rest) = rest.split_at_checked(4 * parts as usize)?;
         let (events, rest) = rest.split_at_checked(3 * events as usize)?;
         let (waits, rest) = rest.split_at_checked(2 * waits as usize)?;
+        let (places, rest) = rest.split_at_checked(places as usize)?;
+        let (histories, rest) = rest.split_at_checked(2 * slots as usize)?;
+        let repeats = rest.get(..4 * repeats as usize)?;
         Some(Plan {
             parts: parts.as_chunks().0,
             events: events.as_chunks().0,
             waits: waits.as_chunks().0,
-            places: rest.get(..places as usize)?,
+            places,
+            histories: histories.as_chunks().0,
+            repeats: repeats.as_chunks().0,
             threads,
             strict: true,
             undecided: flags & composed::UNDECIDED != 0,
             plain_events: flags & composed::PLAIN_EVENTS != 0,
+            ends: flags & composed::ENDS != 0,
+            serial: false,
         })
     }
 
@@ -169,9 +198,34 @@ impl Plan {
     /// What is known about a place.
     pub(crate) fn place(&self, site: usize) -> Option<Place> {
         let address = site.wrapping_sub(image::base()) as u32;
-        let found = self.places.binary_search_by_key(&address, |word| word >> 1);
-        let counted = self.places.get(found.ok()?)? & 1 != 0;
-        Some(Place { counted })
+        let found = self.places.binary_search_by_key(&address, |word| word >> 2);
+        let word = self.places.get(found.ok()?)?;
+        Some(Place {
+            counted: word & COUNTED != 0,
+            tracked: word & TRACKED != 0,
+        })
+    }
+
+    /// Whether threads are compared with histories.
+    pub(crate) fn tracks(&self) -> bool {
+        !self.histories.is_empty()
+    }
+
+    /// What is known about a history, if it was proven.
+    #[inline(always)]
+    pub(crate) fn history(&self, history: u64) -> Option<u32> {
+        let at = composed::find(self.histories, history)?;
+        let &[low, high] = self.histories.get(at)?;
+        let used = (low | high) != 0;
+        used.then_some(low & (REPEATS | OPEN))
+    }
+
+    /// The histories that led to the state in which a thread is after this one.
+    pub(crate) fn repeats(&self, history: u64) -> impl Iterator<Item = u64> {
+        let key = [history as u32, (history >> 32) as u32];
+        let all = self.repeats.iter();
+        let all = all.filter(move |repeat| repeat[..2] == key);
+        all.map(|&[_, _, low, high]| u64::from(high) << 32 | u64::from(low))
     }
 
     /// The number of the `nth` child of `parent`.

@@ -13,7 +13,7 @@ use super::file::{self, Contents, First};
 use super::image::{self, Identity};
 use super::plan::{self, Plan};
 use super::sys;
-use super::thread;
+use super::thread::{self, COUNTING};
 
 /// Names the picks of main's choices, with commas between them.
 const INPUT: &[u8] = b"SELVEDGE_INPUT\0";
@@ -111,14 +111,18 @@ pub(crate) fn decide() {
     let present = unsafe { PRESENT };
     // As a rule there is nothing to choose from.
     let any = PICKED.load(Ordering::Acquire) != 0 || plan::present().undecided;
-    if any && let Ok(view) = View::new(present.bytes) {
+    if any
+        && !plan::is_free()
+        && let Ok(view) = View::new(present.bytes)
+    {
         match chosen(view) {
             Some(input) => take_up(compose::whole(view, input)),
             None => diverge::refuse(format_args!("this input was not verified")),
         }
         let me = thread::current();
         let more = plan::present().list(me.index).len() > me.next as usize;
-        me.active = more.into();
+        me.active &= !COUNTING;
+        me.active |= if more { COUNTING } else { 0 };
     }
     LOOKING.store(false, Ordering::Release);
 }

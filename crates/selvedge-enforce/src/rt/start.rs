@@ -5,13 +5,15 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::diverge;
 use super::event::{self, hidden};
+use super::history;
 use super::inputs;
 use super::plan;
 use super::refresh;
+use super::serial;
 use super::shared;
 use super::stub::stubs;
 use super::sys::{self, Start};
-use super::thread;
+use super::thread::{self, COUNTING, TRACKING};
 
 stubs![
     "__wrap_main" => main,
@@ -33,6 +35,23 @@ unsafe extern "C" {
     fn thrd_exit(result: c_int) -> !;
 }
 
+// C++'s library does without atomic operations as long as the C library says that there is only one thread; the
+// verifier never says so. Older C libraries do not have the variable.
+core::arch::global_asm!(
+    ".weak __libc_single_threaded",
+    ".p2align 4",
+    "selvedge_has_threads:",
+    "mov rax, qword ptr [rip + __libc_single_threaded@GOTPCREL]",
+    "test rax, rax",
+    "je 2f",
+    "mov byte ptr [rax], 0",
+    "2: ret",
+);
+
+unsafe extern "C" {
+    fn selvedge_has_threads();
+}
+
 /// How much of a thread's own control block lies above its thread pointer, in glibc.
 const ABOVE_POINTER: usize = 4096;
 
@@ -40,6 +59,8 @@ extern "C" fn main(count: c_int, arguments: *mut *mut c_char, _: *mut *mut c_cha
     let me = thread::current();
     // Whatever lies above belongs to the main thread as well: arguments and environment.
     me.stack_top = usize::MAX;
+    // SAFETY: it writes a variable that is there for that.
+    unsafe { selvedge_has_threads() };
     refresh::begin();
     inputs::check(count);
     begin(0);
@@ -56,7 +77,18 @@ fn begin(number: u32) {
     let pointer = thread::pointer();
     me.index = number;
     me.locals = (pointer - shared::size_of_locals(), pointer + ABOVE_POINTER);
-    me.active = u8::from(plan::present().list(number).len() > 0);
+    let plan = plan::present();
+    history::begin(me, number);
+    let counts = if plan.list(number).len() > 0 {
+        COUNTING
+    } else {
+        0
+    };
+    let tracks = if plan.tracks() { TRACKING } else { 0 };
+    me.active = counts | tracks;
+    if plan.serial {
+        serial::join(me);
+    }
 }
 
 /// What a new thread is told.
@@ -116,6 +148,7 @@ pub(super) extern "C" fn create(
     let me = thread::current();
     event::settle(me);
     refresh::decide();
+    event::about_thread(me, Some(me.site));
     let plan = plan::present();
     let number = plan.child(me.index, me.children);
     if number.is_none() && plan.strict {
@@ -125,7 +158,8 @@ pub(super) extern "C" fn create(
         ));
     }
     // Storing the handle may be an event.
-    let counted = me.active != 0 && plan.place(me.site).is_some_and(|place| place.counted);
+    let event = |place: plan::Place| place.counted || place.tracked;
+    let counted = me.active != 0 && plan.place(me.site).is_some_and(event);
     let birth = birth();
     birth.start.store(start as usize, Ordering::Relaxed);
     birth.argument.store(argument, Ordering::Relaxed);
@@ -186,9 +220,11 @@ unsafe extern "C" fn started(told: *mut c_void) -> *mut c_void {
 
 /// Joins a thread.
 pub(super) fn wait_for(handle: usize, result: usize) -> c_int {
-    event::settle(thread::current());
+    let me = thread::current();
+    event::settle(me);
+    event::about_thread(me, Some(me.site));
     // SAFETY: as the program asks.
-    unsafe { sys::pthread_join(handle, result) }
+    event::aside(|| unsafe { sys::pthread_join(handle, result) })
 }
 
 extern "C" fn join(handle: usize, result: *mut usize) -> c_int {

@@ -2,10 +2,12 @@
 
 use core::arch::{asm, global_asm};
 
+use super::history::{HISTORIES, Seen};
+
 /// The state of one thread, in its thread-local memory; all zero is a thread that runs free.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// Whether events of the plan are still ahead.
+    /// What the library has to do with its events: [`COUNTING`], [`TRACKING`] or [`SERIAL`].
     pub(crate) active: u8,
     /// Whether a store may still be on its way to the other threads: to keep the order of a store and a
     /// later load, as sequential consistency has it, the load needs a fence.
@@ -31,7 +33,18 @@ pub(crate) struct Thread {
     pub(crate) kernel_number: u32,
     /// Counts what the thread did since it looked for a newer prefix.
     pub(crate) since_look: u32,
+    /// What it has done: one of these histories.
+    pub(crate) histories: [u64; HISTORIES],
+    /// How many more than the first one there are.
+    pub(crate) several: u8,
 }
+
+/// Events of the plan are still ahead.
+pub(crate) const COUNTING: u8 = 1;
+/// Its events are compared with histories.
+pub(crate) const TRACKING: u8 = 2;
+/// It takes turns with the other threads.
+pub(crate) const SERIAL: u8 = 4;
 
 /// Where [`Thread::site`] is, for the assembly.
 pub(crate) const SITE: usize = core::mem::offset_of!(Thread, site);
@@ -78,6 +91,24 @@ pub(crate) fn pointer() -> usize {
 }
 
 impl Thread {
+    /// Whether events of the plan are still ahead.
+    #[inline(always)]
+    pub(crate) fn counts(&self) -> bool {
+        self.active & COUNTING != 0
+    }
+
+    /// Whether events are compared with histories.
+    #[inline(always)]
+    pub(crate) fn tracks(&self) -> bool {
+        self.active & TRACKING != 0
+    }
+
+    /// From now on its events are not compared any more.
+    pub(crate) fn untrack(&mut self) -> Seen {
+        self.active &= !TRACKING;
+        Seen::Fine
+    }
+
     /// Whether an address belongs to the thread: its stack below its first frame, its thread-local
     /// variables.
     pub(crate) fn owns(&self, address: usize) -> bool {

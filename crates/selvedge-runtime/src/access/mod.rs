@@ -73,6 +73,8 @@ impl Runtime {
         let step = self.judge_plain(access);
         if step == Step::Go && !self.silent.is_empty() {
             self.note_silent(access.site);
+        } else if step == Step::Parts {
+            self.note_parts(access.site);
         }
         step
     }
@@ -84,6 +86,15 @@ impl Runtime {
         if self.phase == Phase::Fiber
             && let Some(word) = self.silent.get_mut(place / 64)
         {
+            *word |= 1 << (place % 64);
+        }
+    }
+
+    /// Notes that an access at `site` is several events, if that is recorded.
+    #[cold]
+    pub(crate) fn note_parts(&mut self, site: usize) {
+        let place = self.image.relative(site) as usize;
+        if let Some(word) = self.parted.get_mut(place / 64) {
             *word |= 1 << (place % 64);
         }
     }

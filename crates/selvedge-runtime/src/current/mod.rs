@@ -234,7 +234,10 @@ fn take_as_own(op: &Op, access: Access, site: Site) {
     }
     let Some(at) = op.location() else { return };
     let value = crate::memory::read(access.address, access.size as u8);
-    with(|runtime| runtime.locations.holds(at, value));
+    with(|runtime| {
+        runtime.note_parts(site.0 as usize);
+        runtime.locations.holds(at, value);
+    });
     forget_entry();
     let order = MemoryOrder::Plain;
     perform(Op::Store { at, value, order }, site);
@@ -262,6 +265,7 @@ fn tell_others(op: &Op, site: Site) {
             let entry = *runtime.locations.entry(at);
             let value = crate::memory::read(entry.address, entry.width);
             let changed = entry.lies(runtime.run);
+            runtime.note_parts(site.0 as usize);
             runtime.locations.holds(at, value);
             (at, changed.then_some(value))
         });
