@@ -175,6 +175,33 @@ impl NativeMachine {
         })
     }
 
+    /// Where accesses were no event, and where they were several, for another process: the words that are not
+    /// zero, with their numbers.
+    pub fn uncommon_accesses(&self) -> [Vec<(usize, u64)>; 2] {
+        with(|runtime| {
+            [&runtime.silent, &runtime.parted].map(|words| {
+                let words = words.iter().copied().enumerate();
+                words.filter(|&(_, word)| word != 0).collect()
+            })
+        })
+    }
+
+    /// Takes over what another process noted.
+    pub fn add_uncommon_accesses(&self, noted: &[Vec<(usize, u64)>; 2]) {
+        with(|runtime| {
+            for (words, noted) in [&mut runtime.silent, &mut runtime.parted]
+                .into_iter()
+                .zip(noted)
+            {
+                for &(number, word) in noted {
+                    if let Some(own) = words.get_mut(number) {
+                        *own |= word;
+                    }
+                }
+            }
+        });
+    }
+
     /// Whether an access at `site` was several events, since it overlapped locations of other sizes, in some
     /// execution since [`note_silent`](Self::note_silent).
     pub fn was_parted(&self, site: Site) -> bool {

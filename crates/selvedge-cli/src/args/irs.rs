@@ -80,6 +80,15 @@ pub(crate) struct IrsVerify {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
+    /// Worker processes [default: one]
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with = "max_executions",
+        value_parser = clap::value_parser!(u32).range(1..=1024)
+    )]
+    pub(crate) jobs: Option<u32>,
+
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: ProgramOptions,
 

@@ -67,6 +67,7 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         resume,
         order: verify.order.map(Into::into),
         max_executions: verify.max_executions,
+        jobs: verify.jobs.unwrap_or(1),
         untracked,
         functions: uses.functions,
         ends,

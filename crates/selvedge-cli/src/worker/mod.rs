@@ -8,6 +8,7 @@ mod confirm;
 mod estimate;
 mod explore;
 mod follow;
+mod helpers;
 pub(crate) mod history;
 mod journal;
 pub(crate) mod libraries;

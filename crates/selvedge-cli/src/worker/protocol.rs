@@ -63,6 +63,7 @@ impl Request {
     pub(crate) fn processes(&self) -> u32 {
         match &self.task {
             Task::Search(search) => search.explorer.jobs(),
+            Task::Relax(relax) => relax.jobs,
             _ => 1,
         }
     }
@@ -113,6 +114,8 @@ pub(crate) struct Relax {
     pub(crate) order: Option<selvedge_core::irs::Order>,
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
+    /// How many processes there are.
+    pub(crate) jobs: u32,
     /// The places of accesses that the program announces in another order than it makes them, relative to its
     /// beginning: a running program cannot compare them with histories.
     pub(crate) untracked: Vec<u32>,
@@ -454,6 +457,11 @@ impl Counters {
     /// Set by the command when the worker is to stop.
     pub(crate) fn stop(&self) -> &AtomicU64 {
         self.slot(4)
+    }
+
+    /// Set when a process of a proof has done its part, so that the others divide what they have left.
+    pub(crate) fn part_done(&self) -> &AtomicU64 {
+        self.slot(10)
     }
 
     /// How far a search over states has come.

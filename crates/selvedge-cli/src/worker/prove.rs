@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::irs::{
-    self, Demand, Doing, Happening, History, Impossible, Outcome, Reason, Saved, Settings, Verified,
+    self, Demand, Doing, Explored, Happening, History, Impossible, Outcome, Part, Reason, Saved,
+    Settings, Verified,
 };
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_core::{Site, ThreadId};
@@ -14,11 +15,13 @@ use selvedge_irs_format::{
     Branch, Class, Contents, Flags, InputPart, Kind, NONE, SiteEntry, ThreadPart, View, Wait,
 };
 
+use super::helpers::Helpers;
 use super::journal::Watched;
 use super::protocol::{Constraint, Counters, FoundBug, Relax, Relaxed, Reply, Summary};
 use crate::args::Plain;
 use crate::describe::{self, Binary};
 use crate::input;
+use crate::pool::forced_budget;
 use crate::report::Place;
 
 /// The file is not written more often than this: what is proven in between would be lost if the
@@ -52,6 +55,10 @@ impl Prover<'_> {
             ..Settings::default()
         };
         machine.inner_mut().note_silent();
+        let helpers = match Helpers::begin(machine, self.request.jobs, self.counters) {
+            Ok(helpers) => helpers,
+            Err(why) => return Relaxed::Impossible(why),
+        };
         let mut writer = Writer {
             prover: self,
             base,
@@ -59,8 +66,11 @@ impl Prover<'_> {
             lineage: earlier.as_ref().map(|contents| contents.lineage),
             generation: earlier.as_ref().map_or(0, |contents| contents.generation),
             written: None,
+            // For tests; see CONTRIBUTING.md.
+            step: forced_budget().time.unwrap_or(STEP),
             known: None,
             untracked,
+            helpers,
             limited: false,
             refused: None,
         };
@@ -202,11 +212,14 @@ struct Writer<'a> {
     lineage: Option<[u8; 16]>,
     generation: u64,
     written: Option<Instant>,
+    /// When a step is interrupted.
+    step: Duration,
     /// How many waits and traces the file had then, and whether it was the last one.
     known: Option<(usize, u64, bool)>,
     /// Places where a running program cannot compare accesses: they were no event or several at times, or they are the
     /// results of creating and joining threads, which are recorded without them.
     untracked: HashSet<Site>,
+    helpers: Helpers,
     limited: bool,
     /// Why nothing that is proven could be enforced.
     refused: Option<String>,
@@ -235,10 +248,26 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
     }
 
     fn pauses(&mut self) -> bool {
-        self.written.is_some_and(|last| last.elapsed() >= STEP)
+        let due = self.written.is_some_and(|last| last.elapsed() >= self.step);
+        due || self.helpers.is_idle(self.prover.counters)
+    }
+
+    fn helpers(&self) -> usize {
+        self.helpers.count()
+    }
+
+    fn ask(&mut self, parts: Vec<Part>) {
+        self.helpers.ask(&parts, self.prover.counters);
+    }
+
+    fn answers(&mut self) -> Vec<Explored> {
+        self.helpers.answers(self.prover.counters)
     }
 
     fn proven(&mut self, verified: &Verified, machine: &Watched<'_>) -> ControlFlow<()> {
+        for noted in self.helpers.uncommon() {
+            machine.inner().add_uncommon_accesses(&noted);
+        }
         self.refused = self.prover.uncountable(machine, verified, self.base);
         if self.refused.is_some() {
             return ControlFlow::Break(());

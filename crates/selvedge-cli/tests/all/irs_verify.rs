@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use selvedge_irs_format::{Class, Contents, Flags, View, weaker};
+use selvedge_irs_format::{Class, Contents, Flags, InputPart, View, weaker};
 use serde_json::Value;
 
 use crate::common::Sandbox;
@@ -97,6 +97,49 @@ fn a_proof_in_pieces_comes_to_the_same_end() {
     assert_eq!(told["resumed"], true);
     let bytes = prefix(&sandbox);
     assert!(View::new(&bytes).unwrap().flags().contains(Flags::COMPLETE));
+}
+
+/// Proofs by several processes come to the same end: traces, constraints, and the bugs that these keep away.
+#[test]
+fn proofs_do_not_depend_on_the_number_of_processes() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/irs");
+    for (source, options, status) in [
+        (example("micro.c"), &["--plain", "sc"][..], 0),
+        (example("philosophers.c"), &[], 1),
+        (example("ttas_lock.c"), &[], 0),
+        (example("producer_consumer.c"), &[], 0),
+        (tests.join("lost_update.c"), &["--plain", "sc"], 1),
+        (tests.join("lost_signal.c"), &["--plain", "sc"], 1),
+    ] {
+        let results = ["1", "2", "5"].map(|jobs| {
+            let sandbox = Sandbox::new();
+            let mut all = vec!["irs", "verify", "--format", "json", "-o", "p.irs"];
+            all.extend(["--jobs", jobs, source.to_str().unwrap()]);
+            all.extend(options);
+            let mut command = sandbox.command(&all);
+            // Otherwise nothing would be divided.
+            let child = command.env("SELVEDGE_SLICE", "3ms").spawn();
+            let outcome = sandbox.finish(child.expect("the command starts"));
+            assert_eq!(outcome.status, Some(status), "{jobs} {outcome:?}");
+            let mut told: Value = serde_json::from_str(&outcome.stdout).expect("JSON");
+            told["seconds"] = Value::Null;
+            let bytes = prefix(&sandbox);
+            let contents = Contents::read(View::new(&bytes).unwrap());
+            (
+                told.to_string(),
+                contents.sites,
+                histories(&contents.inputs),
+            )
+        });
+        assert_eq!(results[0], results[1], "{}", source.display());
+        assert_eq!(results[0], results[2], "{}", source.display());
+    }
+}
+
+/// How much of a thread's doings a file knows: their order depends on who met them first.
+fn histories(inputs: &[InputPart]) -> Vec<usize> {
+    let threads = inputs.iter().flat_map(|input| &input.threads);
+    threads.map(|thread| thread.histories.len()).collect()
 }
 
 /// Kills the verifier at some moment of its work, again and again: the file is whole each time,

@@ -26,6 +26,7 @@ mod found;
 mod histories;
 mod initial;
 mod log;
+mod part;
 mod plan;
 mod relax;
 mod reversal;
@@ -42,6 +43,7 @@ pub use doing::Doing;
 pub use histories::{Happening, History};
 pub use initial::Order;
 pub use log::EventPlace;
+pub use part::{Explored, Part, help};
 pub use relax::{Kept, Reason, Relaxed, Watcher};
 pub use saved::Saved;
 

@@ -20,6 +20,7 @@ use super::attempt::Attempt;
 use super::constrained::Constrained;
 use super::demands::{Demand, Demands};
 use super::log::{EventPlace, Log};
+use super::part::{Explored, Part};
 use super::plan::Reversed;
 use super::reversal::Pair;
 use super::strip::{strip, waits_for_flag};
@@ -97,6 +98,21 @@ pub trait Watcher<M> {
         false
     }
 
+    /// How many other processes can explore parts of a step.
+    fn helpers(&self) -> usize {
+        0
+    }
+
+    /// Gives a part to each of as many helpers as there are parts.
+    fn ask(&mut self, parts: Vec<Part>) {
+        let _ = parts;
+    }
+
+    /// What the helpers have found, each of those that were asked; nothing if they cannot go on.
+    fn answers(&mut self) -> Vec<Explored> {
+        Vec::new()
+    }
+
     /// Less is demanded than before, or more is known, or a step was interrupted. Breaking ends the verification.
     fn proven(&mut self, verified: &Verified, machine: &M) -> ControlFlow<()> {
         let _ = (verified, machine);
@@ -104,9 +120,9 @@ pub trait Watcher<M> {
     }
 }
 
-/// Passes on what a search tells.
-pub(super) struct Listener<'a, W> {
-    pub(super) watcher: &'a mut W,
+/// What a search explores.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
     /// What was explored before.
     pub(super) before: u64,
     /// The executions of this step before this slice.
@@ -116,9 +132,17 @@ pub(super) struct Listener<'a, W> {
     pub(super) pair: &'a Pair,
     pub(super) places: &'a [Option<EventPlace>],
     pub(super) inputs: &'a [u32],
-    pub(super) traces: u64,
     /// No more executions than that.
     pub(super) limit: Option<u64>,
+    /// Whether bugs are told and kept. Otherwise the search is repeated for them.
+    pub(super) tells: bool,
+}
+
+/// Passes on what a search tells.
+pub(super) struct Listener<'a, W> {
+    pub(super) watcher: &'a mut W,
+    pub(super) work: Work<'a>,
+    pub(super) traces: u64,
     pub(super) exceeded: bool,
     pub(super) paused: bool,
     pub(super) bugs: &'a mut Vec<Bug>,
@@ -127,8 +151,9 @@ pub(super) struct Listener<'a, W> {
 
 impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W> {
     fn complete(&mut self, graph: &Graph) {
-        let new = self.reversed.is_none_or(|Reversed { first, later }| {
-            self.pair.is_new(graph, (first.0, later.0), self.places)
+        let work = self.work;
+        let new = work.reversed.is_none_or(|Reversed { first, later }| {
+            work.pair.is_new(graph, (first.0, later.0), work.places)
         });
         self.traces += u64::from(new);
     }
@@ -143,7 +168,11 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
             self.found = Some(Reason::Stuck);
             return;
         }
-        let bug = strip(bug, flags, self.inputs);
+        if !self.work.tells {
+            self.found = Some(Reason::Bug(usize::MAX));
+            return;
+        }
+        let bug = strip(bug, flags, self.work.inputs);
         let known = |other: &Bug| crate::report::same_bug(&other.failure, &bug.failure);
         let index = match self.bugs.iter().position(known) {
             Some(index) => index,
@@ -157,9 +186,9 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
-        let executions = self.executions + counts.executions;
-        self.exceeded = self.limit.is_some_and(|limit| executions > limit);
-        self.watcher.progress(self.before + self.traces)?;
+        let executions = self.work.executions + counts.executions;
+        self.exceeded = self.work.limit.is_some_and(|limit| executions > limit);
+        self.watcher.progress(self.work.before + self.traces)?;
         self.paused = !self.exceeded && self.watcher.pauses();
         match self.exceeded || self.paused {
             true => ControlFlow::Break(()),
