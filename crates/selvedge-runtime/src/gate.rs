@@ -67,6 +67,8 @@ pub(crate) struct Targets {
     pub(crate) stored: usize,
     /// The entry points, in the order of `abi::exports`.
     pub(crate) table: [usize; CAPACITY],
+    /// The settings that the program was loaded with, as a fingerprint.
+    pub(crate) settings: (u64, u64),
 }
 
 /// Has `fill` set the targets of the mapped gate, and protects them again.
@@ -84,6 +86,12 @@ pub(crate) fn set_targets(fill: impl FnOnce(&mut Targets)) -> io::Result<()> {
     // SAFETY: mapped, writable now, valid whatever its bits are, and nobody else's.
     fill(unsafe { &mut *targets });
     protect(libc::PROT_READ)
+}
+
+/// The fingerprint of the settings that the program was loaded with.
+pub(crate) fn settings() -> (u64, u64) {
+    // SAFETY: the gate is mapped as long as a program is loaded.
+    unsafe { (*gate()).targets.settings }
 }
 
 /// Maps the gate, if it is not mapped yet. It stays until the end of the process, because parts of

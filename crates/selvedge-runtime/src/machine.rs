@@ -175,6 +175,13 @@ impl NativeMachine {
         })
     }
 
+    /// Whether the settings are not those that the program was loaded with: it has written into the memory of the
+    /// runtime, and nothing that the runtime says means anything any more.
+    pub fn was_modified(&self) -> bool {
+        let loaded = gate::settings();
+        with(|runtime| runtime.settings.fingerprint()) != loaded
+    }
+
     /// Where accesses were no event, and where they were several, for another process: the words that are not
     /// zero, with their numbers.
     pub fn uncommon_accesses(&self) -> [Vec<(usize, u64)>; 2] {
@@ -317,6 +324,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     let main = Thread::new(0, &layout);
     main.slot.open()?;
     let watchdog = settings.watchdog;
+    gate::set_targets(|targets| targets.settings = settings.fingerprint())?;
     runtime::install(Runtime::new(
         settings,
         layout,

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::ltl::Atom;
 
 use crate::locations::Extent;
@@ -79,6 +80,15 @@ pub struct Settings {
     pub check_status: bool,
 }
 
+impl Settings {
+    /// Tells whether settings have changed since they were looked at.
+    pub(crate) fn fingerprint(&self) -> (u64, u64) {
+        let mut fingerprint = Fingerprint::new();
+        fingerprint.bytes(format!("{self:?}").as_bytes());
+        fingerprint.finish()
+    }
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -106,5 +116,26 @@ impl Default for Settings {
             stdin: None,
             check_status: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_of_settings_is_noticed() {
+        let settings = Settings::default();
+        assert_eq!(settings.fingerprint(), settings.clone().fingerprint());
+        let leaks = Settings {
+            check_leaks: !settings.check_leaks,
+            ..settings.clone()
+        };
+        assert_ne!(settings.fingerprint(), leaks.fingerprint());
+        let limit = Settings {
+            heap_limit: settings.heap_limit + 1,
+            ..settings.clone()
+        };
+        assert_ne!(settings.fingerprint(), limit.fingerprint());
     }
 }

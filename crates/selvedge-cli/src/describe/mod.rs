@@ -155,9 +155,13 @@ pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site, calls:
     Names::new(binary, machine).place(site, calls)
 }
 
+/// What is said of a worker whose memory is not what it was.
+pub(crate) const MODIFIED: &str = "the program has overwritten data of the worker";
+
 /// How a search ended, with the place of what is not supported.
 pub(crate) fn ending(binary: &Binary, machine: &NativeMachine, ending: Ending) -> Ending {
     match ending {
+        _ if machine.was_modified() => Ending::Internal(MODIFIED.to_owned()),
         Ending::Refused(what) => Ending::Refused(refusal(binary, machine, what)),
         ending => ending,
     }

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::build::Uses;
 use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
 use crate::compile::{self, Build};
+use crate::describe;
 use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status, warn};
@@ -83,6 +84,7 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
             limited,
         } => (summary, ending, limited),
         Relaxed::Impossible(why) => return Err(proof.impossible(&why, &bugs)),
+        Relaxed::Modified => return Err(Problem::internal(describe::MODIFIED)),
         Relaxed::Changed => {
             return Err(Problem::request(format!(
                 "the proof in {} cannot be taken up again",

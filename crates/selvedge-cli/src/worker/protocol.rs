@@ -342,6 +342,8 @@ pub(crate) enum Relaxed {
     Impossible(String),
     /// The file holds part of a proof that cannot be taken up.
     Changed,
+    /// The worker's own data is not what it was.
+    Modified,
 }
 
 /// What a prefix file asks for.

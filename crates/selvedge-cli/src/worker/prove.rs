@@ -86,6 +86,9 @@ impl Prover<'_> {
         if let Some(what) = writer.refused {
             return Relaxed::Impossible(what);
         }
+        if machine.inner().was_modified() {
+            return Relaxed::Modified;
+        }
         // Also if nothing more was proven: the step that was interrupted is in the file.
         writer.write(&verified, machine, ending.is_none());
         Relaxed::Proven {
@@ -267,6 +270,9 @@ impl irs::Watcher<Watched<'_>> for Writer<'_> {
     fn proven(&mut self, verified: &Verified, machine: &Watched<'_>) -> ControlFlow<()> {
         for noted in self.helpers.uncommon() {
             machine.inner().add_uncommon_accesses(&noted);
+        }
+        if machine.inner().was_modified() {
+            return ControlFlow::Break(());
         }
         self.refused = self.prover.uncountable(machine, verified, self.base);
         if self.refused.is_some() {

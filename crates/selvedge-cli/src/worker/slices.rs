@@ -61,8 +61,13 @@ impl<'a> Exploration<'a> {
         };
         let overlooked = machine.inner().overlooked();
         let report = answer.report;
+        let ending = match report.counts.all() < slicer.ended {
+            // Both counts are of the same executions, in different places of the memory.
+            true => Ending::Internal(describe::MODIFIED.to_owned()),
+            false => describe::ending(self.binary, machine.inner(), report.ending),
+        };
         Sliced {
-            ending: describe::ending(self.binary, machine.inner(), report.ending),
+            ending,
             counts: report.counts,
             bugs: slicer.bugs,
             first_bug: slicer.first_bug,

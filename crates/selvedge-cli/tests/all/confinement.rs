@@ -131,3 +131,20 @@ fn confinement_can_be_left_out() {
     outcome.ends_with(0);
     assert!(!sandbox.path("victim").exists());
 }
+
+/// Nothing keeps such a program from the worker's memory, but it is not verified for it.
+#[test]
+fn a_program_that_overwrites_the_workers_memory_is_not_verified() {
+    let sandbox = Sandbox::new();
+    let (memset, sbrk) = (distance(&sandbox, "memset"), distance(&sandbox, "sbrk"));
+    for (byte, size) in [(0xff, 1 << 17), (0, 1 << 18), (1, 1 << 19)] {
+        let call = format!(
+            "char *end = (char *)find({sbrk})(0L); find({memset})(end - {size}, {byte}, (long){size});"
+        );
+        sandbox.write("attack.c", &attack(&call));
+        let outcome = sandbox.run(&["verify", "attack.c"]);
+        outcome
+            .ends_with(1)
+            .prints("bug: fatal signal: the program destroyed the process that ran it");
+    }
+}
