@@ -10,7 +10,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use indicatif::HumanCount;
 use selvedge_core::report::Ending;
-use selvedge_irs_format::View;
+use selvedge_irs_format::{Damage, View};
 use serde::Serialize;
 
 use super::build::Uses;
@@ -131,6 +131,10 @@ impl Proof<'_> {
                 warn(&format!(
                     "{name} was for another program; it is written anew"
                 ));
+                Ok(false)
+            }
+            Err(damage @ Damage::Version(_)) => {
+                warn(&format!("{name}: {damage}; it is written anew"));
                 Ok(false)
             }
             Err(damage) => Err(Problem::request(format!("{name}: {damage}"))

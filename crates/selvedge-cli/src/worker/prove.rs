@@ -372,10 +372,11 @@ impl Writer<'_> {
         let address = site.0.wrapping_sub(self.base) as u32;
         let plain = self.flags.contains(Flags::PLAIN_EVENTS);
         let access = plain && matches!(what, Doing::Load | Doing::Store);
-        !self.untracked.contains(&site)
-            && !self.prover.request.untracked.contains(&address)
+        let untracked = self.untracked.contains(&site)
+            || self.prover.request.untracked.contains(&address)
             // Executables have no callback there.
-            && !(access && alone)
+            || access && alone;
+        !untracked
     }
 
     fn site(&self, site: Site, what: Doing, counted: bool) -> SiteEntry {

@@ -513,6 +513,45 @@ fn a_program_runs_while_its_proof_goes_on() {
     assert_eq!(ran.status, Some(0), "{}", ran.stderr);
 }
 
+#[test]
+fn the_status_of_a_program_that_is_run_is_its_own() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\nstatic atomic_int x;\n\
+        static void *add(void *p) { x++; return p; }\n\
+        int main(void) {\n\
+          pthread_t a; pthread_create(&a, 0, add, 0); x++; pthread_join(a, 0); return 40 + x;\n\
+        }\n";
+    let sandbox = Sandbox::with("prog.c", text);
+    sandbox.run(&["irs", "run", "prog.c"]).ends_with(42);
+    assert!(sandbox.path("prog.irs").exists(), "the prefix file stays");
+    sandbox.run(&["irs", "run", "prog.c"]).ends_with(42);
+}
+
+#[test]
+fn futexes_are_refused_by_name() {
+    let text = "#define _GNU_SOURCE\n#include <linux/futex.h>\n#include <sys/syscall.h>\n\
+        #include <unistd.h>\nstatic int x;\n\
+        int main(void) { syscall(SYS_futex, &x, FUTEX_WAKE, 1, 0, 0, 0); return 0; }\n";
+    let sandbox = Sandbox::with("prog.c", text);
+    sandbox
+        .run(&["irs", "verify", "prog.c"])
+        .ends_with(2)
+        .says("cannot enforce an order on syscall\n");
+}
+
+/// `--tune` builds a program for one of several prefixes, each of which is proven.
+#[test]
+fn a_tuned_program_keeps_to_its_prefix() {
+    let sandbox = Sandbox::with("prog.c", include_str!("../irs/philosophers.c"));
+    build(&sandbox, "prog.c", &[]);
+    sandbox
+        .run(&["irs", "build", "prog.c", "-o", "prog", "--tune"])
+        .ends_with(0);
+    for _ in 0..20 {
+        let (status, words) = run(&sandbox.path("prog"), &[]);
+        assert!(status.success(), "{status}: {words}");
+    }
+}
+
 /// Theorem 2 of the document: what is enforced never keeps a program from its end. Many random
 /// programs in one, each an input of its own.
 #[test]

@@ -142,6 +142,70 @@ fn histories(inputs: &[InputPart]) -> Vec<usize> {
     threads.map(|thread| thread.histories.len()).collect()
 }
 
+#[test]
+fn a_program_with_too_many_inputs_is_refused() {
+    let text =
+        "unsigned selvedge_choose(unsigned);\nint main(void) { return selvedge_choose(N) == N; }\n";
+    let sandbox = Sandbox::with("inputs.c", text);
+    let told = verify(&sandbox, &["inputs.c", "--", "-DN=4096"], 0);
+    assert_eq!(told["inputs"], 4096);
+    sandbox
+        .run(&["irs", "verify", "inputs.c", "--anew", "--", "-DN=4097"])
+        .ends_with(2)
+        .says("the program has more than 4096 inputs");
+}
+
+/// The first schedule is the one that is asked for, and all of them lead to the same end.
+#[test]
+fn the_order_of_threads_can_be_chosen() {
+    let sandbox = Sandbox::new();
+    let source = example("lastzero.c");
+    let source = source.to_str().unwrap();
+    for (order, first) in [("ascending", 5), ("descending", 9), ("turns", 5)] {
+        let begin = ["--anew", "--order", order, "--max-executions", "1", source];
+        let told = verify(&sandbox, &begin, 3);
+        assert_eq!(told["initial"], first, "{order}: {told}");
+        let told = verify(&sandbox, &[source], 0);
+        assert_eq!(told["traces"], 64);
+    }
+}
+
+/// How many executions a proof has explored, those of the step in hand as well.
+fn explored(sandbox: &Sandbox) -> u64 {
+    let contents = Contents::read(View::new(&prefix(sandbox)).unwrap());
+    let state: Value = serde_json::from_slice(&contents.resume).expect("JSON");
+    let attempts = state["saved"]["attempts"].as_array().expect("a list");
+    let segments = attempts
+        .iter()
+        .filter_map(|attempt| attempt["work"]["segments"].as_array());
+    let done = segments
+        .flatten()
+        .filter_map(|segment| segment["Done"]["counts"]["executions"].as_u64());
+    contents.traces + done.sum::<u64>()
+}
+
+/// A proof that is killed every second explores at least half as much as one that is let alone.
+#[test]
+#[ignore = "takes minutes"]
+fn a_proof_that_is_killed_every_second_goes_half_as_fast() {
+    const KILLS: u32 = 100;
+    let (alone, killed) = (Sandbox::new(), Sandbox::new());
+    let source = example("micro.c");
+    let mut arguments = vec!["irs", "verify", "-o", "p.irs", "--plain", "sc"];
+    arguments.extend([source.to_str().unwrap(), "--", "-DTHREADS=4"]);
+    let run = |sandbox: &Sandbox, seconds: u32| {
+        let mut child = sandbox.command(&arguments).spawn().expect("it starts");
+        sleep(Duration::from_secs(seconds.into()));
+        child.kill().expect("it can be killed");
+        child.wait().expect("and is gone");
+    };
+    run(&alone, KILLS);
+    (0..KILLS).for_each(|_| run(&killed, 1));
+    let (alone, killed) = (explored(&alone), explored(&killed));
+    println!("{alone} undisturbed, {killed} with {KILLS} kills");
+    assert!(2 * killed >= alone, "{alone} and {killed}");
+}
+
 /// Kills the verifier at some moment of its work, again and again: the file is whole each time,
 /// never asks for more than before, and the proof comes to its end.
 fn killed(times: u64) {
