@@ -17,6 +17,7 @@ mod measure;
 pub(crate) mod orders;
 pub(crate) mod origins;
 mod perform;
+mod prefix;
 pub(crate) mod process;
 pub(crate) mod progress;
 pub(crate) mod protocol;
