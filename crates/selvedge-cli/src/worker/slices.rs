@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use selvedge_core::Portable as _;
 use selvedge_core::report::{Bug as RawBug, Counts, Observer};
-use selvedge_core::trust::{self, Answer, Unit};
+use selvedge_core::trust::{self, Answer, Ending, Unit};
 use selvedge_core::with_model;
 use selvedge_runtime::peers::processor_time;
 
