@@ -1,6 +1,6 @@
 //! Pure iterations: what explorers know about loops that only wait.
 
-use crate::graph::Graph;
+use crate::graph::{Graph, Kind};
 use crate::ids::{Location, Site, ThreadId};
 use crate::machine::SpinLoops;
 use crate::op::Value;
@@ -75,10 +75,18 @@ pub(crate) fn may_drop_iteration<M: SpinLoops>(
             || locations(graph, thread, since).all(|location| machine.never_races(location)))
 }
 
-/// Whether the iteration of `thread`, its events from `since` on, took mutexes and gave them back.
+/// Whether the iteration of `thread`, its events from `since` on, took mutexes and gave them back. An update
+/// that leaves the value as it is, such as a failed test-and-set, takes nothing.
 pub(crate) fn takes_locks(graph: &Graph, thread: ThreadId, since: u32) -> bool {
     let mut iteration = graph.thread(thread)[since as usize..].iter();
-    iteration.any(|&slot| graph.event(slot).kind.writes())
+    iteration.any(|&slot| {
+        let event = graph.event(slot);
+        match event.kind {
+            Kind::Write => true,
+            Kind::WriteHalf => event.wrote != event.read,
+            _ => false,
+        }
+    })
 }
 
 /// The locations of the events of `thread` from `since` on.

@@ -196,7 +196,7 @@ impl Runtime {
             }
             let goal = self.goal(index);
             let clock = thread.clock.clone();
-            if !self.return_to_step(index, anchor.step) {
+            if !self.return_to_step(index, anchor.step, anchor.event) {
                 continue;
             }
             let thread = &mut self.threads[index];

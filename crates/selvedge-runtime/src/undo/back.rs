@@ -1,6 +1,6 @@
 //! Putting one thread back to an earlier step of its own, for a while, see [`crate::retry`].
 
-use super::{LONGEST, Record, Undo};
+use super::{Mark, Record, Undo};
 use crate::arena::pointer;
 use crate::runtime::Runtime;
 
@@ -51,17 +51,17 @@ impl Record {
 
 impl Runtime {
     /// Puts `thread`, and the memory that it wrote to, back to what they were before step number `from`, which is
-    /// one of its own. All else stays. Begins a step, which [`end_return`](Runtime::end_return) takes
-    /// back. False if that is impossible.
-    pub(crate) fn return_to_step(&mut self, thread: usize, from: usize) -> bool {
+    /// its own and performed its event number `event`. All else stays. Begins a step, which
+    /// [`end_return`](Runtime::end_return) takes back. False if that is impossible.
+    pub(crate) fn return_to_step(&mut self, thread: usize, from: usize, event: u32) -> bool {
         let steps = &self.undo.steps;
-        let mut own = steps[from.min(steps.len())..]
-            .iter()
-            .filter(|step| step.thread as usize == thread);
-        if steps.len() <= from
-            || steps[from].thread as usize != thread
-            || own.any(|step| step.barrier)
-            || steps.len() + 1 >= LONGEST
+        let own = |step: &&Mark| step.thread as usize == thread;
+        // The log may have begun anew since.
+        let known =
+            steps.get(from).filter(own).is_some() && self.undo.images[from].event(thread) == event;
+        if !known
+            || steps[from..].iter().filter(own).any(|step| step.barrier)
+            || self.undo.is_full()
         {
             return false;
         }

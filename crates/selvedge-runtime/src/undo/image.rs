@@ -161,6 +161,16 @@ impl Image {
         self.bytes.extend_from_slice(frames.bytes());
     }
 
+    /// How many events thread number `index`, whose image this is, had performed.
+    pub(super) fn event(&self, index: usize) -> u32 {
+        self.clock.get(index).copied().unwrap_or(0)
+    }
+
+    /// How much memory it takes, apart from a constant.
+    pub(super) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether everything was small enough to be kept.
     pub(super) fn is_small(&self) -> bool {
         !self.bytes.is_empty() && self.bytes.len() <= LARGE

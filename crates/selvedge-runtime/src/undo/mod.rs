@@ -31,6 +31,8 @@ pub(crate) struct Undo {
     steps: Vec<Mark>,
     /// One for each step; those beyond are kept for their memory.
     images: Vec<Image>,
+    /// What the images of the steps take.
+    kept: usize,
     records: Vec<Record>,
     bytes: Vec<u8>,
     /// How often steps were taken back, and how often an execution was run from its start.
@@ -105,6 +107,8 @@ enum Record {
 const PATIENCE: u64 = 64;
 /// After so many steps the log begins anew, so that an execution without an end does not fill the memory.
 const LONGEST: usize = 1 << 14;
+/// The same after so many bytes of stacks.
+const LARGEST: usize = 16 << 20;
 
 impl Undo {
     pub(crate) fn new() -> Undo {
@@ -112,6 +116,7 @@ impl Undo {
             logging: false,
             steps: Vec::new(),
             images: Vec::new(),
+            kept: 0,
             records: Vec::new(),
             bytes: Vec::new(),
             done: 0,
@@ -132,6 +137,7 @@ impl Undo {
     fn forget(&mut self) {
         self.logging = false;
         self.steps.clear();
+        self.kept = 0;
         self.records.clear();
         self.bytes.clear();
     }
@@ -205,6 +211,11 @@ impl Undo {
         });
     }
 
+    /// Whether the log has to begin anew before the next step.
+    fn is_full(&self) -> bool {
+        self.steps.len() >= LONGEST || self.kept >= LARGEST
+    }
+
     /// Whether steps can be taken back with these settings at all, and there is a use for that.
     fn possible(&self, settings: &Settings) -> bool {
         let pays = !self.replays && self.started <= PATIENCE + 4 * self.done;
@@ -251,7 +262,7 @@ impl Runtime {
             self.undo.forget();
             return;
         }
-        if self.undo.steps.len() == LONGEST {
+        if self.undo.is_full() {
             self.undo.forget();
             self.locations.forget_log();
         }
@@ -260,6 +271,7 @@ impl Runtime {
             self.undo.images.push(Image::default());
         }
         self.undo.images[step].save(&self.threads[thread], thread);
+        self.undo.kept += self.undo.images[step].size();
         // SAFETY: the gate is mapped while a program is loaded.
         unsafe { (*gate()).barrier = 0 };
         self.undo.steps.push(Mark {
@@ -377,6 +389,7 @@ impl Runtime {
         }
         self.failure_place = mark.failure_place;
         let thread = mark.thread as usize;
+        self.undo.kept -= self.undo.images[step].size();
         self.undo.images[step].restore(&mut self.threads[thread], thread);
     }
 
