@@ -52,7 +52,8 @@ const BOOT_STACK_SIZE: usize = 8 << 20;
 impl NativeMachine {
     /// Loads the shared object at `library`, runs its constructors, and stops before `main`'s first
     /// visible operation.
-    pub fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> {
+    pub fn load(library: &Path, mut settings: Settings) -> Result<NativeMachine, LoadError> {
+        settings.skip_retries &= std::env::var_os("SELVEDGE_RETRIES").is_none_or(|set| set != "0");
         if LOADED.replace(true) {
             return Err(LoadError::Busy);
         }

@@ -165,12 +165,11 @@ pub(crate) fn with<R>(work: impl FnOnce(&mut Runtime) -> R) -> R {
 impl Runtime {
     /// A program that is about to be loaded.
     pub(crate) fn new(
-        mut settings: Settings,
+        settings: Settings,
         layout: Layout,
         (library, image): (PathBuf, Image),
         main: Thread,
     ) -> Runtime {
-        settings.skip_retries &= std::env::var_os("SELVEDGE_RETRIES").is_none_or(|set| set != "0");
         let mut threads = vec![main];
         threads[0].clock.push(0);
         let heaps = layout.heaps().unwrap_or(0);
