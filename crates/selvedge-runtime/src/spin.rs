@@ -335,7 +335,12 @@ impl Spin {
         liveness: &mut Liveness,
     ) -> Option<u32> {
         let (one, other) = fingerprint(point, op, liveness, self.overwritten());
-        let state = (one, other ^ self.locks);
+        // A thread that gives back a mutex which it holds here, and takes it again, lets others in between.
+        let held = match self.locks {
+            0 => 0,
+            locks => locks ^ mix(self.effects),
+        };
+        let state = (one, other ^ held);
         self.note(state, event)
     }
 

@@ -271,6 +271,45 @@ fn a_look_that_another_thread_notices_is_kept() {
     });
 }
 
+/// The thread holds the mutex where it looks, and lets others in by giving it back.
+#[test]
+fn letting_others_in_while_holding_a_mutex_is_kept() {
+    isolated("letting_others_in_while_holding_a_mutex_is_kept", || {
+        let source = "#include <pthread.h>
+            #include <stdatomic.h>
+            static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+            static atomic_int ready;
+            static void *look(void *p) {
+                pthread_mutex_lock(&m);
+                while (!atomic_load(&ready)) {
+                    pthread_mutex_unlock(&m);
+                    pthread_mutex_lock(&m);
+                }
+                pthread_mutex_unlock(&m);
+                return 0;
+            }
+            int main(void) {
+                pthread_t a;
+                pthread_create(&a, 0, look, 0);
+                pthread_mutex_lock(&m);
+                atomic_store(&ready, 1);
+                pthread_mutex_unlock(&m);
+                pthread_join(a, 0);
+                return 0;
+            }";
+        let executions = |watch_locks| {
+            let settings = Settings {
+                watch_locks,
+                unroll: Unroll::all(3),
+                ..Settings::default()
+            };
+            check_with(settings, source).is_fine().executions
+        };
+        // Further looks change nothing. The thread is let in at once, or has to let the other one in.
+        assert_eq!((executions(true), executions(false)), (2, 3));
+    });
+}
+
 #[test]
 fn waiting_for_a_moment_ends() {
     isolated("waiting_for_a_moment_ends", || {
