@@ -32,7 +32,7 @@ pub(crate) struct Selvedge {
 pub(crate) enum Command {
     /// Run a crate's loom tests, unmodified, with Selvedge in the place of loom
     Test(Test),
-    /// Check a program that is written against `std`, unmodified
+    /// Check a program or tests that are written against `std`, unmodified
     #[command(after_help = CHECK_HELP)]
     Check(Check),
     /// Run one execution of a test again, with its panics shown as they happen
@@ -43,10 +43,12 @@ const CHECK_HELP: &str = "\
 Examples:
   cargo selvedge check --bin server
   cargo selvedge check --example queue -- --preemptions 2 --report report.html
+  cargo selvedge check --test queue
+  cargo selvedge check --lib channel::tests
 
 What follows the dashes goes to `selvedge verify`, whose help lists it.";
 
-/// Which program to check, and how.
+/// Which program or tests to check, and how.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The program to check, if the package has several
@@ -55,6 +57,14 @@ pub(crate) struct Check {
     /// The example to check
     #[arg(long, value_name = "NAME")]
     pub(crate) example: Option<String>,
+    /// Check each test of tests/NAME.rs, as a program of its own
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["bin", "example"])]
+    pub(crate) test: Option<String>,
+    /// Check each test in the library, as a program of its own
+    #[arg(long, conflicts_with_all = ["bin", "example", "test"])]
+    pub(crate) lib: bool,
+    /// Check only tests whose name contains one of these
+    pub(crate) filters: Vec<String>,
     /// The package that it belongs to
     #[arg(long, short, value_name = "NAME")]
     pub(crate) package: Option<String>,

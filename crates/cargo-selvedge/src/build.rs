@@ -44,18 +44,19 @@ pub(crate) fn build(build: &Build) -> Result<Vec<Executable>, String> {
     if !output.status.success() {
         return Err("the tests could not be built".to_owned());
     }
-    Ok(executables(&String::from_utf8_lossy(&output.stdout)))
+    Ok(executables(&String::from_utf8_lossy(&output.stdout), true))
 }
 
-/// The test programs that cargo's messages name.
-fn executables(messages: &str) -> Vec<Executable> {
+/// The programs that cargo's messages name: those with tests, or those without.
+pub(crate) fn executables(messages: &str, with_tests: bool) -> Vec<Executable> {
     let mut found = Vec::new();
     for line in messages.lines() {
         let Ok(message) = serde_json::from_str::<Value>(line) else {
             continue;
         };
-        let is_test = message["profile"]["test"].as_bool() == Some(true);
-        let (Some(path), true) = (message["executable"].as_str(), is_test) else {
+        let has_tests = message["profile"]["test"].as_bool() == Some(true);
+        let wanted = has_tests == with_tests;
+        let (Some(path), true) = (message["executable"].as_str(), wanted) else {
             continue;
         };
         let manifest = PathBuf::from(message["manifest_path"].as_str().unwrap_or("."));
@@ -90,6 +91,7 @@ not a message"#;
             path: "/a/target/loom-1".into(),
             directory: "/a/queue".into(),
         };
-        assert_eq!(executables(messages), [expected]);
+        assert_eq!(executables(messages, true), [expected]);
+        assert_eq!(executables(messages, false), []);
     }
 }

@@ -80,7 +80,7 @@ pub(crate) fn has(executable: &Executable, name: &str) -> std::result::Result<bo
 }
 
 /// What the program lists. Without a flag, tests that are ignored are left out.
-fn listed<'a>(
+pub(crate) fn listed<'a>(
     executable: &Executable,
     flags: impl Iterator<Item = &'a str>,
 ) -> std::result::Result<Vec<String>, String> {

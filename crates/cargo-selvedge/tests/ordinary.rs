@@ -4,19 +4,26 @@
 //! `cargo build -p selvedge-cli && cargo test -p cargo-selvedge --test ordinary -- --ignored`
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
-/// What `cargo selvedge check` says: the verdict with the bug's message, and its exit status.
-fn check(name: &str) -> (String, Option<i32>) {
+/// Runs `cargo selvedge check` with these arguments.
+fn run(arguments: &[&str]) -> Output {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ordinary");
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ordinary");
-    let output = Command::new(env!("CARGO_BIN_EXE_cargo-selvedge"))
-        .args(["selvedge", "check", "--bin", name, "--", "--timeout", "120"])
+    Command::new(env!("CARGO_BIN_EXE_cargo-selvedge"))
+        .args(["selvedge", "check"])
+        .args(arguments)
+        .args(["--", "--timeout", "120"])
         .current_dir(directory)
         .env("CARGO_TARGET_DIR", target)
         .env_remove("RUSTFLAGS")
         .output()
-        .expect("cargo-selvedge runs");
+        .expect("cargo-selvedge runs")
+}
+
+/// What `cargo selvedge check` says: the verdict with the bug's message, and its exit status.
+fn check(name: &str) -> (String, Option<i32>) {
+    let output = run(&["--bin", name]);
     let text = String::from_utf8_lossy(&output.stdout);
     let verdict = text.lines().find(|line| {
         ["verified", "bug", "incomplete"]
@@ -87,4 +94,42 @@ fn bugs_are_found() {
             "bug: data race: read of 8 bytes and write of 8 bytes of `race::LOCK`",
         ),
     ]);
+}
+
+#[test]
+#[ignore = "needs the selvedge command, the registry and Rust 1.95; .ci/run calls it"]
+fn tests_are_checked_one_by_one() {
+    let lines = |arguments: &[&str]| {
+        let output = run(arguments);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let verdicts = ["verified ", "bug ", "incomplete "];
+        let is_verdict = |line: &&str| verdicts.iter().any(|verdict| line.starts_with(verdict));
+        let lines: Vec<String> = text.lines().filter(is_verdict).map(str::to_owned).collect();
+        assert!(
+            !lines.is_empty(),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        (lines, output.status.code())
+    };
+    let (found, status) = lines(&["--test", "flags"]);
+    let expected = [
+        "bug         an_expected_panic_must_come: assertion failed: panicked at selvedge/shim.rs:45: test did not panic as expected",
+        "verified    panics_may_be_expected: 1 execution",
+        "verified    release_is_enough: 2 executions",
+        "verified    tests_may_return_results: 1 execution",
+        "bug         weak::relaxed_is_not: assertion failed: panicked at tests/flags.rs:38: assertion `left == right` failed",
+    ];
+    assert_eq!(
+        (found.as_slice(), status),
+        (&expected.map(str::to_owned)[..], Some(1))
+    );
+    let (found, status) = lines(&["--test", "flags", "may_return", "may_be"]);
+    assert_eq!((found.len(), status), (2, Some(0)), "{found:?}");
+}
+
+#[test]
+#[ignore = "needs the selvedge command, the registry and Rust 1.95; .ci/run calls it"]
+fn a_program_is_given_its_arguments() {
+    expect(&[("arguments", "verified: no execution fails (1 execution")]);
 }

@@ -1,4 +1,4 @@
-//! `selvedge init`: a first harness for a C header or a Rust crate.
+//! `selvedge init`: a first harness for a header of C or C++, or for a Rust crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,8 @@ use crate::report::human;
 /// Writes a harness and tells what to run.
 pub(crate) fn run(init: &args::Init) -> Result<Status, Problem> {
     let subject = &init.subject;
-    let (path, text, next) = match subject.join("Cargo.toml").is_file() {
-        true => {
-            let path = subject.join("tests/selvedge.rs");
-            let command = format!("cd {} && cargo selvedge test", human::quoted(subject));
-            (path, RUST.to_owned(), command)
-        }
+    let Harness { path, text, next } = match subject.join("Cargo.toml").is_file() {
+        true => for_crate(subject),
         false => for_header(subject)?,
     };
     if path.exists() {
@@ -34,13 +30,54 @@ pub(crate) fn run(init: &args::Init) -> Result<Status, Problem> {
     }
     fs::write(&path, text).map_err(failed)?;
     output::print(&format!(
-        "wrote {}: fill in what each thread does, then\n\nnext: {next}\n",
+        "wrote {}: fill in what each thread does\n\n{next}\n",
         path.display()
     ));
     Ok(Status::Verified)
 }
 
-fn for_header(header: &Path) -> Result<(PathBuf, String, String), Problem> {
+/// A harness that is to be written.
+struct Harness {
+    path: PathBuf,
+    text: String,
+    /// What the user is told to do next.
+    next: String,
+}
+
+fn for_crate(directory: &Path) -> Harness {
+    let manifest = directory.join("Cargo.toml");
+    let has_loom = input::read_text(&manifest).is_ok_and(|text| text.contains("loom"));
+    let dependency = match has_loom {
+        true => String::new(),
+        false => format!(
+            "add to {} (cargo selvedge builds Selvedge in the place of loom):\n\n\
+             [target.'cfg(loom)'.dev-dependencies]\nloom = \"0.7\"\n\n",
+            manifest.display()
+        ),
+    };
+    let change = match directory == Path::new(".") {
+        true => String::new(),
+        false => format!("cd {} && ", human::quoted(directory)),
+    };
+    Harness {
+        path: directory.join("tests/selvedge.rs"),
+        text: RUST.to_owned(),
+        next: format!("{dependency}next: {change}cargo selvedge test"),
+    }
+}
+
+/// Whether a header is written in C++.
+fn is_cxx(header: &Path, text: &str) -> bool {
+    let extension = header.extension().and_then(|extension| extension.to_str());
+    let begins = |line: &str| {
+        let words = ["class ", "namespace ", "template ", "template<", "using "];
+        words.iter().any(|word| line.trim_start().starts_with(word))
+    };
+    matches!(extension, Some("hpp" | "hh" | "hxx" | "h++" | "H"))
+        || text.lines().any(begins) && !text.contains("__cplusplus")
+}
+
+fn for_header(header: &Path) -> Result<Harness, Problem> {
     let name = header.display();
     let text = input::read_text(header).map_err(|error| {
         Problem::request(format!("cannot read {name}: {error}"))
@@ -48,13 +85,18 @@ fn for_header(header: &Path) -> Result<(PathBuf, String, String), Problem> {
     })?;
     let stem = header.file_stem().unwrap_or_default().to_string_lossy();
     let file = header.file_name().unwrap_or_default().to_string_lossy();
-    let path = header.with_file_name(format!("{stem}_schedules.c"));
-    let source = header.with_extension("c");
+    let cxx = is_cxx(header, &text);
+    let (ending, sources, start) = match cxx {
+        true => ("cpp", &["cpp", "cc", "cxx"][..], CXX),
+        false => ("c", &["c"][..], C),
+    };
+    let path = header.with_file_name(format!("{stem}_schedules.{ending}"));
     let mut command = format!("selvedge verify {}", human::quoted(&path));
-    if source.is_file() {
+    let mut sources = sources.iter().map(|ending| header.with_extension(ending));
+    if let Some(source) = sources.find(|source| source.is_file()) {
         command += &format!(" {}", human::quoted(&source));
     }
-    let functions: String = functions(&text)
+    let functions: String = functions(&text, cxx)
         .iter()
         .map(|function| format!(" *   {function}\n"))
         .collect();
@@ -62,15 +104,44 @@ fn for_header(header: &Path) -> Result<(PathBuf, String, String), Problem> {
         true => String::new(),
         false => format!(" *\n * The header declares\n *\n{functions}"),
     };
-    let harness = format!(
+    let (includes, body) = start;
+    let text = format!(
         "/*\n * Checks {file} under every schedule: {command}\n{listed} */\n\
-         #include <assert.h>\n#include <pthread.h>\n\n#include \"{file}\"\n\n{BODY}"
+         {includes}\n#include \"{file}\"\n\n{body}"
     );
-    Ok((path, harness, command))
+    Ok(Harness {
+        path,
+        text,
+        next: format!("next: {command}"),
+    })
 }
 
-/// The rest of a harness in C.
-const BODY: &str = "\
+/// The includes and the rest of a harness in C++.
+const CXX: (&str, &str) = (
+    "#include <cassert>\n#include <thread>\n",
+    "\
+// Two or three threads with one or two operations each have few schedules and find most bugs.
+int main()
+{
+    // TODO: what is shared
+    std::thread first([&] {
+        // TODO: one operation
+    });
+    std::thread second([&] {
+        // TODO: an operation that may conflict with it
+    });
+    first.join();
+    second.join();
+    // TODO: assert what must hold whatever the schedule
+    assert(true);
+}
+",
+);
+
+/// The same in C.
+const C: (&str, &str) = (
+    "#include <assert.h>\n#include <pthread.h>\n",
+    "\
 /* Shared by the threads. Keep it small: two or three threads with one or two operations each have
  * few schedules and find most bugs. */
 
@@ -98,14 +169,14 @@ int main(void)
     assert(1);
     return 0;
 }
-";
+",
+);
 
 /// A harness in Rust.
 const RUST: &str = "\
 //! Checks this crate under every schedule: cargo selvedge test
 //!
-//! The crate has to use `loom`'s types where this is compiled with `--cfg loom`, and its Cargo.toml
-//! has to name the library: loom = { package = \"selvedge\", version = \"0.1\" }
+//! The crate has to use the types of `loom` where it is compiled with `--cfg loom`.
 #![cfg(loom)]
 
 use loom::sync::Arc;
@@ -130,18 +201,25 @@ fn two_threads() {
 }
 ";
 
-/// The declarations of functions in a header, as far as they stand on one line.
-fn functions(header: &str) -> Vec<String> {
+/// The declarations of functions in a header, as far as they stand on one line. Those of C++ may be members.
+fn functions(header: &str, cxx: bool) -> Vec<String> {
+    let words = ["typedef", "using", "return", "if", "for", "while", "friend"];
     let declares = |line: &&str| {
-        let plain = !line.starts_with(['#', '/', '*', ' ', '\t', '}', '{']);
-        plain && line.ends_with(");") && line.contains('(') && !line.starts_with("typedef")
+        let first = line.split(|c: char| !c.is_alphanumeric()).next();
+        let plain = !line.starts_with(['#', '/', '*', '}', '{'])
+            && !words.contains(&first.unwrap_or_default());
+        let ends = match cxx {
+            true => [");", "const;", "default;", "}"]
+                .iter()
+                .any(|end| line.ends_with(end)),
+            false => line.ends_with(");"),
+        };
+        plain && ends && line.contains('(')
     };
-    header
-        .lines()
-        .map(str::trim_end)
-        .filter(declares)
-        .map(str::to_owned)
-        .collect()
+    let lines = header.lines().map(str::trim_end);
+    let outermost = |line: &&str| cxx || !line.starts_with([' ', '\t']);
+    let lines = lines.filter(outermost).map(str::trim_start);
+    lines.filter(declares).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -151,6 +229,19 @@ mod tests {
     #[test]
     fn declarations_are_found() {
         let header = "#define X(a) (a);\ntypedef void (*f)(int);\nint push(struct q *q, int v);\n  x();\n// f();\n";
-        assert_eq!(functions(header), ["int push(struct q *q, int v);"]);
+        assert_eq!(functions(header, false), ["int push(struct q *q, int v);"]);
+        let header = "class Q {\n  Q() = default;\n  int get() const { return n; }\n  int n;\n};\n";
+        let members = ["Q() = default;", "int get() const { return n; }"];
+        assert_eq!(functions(header, true), members);
+    }
+
+    #[test]
+    fn headers_of_cxx_are_recognised() {
+        let is = |name: &str, text: &str| is_cxx(Path::new(name), text);
+        assert!(
+            is("q.hpp", "") && is("q.h", "namespace q {\n") && is("q.h", "  template <class T>\n")
+        );
+        assert!(!is("q.h", "int push(int);\n"));
+        assert!(!is("q.h", "#ifdef __cplusplus\nnamespace q {\n#endif\n"));
     }
 }

@@ -168,6 +168,12 @@ pub trait SpinLoops: Machine {
         false
     }
 
+    /// Whether a search extends the graph by the newest thread that can go on, rather than by the oldest.
+    /// It visits the same executions; what threads do between events comes in another order.
+    fn newest_first(&self) -> bool {
+        false
+    }
+
     /// Whether [`retry`](SpinLoops::retry) can take back operations on `location`: nothing is left of
     /// them.
     fn can_retry(&mut self, location: Location) -> bool {

@@ -415,7 +415,7 @@ fn reads_newest(graph: &Graph, slot: Slot, idle: impl Fn(&Slot) -> bool) -> bool
     let event = graph.event(slot);
     match event.op.location() {
         Some(location) if event.kind.reads() => {
-            let newest = graph.last_equal(location, event.source);
+            let newest = graph.waits_at(location, slot);
             graph.later_writes(location, newest).iter().all(idle)
         }
         _ => true,

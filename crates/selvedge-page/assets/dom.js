@@ -29,6 +29,9 @@ const placeName = (place) => {
   return place.file ?? place.function ?? '?';
 };
 
+// A path or a name of C++ that may be broken after its parts.
+const breakable = (text) => text.split(/(?<=[/,_]|::)/).flatMap((part, n) => (n ? [h('wbr'), part] : [part]));
+
 // A button that looks like a link, for going to a step.
 const stepLink = (step, select) =>
   h('button', { class: 'link', type: 'button', onclick: () => select(step - 1) }, `step ${step}`);
@@ -38,8 +41,9 @@ const excerpt = (sources, place, around) => {
   const text = place.file ? sources[place.file] : undefined;
   if (text === undefined || !place.line) return null;
   const lines = text.split('\n');
+  const end = lines[lines.length - 1] === '' ? lines.length - 1 : lines.length;
   const first = Math.max(1, place.line - around);
-  const last = Math.min(lines.length, place.line + around);
+  const last = Math.min(Math.max(end, place.line), place.line + around);
   const rows = [];
   for (let n = first; n <= last; n += 1) {
     const here = n === place.line;
@@ -49,11 +53,18 @@ const excerpt = (sources, place, around) => {
   return h('div', { class: 'source', tabindex: 0, role: 'group', 'aria-label': `source at ${placeName(place)}` }, rows);
 };
 
+// Whether a call is the program's own, and not one of the language or of a library.
+const isOwn = (frame) => frame.file && !/^\/usr\/|\/include\/c\+\+\/|^\/rustc\//.test(frame.file);
+
 const stackList = (frames) =>
   h('ol', { class: 'stack' }, frames.map((frame) =>
-    h('li', {}, h('b', {}, frame.function ?? '?'), ' ', h('span', { class: 'dim' }, frame.file ? placeName(frame) : ''))));
+    h('li', {}, h(isOwn(frame) ? 'b' : 'span', { class: isOwn(frame) ? '' : 'dim' }, breakable(frame.function ?? '?')), ' ',
+      h('span', { class: 'dim' }, frame.file ? breakable(placeName(frame)) : ''))));
 
-const table = (headings, rows, classes) =>
-  h('div', { class: 'scroller' }, h('table', { class: classes ?? '' },
+// The headings stand in front of the cells where the columns do not fit beside each other.
+const table = (headings, rows, classes) => {
+  rows.forEach((row) => [...row.children].forEach((cell, n) => { cell.dataset.label = headings[n]; }));
+  return h('div', { class: 'scroller' }, h('table', { class: classes ?? '' },
     h('thead', {}, h('tr', {}, headings.map((heading) => h('th', {}, heading)))),
     h('tbody', {}, rows)));
+};

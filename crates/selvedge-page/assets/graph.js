@@ -1,6 +1,8 @@
 // The execution graph: events as nodes, relations as edges. It can be zoomed and moved.
 
-const NODE = { width: 190, height: 34, gap: 60, down: 52 };
+const NODE = { height: 34, gap: 60, down: 52 };
+// The widest text of a node, in characters.
+const WIDEST = 34;
 const SHOWN = 240;
 const RELATIONS = [
   ['po', 'program order'], ['rf', 'reads from'], ['co', 'coherence'], ['fr', 'from-read'], ['hb', 'synchronises (happens-before)'],
@@ -12,6 +14,9 @@ class ExecutionGraph {
     this.select = select;
     this.selected = -1;
     this.shown = { po: true, rf: true, co: true, fr: true, hb: false };
+    const longest = Math.max(...execution.steps.map((step, n) => `${step.step} ${execution.text(n)}`.length), 16);
+    this.letters = Math.min(WIDEST, longest);
+    this.nodeWidth = this.letters * 7.3 + 20;
     this.picture = s('svg', { class: 'graph', role: 'img', 'aria-label': 'execution graph' });
     this.scope = h('span', { class: 'dim' });
     const boxes = RELATIONS.map(([kind, name]) => h('label', { class: `relation ${kind}` },
@@ -27,7 +32,7 @@ class ExecutionGraph {
 
   position(index) {
     const step = this.execution.steps[index];
-    return [this.execution.column.get(step.thread) * (NODE.width + NODE.gap) + 20, (index - this.first) * NODE.down + 44];
+    return [this.execution.column.get(step.thread) * (this.nodeWidth + NODE.gap) + 20, (index - this.first) * NODE.down + 44];
   }
 
   draw() {
@@ -41,11 +46,21 @@ class ExecutionGraph {
     const nodes = [];
     for (let n = this.first; n <= this.last; n += 1) nodes.push(this.node(n));
     const heads = execution.threads.map((thread, n) =>
-      s('text', { x: n * (NODE.width + NODE.gap) + 20 + NODE.width / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
+      s('text', { x: n * (this.nodeWidth + NODE.gap) + 20 + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
     const markers = RELATIONS.map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
       s('path', { d: 'M0 0 L8 4 L0 8 z' })));
     clear(this.picture, s('defs', {}, markers), heads, lines, nodes);
-    if (!this.box) this.fit();
+    if (!this.box) {
+      // Text that is too small to be read shows nothing.
+      this.fit();
+      const tooSmall = this.box[2] / Math.max(1, this.picture.getBoundingClientRect().width) / 1.25;
+      if (tooSmall > 1) {
+        const [x, y] = this.position(around);
+        this.zoom(1 / tooSmall);
+        [this.box[0], this.box[1]] = [Math.max(-10, x + this.nodeWidth / 2 - this.box[2] / 2), Math.max(0, y - this.box[3] / 2)];
+        this.view();
+      }
+    }
   }
 
   node(n) {
@@ -53,7 +68,7 @@ class ExecutionGraph {
     const step = this.execution.steps[n];
     const text = this.execution.text(n);
     const whole = `${step.step} ${text}`;
-    const short = whole.length > 24 ? `${whole.slice(0, 23)}…` : whole;
+    const short = whole.length > this.letters ? `${whole.slice(0, this.letters - 1)}…` : whole;
     let relation = '';
     if (this.selected >= 0 && n !== this.selected) {
       relation = this.execution.before(n, this.selected) ? ' past' : this.execution.before(this.selected, n) ? ' future' : '';
@@ -62,14 +77,14 @@ class ExecutionGraph {
       class: `node${n === this.selected ? ' selected' : ''}${relation}`, 'data-step': step.step, style: threadHue(step.thread),
       onclick: () => { if (!this.moved) this.select(n); },
     }, s('title', {}, `step ${step.step}: ${text} (${placeName(step)})`),
-    s('rect', { x, y, width: NODE.width, height: NODE.height, rx: 6 }),
+    s('rect', { x, y, width: this.nodeWidth, height: NODE.height, rx: 6 }),
     s('text', { x: x + 10, y: y + 21 }, short));
   }
 
   edge(kind, [from, to]) {
     const [x1, y1] = this.position(from);
     const [x2, y2] = this.position(to);
-    const [w, half] = [NODE.width, NODE.height / 2];
+    const [w, half] = [this.nodeWidth, NODE.height / 2];
     const bend = { po: 0, rf: 14, co: 26, fr: -26, hb: 36 }[kind];
     let path;
     if (kind === 'po') path = `M${x1 + w / 2} ${y1 + NODE.height} L${x2 + w / 2} ${y2}`;
@@ -87,7 +102,7 @@ class ExecutionGraph {
   }
 
   fit() {
-    const width = this.execution.threads.length * (NODE.width + NODE.gap) + 40;
+    const width = this.execution.threads.length * (this.nodeWidth + NODE.gap) + 40;
     const height = (this.last - this.first + 1) * NODE.down + 60;
     const view = this.picture.getBoundingClientRect();
     const scale = Math.max(width / Math.max(1, view.width), Math.min(height / Math.max(1, view.height), 3.2 * width / Math.max(1, view.width)), 0.6);
@@ -141,7 +156,7 @@ class ExecutionGraph {
     const [x, y] = this.position(index);
     const [left, top, width, height] = this.box;
     if (before !== this.first || y < top || y + NODE.height > top + height) this.box[1] = y - height / 2;
-    if (x < left || x + NODE.width > left + width) this.box[0] = x - width / 2 + NODE.width / 2;
+    if (x < left || x + this.nodeWidth > left + width) this.box[0] = x - width / 2 + this.nodeWidth / 2;
     this.view();
   }
 }

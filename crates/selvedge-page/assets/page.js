@@ -128,11 +128,11 @@ h('button', { type: 'button', onclick: () => help.close() }, 'Close'));
 
 document.body.append(
   h('header', {},
-    h('div', { class: 'top' }, h('span', { class: `verdict ${data.verdict ?? ''}` }, data.verdict ?? 'report'), h('h1', {}, data.title),
+    h('div', { class: 'top' }, h('span', { class: `verdict ${data.verdict ?? ''}` }, data.verdict ?? 'report'), h('h1', {}, breakable(data.title)),
       h('span', { class: 'space' }),
       h('button', { type: 'button', title: 'keys', 'aria-label': 'keys', onclick: () => help.showModal() }, '?'),
       h('button', { type: 'button', title: 'light or dark', 'aria-label': 'light or dark', onclick: theme }, '◐')),
     h('p', { class: 'sentence' }, data.sentence),
-    h('p', { class: 'command' }, h('code', {}, data.command), ' ', h('span', { class: 'dim' }, `selvedge ${data.version}`))),
+    h('p', { class: 'command', title: data.command }, h('code', {}, data.command), ' ', h('span', { class: 'dim' }, `selvedge ${data.version}`))),
   main, help);
 recall();

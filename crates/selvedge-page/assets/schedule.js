@@ -35,16 +35,25 @@ class Schedule {
       return;
     }
     for (const wait of bug.waiting ?? []) {
-      this.rows.push({ end: wait.what, thread: wait.thread, from: wait.since ? wait.since - 1 : -1, on: wait.on });
+      this.rows.push({ end: `waits ${wait.what}`, thread: wait.thread, from: wait.since ? wait.since - 1 : -1, on: wait.on });
     }
-    if (!(bug.waiting?.length)) this.rows.push({ end: bug.title, thread: bug.thread, from: -1 });
+    const race = bug.name === 'data-race' && bug.other ? `${bug.title} with ${threadName(bug.other.thread)}` : bug.title;
+    if (!(bug.waiting?.length)) this.rows.push({ end: race, thread: bug.thread, from: -1 });
+  }
+
+  // How wide a column is that shows every text whole, within limits.
+  wanted(room) {
+    if (this.execution.threads.length > 12) return 136;
+    this.longest ??= Math.max(...this.rows.map((row) => (row.index === undefined ? row.end : this.execution.text(row.index))?.length ?? 0));
+    return Math.min(this.longest * 8 + 28, room > 500 ? 260 : 190);
   }
 
   layout() {
     const { threads } = this.execution;
     const room = this.element.clientWidth - GUTTER;
     if (room <= 0) return;
-    this.width = Math.max(threads.length > 12 ? 120 : 132, Math.min(460, Math.floor(room / threads.length)));
+    const share = Math.floor(room / threads.length);
+    this.width = share >= 160 ? Math.min(460, share) : Math.max(120, share, this.wanted(room));
     const total = GUTTER + this.width * threads.length;
     this.content.style.height = `${this.rows.length * ROW + 8}px`;
     this.content.style.width = this.header.style.width = `${total}px`;
@@ -170,8 +179,9 @@ const stepDetails = (execution, sources, index, select) => {
   const fact = (name, ...value) => facts.push(h('dt', {}, name), h('dd', {}, value));
   fact('thread', h('span', { class: 'chip', style: threadHue(step.thread) }, threadName(step.thread)),
     step.switch === 'preemption' ? ' preempts the thread before it' : step.switch === 'free' ? ' runs because the thread before it ended or waits' : '');
-  fact('where', h('b', {}, placeName(step)), step.function ? ` in ${step.function}` : '');
-  if (step.library) fact('inside', h('b', {}, placeName(step.library)), step.library.function ? ` in ${step.library.function}` : '');
+  const where = (name, place) => fact(name, h('b', {}, breakable(placeName(place))), place.function ? [' in ', breakable(place.function)] : '');
+  where('where', step);
+  if (step.library) where('inside', step.library);
   if (step.order) fact('order', step.order);
   const has = (value) => value !== null && value !== undefined;
   if (has(step.read)) fact('reads', h('code', {}, String(step.read)), ' from ',

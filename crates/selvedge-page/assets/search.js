@@ -53,11 +53,11 @@ const originCards = (origins, sources) => {
   return [
     wideCard('Where executions come from',
       h('p', { class: 'dim' }, 'Each execution differs from the one explored before it, first of all in one event: a read that reads from another write, or a write that comes at another place among the writes to its location. These are the lines of those events. To have fewer executions, reduce how often these lines run, or what other threads write to what they read.'),
-      table(['line', 'code', 'executions'], ranked.map((line) => h('tr', {}, h('td', {}, placeName(line.place)), h('td', {}, h('code', {}, code(line.place))), share(line.executions))), 'origins')),
+      table(['line', 'code', 'executions'], ranked.map((line) => h('tr', {}, h('td', {}, breakable(placeName(line.place))), h('td', {}, h('code', {}, code(line.place))), share(line.executions))), 'origins')),
     wideCard('Pairs of lines that conflict',
       table(['this line', 'reads from or follows', 'executions'], origins.slice(0, 20).map((origin) => h('tr', {},
-        h('td', {}, placeName(origin.place), h('br'), h('code', {}, code(origin.place))),
-        h('td', {}, origin.other ? [placeName(origin.other), h('br'), h('code', {}, code(origin.other))] : 'the initial value'), share(origin.executions))), 'pairs')),
+        h('td', {}, breakable(placeName(origin.place)), h('br'), h('code', {}, code(origin.place))),
+        h('td', {}, origin.other ? [breakable(placeName(origin.other)), h('br'), h('code', {}, code(origin.other))] : 'the initial value'), share(origin.executions))), 'pairs')),
   ];
 };
 
@@ -80,7 +80,7 @@ const unreachedCard = (places, sources, verdict) => {
     h('p', { class: 'dim' }, `What is written there has not been checked${so}: nothing in these lines can fail because nothing runs them.`),
     asserts.length ? h('p', { class: 'unevaluated' }, asserts.length === 1 ? 'One assertion was never evaluated: ' : `${asserts.length} assertions were never evaluated: `,
       asserts.map((place, n) => [n ? ', ' : '', placeName(place)])) : '',
-    table(['lines', 'function', 'code'], rows.map((row) => h('tr', {}, h('td', {}, name(row)), h('td', {}, row.place.function ?? ''),
+    table(['lines', 'function', 'code'], rows.map((row) => h('tr', {}, h('td', {}, breakable(name(row))), h('td', {}, breakable(row.place.function ?? '')),
       h('td', {}, row.code.slice(0, 8).map((text, n) => [n ? h('br') : '', h('code', {}, text)])))), 'unreached'));
 };
 

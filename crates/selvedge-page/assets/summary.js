@@ -4,35 +4,62 @@ const card = (title, ...content) => h('section', { class: 'card' }, h('h3', {}, 
 
 // The line of a library that the program's line called.
 const insideLibrary = (sources, place) => place.library ? [
-  h('h4', {}, `Inside ${place.library.function ?? 'a library'}: ${placeName(place.library)}`), excerpt(sources, place.library, 3)] : null;
+  h('h4', {}, breakable(`Inside ${place.library.function ?? 'a library'}: ${placeName(place.library)}`)), excerpt(sources, place.library, 3)] : null;
 
 const summaryView = (execution, sources, select, goTo) => {
   const { bug } = execution;
   const cards = [];
   const failing = bug.stacks?.find((stack) => stack.thread === bug.thread);
   const race = bug.name === 'data-race';
-  cards.push(card([h('span', { class: 'chip', style: threadHue(bug.thread) }, threadName(bug.thread)), ` ${race ? 'one access' : 'here'}: ${placeName(bug)}`],
+  const access = bug.message.match(/^(.+ of \d+ bytes?) and /)?.[1] ?? 'one access';
+  cards.push(card([chip(bug.thread), ` ${race ? access : 'here'}: `, breakable(placeName(bug))],
     excerpt(sources, bug, 3) ?? h('p', { class: 'dim' }, bug.function ?? 'no source is known'), insideLibrary(sources, bug),
     failing?.frames.length ? [h('h4', {}, `Calls of ${threadName(bug.thread)}, which ${failing.state}`), stackList(failing.frames)] : null));
   if (bug.other) {
-    cards.push(card([h('span', { class: 'chip', style: threadHue(bug.other.thread) }, threadName(bug.other.thread)), ` ${bug.other.what}: ${placeName(bug.other)}`],
+    cards.push(card([chip(bug.other.thread), ` ${bug.other.what}: `, breakable(placeName(bug.other))],
       excerpt(sources, bug.other, 3), insideLibrary(sources, bug.other), bug.other.frames?.length ? [h('h4', {}, 'Calls'), stackList(bug.other.frames)] : null));
   }
   if (race && bug.other) cards.push(unorderedCard(bug));
   if (bug.waiting?.length) cards.push(waitingCard(bug, sources, select, goTo));
+  cards.push(storyCard(execution, select, goTo));
+  if (bug.advice) cards.push(adviceCard(bug.advice, sources));
   if (bug.blocks?.length) {
     cards.push(card('Memory', h('ul', {}, bug.blocks.map((block) => h('li', {},
       `block #${block.number}: ${plural(block.size, 'byte')}, allocated by ${threadName(block.thread)} at ${placeName(block)}`,
       block.freed ? `, freed by ${threadName(block.freed.thread)} at ${placeName(block.freed)}` : '')))));
   }
-  if (bug.advice) cards.push(adviceCard(bug.advice, sources));
-  const scheduled = bug.trace.length ? h('p', {}, h('code', { class: 'schedule-line' }, bug.schedule), h('br'),
-    h('span', { class: 'dim' }, 'S: a switch because the thread before ended or waits, P: a preemption, -: a step',
-      bug.cycle ? ', (…)*: for ever' : '')) : h('p', { class: 'dim' }, 'No step was taken before it.');
-  cards.push(card('Schedule', h('p', {}, `${plural(bug.trace.length, 'step')}, ${plural(bug.preemptions, 'preemption')}, ${number(bug.context_switches)} context switch${bug.context_switches === 1 ? '' : 'es'}`),
-    scheduled, bug.trace.length ? h('button', { type: 'button', onclick: () => goTo('schedule') }, 'Step through the schedule') : null));
   if (bug.explanation) cards.push(card(`About this kind of bug: ${bug.name}`, explanation(bug.explanation)));
   return h('div', { class: 'cards' }, cards);
+};
+
+const chip = (thread) => h('span', { class: 'chip', style: threadHue(thread) }, threadName(thread));
+
+// The newest write that a step does not see, or does not write over.
+const missed = (step) => (step.passes?.length ? h('span', { class: 'warn' },
+  ` ${step.read === null || step.read === undefined ? 'comes before' : 'misses'} step ${step.passes[step.passes.length - 1]}`) : null);
+
+// The steps in words: all of them, or the last ones.
+const MOST = 16;
+const storyCard = (execution, select, goTo) => {
+  const { bug, steps } = execution;
+  if (!steps.length) return card('What happens', h('p', { class: 'dim' }, 'No step was taken before it.'));
+  const first = steps.length <= MOST ? 0 : Math.max(0, Math.min(steps.length - MOST, (bug.cycle ?? steps.length) - 2));
+  const open = (n) => { select(n); goTo('schedule'); };
+  const row = (number, thread, classes, ...text) =>
+    h('li', { class: classes }, h('span', { class: 'number' }, number), thread === null ? h('span') : chip(thread), h('span', { class: 'words' }, text));
+  const rows = steps.slice(first, first + 2 * MOST).map((step, n) => row(
+    h('button', { class: 'link', type: 'button', 'aria-label': `open step ${step.step}`, onclick: () => open(first + n) }, String(step.step)), step.thread,
+    step.switch === 'preemption' ? 'preempted' : '', h('code', {}, execution.text(first + n)), missed(step), ' ', h('span', { class: 'dim', title: placeName(step) }, breakable(placeName(step).split('/').pop()))));
+  if (first > 0) rows.unshift(row('…', null, 'dim', `${plural(first, 'step')} before`));
+  const left = steps.length - first - 2 * MOST;
+  if (left > 0) rows.push(row('…', null, 'dim', `${plural(left, 'more step')}`));
+  if (bug.cycle) rows.push(row('↻', null, 'ends', bug.cycle > steps.length ? 'nothing happens any more' : `the steps from ${bug.cycle} on repeat for ever`));
+  else if (bug.waiting?.length) bug.waiting.forEach((wait) => rows.push(row('✗', wait.thread, 'ends', `waits ${wait.what}`)));
+  else rows.push(row('✗', bug.thread, 'ends', bug.heading));
+  return card('What happens', h('ol', { class: 'story' }, rows),
+    h('p', { class: 'dim' }, `${plural(steps.length, 'step')}, ${plural(bug.preemptions, 'preemption')}${bug.preemptions ? ' (dashed line)' : ''}, ${number(bug.context_switches)} context switch${bug.context_switches === 1 ? '' : 'es'}: `,
+      h('code', { class: 'schedule-line', title: `S: a switch because the thread before ended or waits, P: a preemption, -: a step${bug.cycle ? ', (…)*: for ever' : ''}` }, bug.schedule.length > 400 ? `${bug.schedule.slice(0, 400)}…` : bug.schedule)),
+    h('button', { type: 'button', onclick: () => goTo('schedule') }, 'Step through the schedule'));
 };
 
 const unorderedCard = (bug) => card('Why nothing orders them',
@@ -41,8 +68,8 @@ const unorderedCard = (bug) => card('Why nothing orders them',
   bug.unordered ? h('p', {}, bug.unordered) : null);
 
 const waitingCard = (bug, sources, select, goTo) => card('Who waits for whom', bug.waiting.map((wait) => h('div', { class: 'wait' },
-  h('p', {}, h('span', { class: 'chip', style: threadHue(wait.thread) }, threadName(wait.thread)), ` waits ${wait.what}`,
-    wait.on === undefined ? '' : [' – ', h('span', { class: 'chip', style: threadHue(wait.on) }, threadName(wait.on)), wait.since ? ' has had it since ' : ' could help',
+  h('p', {}, chip(wait.thread), ` waits ${wait.what}`,
+    wait.on === undefined ? '' : [' – ', chip(wait.on), wait.since ? ' has had it since ' : ' could help',
       wait.since ? stepLink(wait.since, (step) => { select(step); goTo('schedule'); }) : '']),
   excerpt(sources, wait, 1))));
 
@@ -59,21 +86,28 @@ const adviceCard = (advice, sources) => card('Advice', h('p', {}, OUTCOMES[advic
   advice.executions ? ` (${plural(advice.executions, 'execution')})` : ''),
 advice.changes?.map((change) => diff(change, sources)));
 
+// Orders and fences as the language of the file writes them.
+const RUST_ORDERS = { relaxed: 'Relaxed', acquire: 'Acquire', release: 'Release', acq_rel: 'AcqRel', seq_cst: 'SeqCst' };
+const inRust = (file) => file?.endsWith('.rs');
+const orderName = (order, file) => (inRust(file) ? RUST_ORDERS[order] : `memory_order_${order}`);
+const fenceLine = (order, file) => (inRust(file) ? `fence(Ordering::${RUST_ORDERS[order]});` : `atomic_thread_fence(memory_order_${order});`);
+
 // A change of the source as a diff, as far as one line can tell.
 const diff = (change, sources) => {
+  const to = orderName(change.to, change.file);
   const line = sources[change.file]?.split('\n')[change.line - 1];
   const what = `${change.operation}${change.object ? ` of ${change.object}` : ''}`;
   const calledAt = change.called_at ? `${placeName(change.called_at)}, in ` : '';
-  const rows = [h('div', { class: 'hunk' }, `${calledAt}${placeName(change)}: ${what}`)];
+  const rows = [h('div', { class: 'hunk' }, breakable(`${calledAt}${placeName(change)}: ${what}`))];
   const add = (sign, text) => rows.push(h('div', { class: sign === '+' ? 'added' : sign === '-' ? 'removed' : '' }, `${sign} ${text}`));
-  if (line === undefined) add('+', change.from ? `memory_order_${change.to} instead of memory_order_${change.from}` : `atomic_thread_fence(memory_order_${change.to});`);
+  if (line === undefined) add('+', change.from ? `${to} instead of ${orderName(change.from, change.file)}` : fenceLine(change.to, change.file));
   else if (!change.from) {
-    add('+', `${line.match(/^\s*/)[0]}atomic_thread_fence(memory_order_${change.to});`);
+    add('+', `${line.match(/^\s*/)[0]}${fenceLine(change.to, change.file)}`);
     add(' ', line);
   } else {
-    const from = `memory_order_${change.from}`;
+    const from = orderName(change.from, change.file);
     add('-', line);
-    add('+', line.split(from).length === 2 ? line.replace(from, `memory_order_${change.to}`) : `${line}  /* the ${what}: memory_order_${change.to}, not ${change.from} */`);
+    add('+', line.split(from).length === 2 ? line.replace(from, to) : `${line}  /* the ${what}: ${to}, not ${from} */`);
   }
   if (change.also_failing) rows.push(h('div', { class: 'hunk' }, 'also for the case that it fails'));
   return h('pre', { class: 'diff', tabindex: 0 }, rows);
@@ -81,7 +115,7 @@ const diff = (change, sources) => {
 
 // Paragraphs and code blocks of our own texts.
 const explanation = (text) => (text ?? '').split('```').map((part, n) => {
-  if (n % 2) return h('pre', { tabindex: 0 }, part.replace(/^\w*\n/, ''));
+  if (n % 2) return h('details', {}, h('summary', {}, 'An example'), h('pre', { tabindex: 0 }, part.replace(/^[\w+]*\n/, '')));
   return part.trim().split(/\n\n+/).filter(Boolean).map((paragraph) =>
     h('p', {}, paragraph.split('`').map((piece, k) => (k % 2 ? h('code', {}, piece) : piece.replace(/\s+/g, ' ')))));
 });

@@ -1,6 +1,9 @@
 //! Which orders and fences would have forbidden a bug of weak memory.
 
+use selvedge_core::Op;
 use selvedge_core::model::MemoryModel;
+use selvedge_core::repair::{Change, Effect, Repair, Way};
+use selvedge_core::words::{self, ObjectKind};
 use serde::{Deserialize, Serialize};
 
 use crate::Place;
@@ -62,8 +65,67 @@ pub struct Means {
 }
 
 impl Advice {
+    /// What `repair` came to under `model`. `describe` tells about a change.
+    pub fn new(
+        repair: &Repair,
+        model: MemoryModel,
+        describe: impl FnMut(&Change) -> Means,
+    ) -> Advice {
+        let (outcome, executions) = match repair {
+            Repair::Sequential | Repair::Strong => (Remedy::Sequential, None),
+            Repair::Unknown => (Remedy::Unknown, None),
+            Repair::Changes { effect, .. } => match *effect {
+                Effect::Removes { executions, others } => match others {
+                    false => (Remedy::Removes, Some(executions)),
+                    true => (Remedy::RemovesThisOne, Some(executions)),
+                },
+                Effect::Unconfirmed => (Remedy::Unconfirmed, None),
+                Effect::Remains => (Remedy::Remains, None),
+            },
+        };
+        let changes = match repair {
+            Repair::Changes { changes, .. } => &changes[..],
+            _ => &[],
+        };
+        let mut changes: Vec<Means> = changes.iter().map(describe).collect();
+        changes.sort_by_key(|means| (means.place.file.clone(), means.place.line));
+        Advice {
+            outcome,
+            model,
+            executions,
+            changes,
+        }
+    }
+
     /// Whether the orders in the source count, and changing them helps.
     pub fn changes_orders(&self) -> bool {
         self.model == MemoryModel::Rc11 && !self.changes.is_empty()
+    }
+}
+
+impl Means {
+    /// `change`, which is about the access to `object` at `place`.
+    pub fn new(change: &Change, place: Place, object: Option<String>) -> Means {
+        let order = |op: &Op| words::order(op, ObjectKind::Memory);
+        let (from, to) = match change.way {
+            Way::Order(_) => (order(&change.op), order(&change.after())),
+            Way::Fence(order_) => (None, order(&Op::Fence { order: order_ })),
+        };
+        let operation = words::operation(&change.op, ObjectKind::Memory);
+        let also_failing = match (change.op, change.after()) {
+            (Op::Update { failure, .. }, Op::Update { failure: after, .. }) => {
+                operation == "compare-exchange" && failure != after
+            }
+            _ => false,
+        };
+        Means {
+            place,
+            called_at: None,
+            operation: operation.to_owned(),
+            object,
+            from,
+            to: to.unwrap_or_default(),
+            also_failing,
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use selvedge_core::witness;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bug, Place, Step, Verdict, heading, html, kind_name, title, unordered, what};
+use crate::{
+    Advice, Bug, Place, Stack, Step, Verdict, heading, html, kind_name, title, unordered, what,
+};
 
 /// Files of the program that are larger than this are not shown.
 const LARGEST_SOURCE: usize = 200 << 10;
@@ -100,6 +102,40 @@ impl BugPage {
             relations: relations(&bug.trace, steps),
             bug,
         }
+    }
+
+    /// The same with advice about it.
+    pub fn advice(mut self, advice: Option<Advice>) -> BugPage {
+        self.bug.advice = advice;
+        self
+    }
+
+    /// The same with the calls of its steps, innermost first, and those of threads at its end.
+    pub fn calls(mut self, steps: Vec<Vec<Place>>, last: Vec<(u32, Vec<Place>)>) -> BugPage {
+        let bug = &mut self.bug;
+        for (step, calls) in bug.trace.iter_mut().zip(steps) {
+            let Some(innermost) = calls.first() else {
+                continue;
+            };
+            step.place.function = innermost.function.clone();
+            let known = bug.call_stacks.iter().position(|known| *known == calls);
+            let stack = known.unwrap_or_else(|| {
+                bug.call_stacks.push(calls);
+                bug.call_stacks.len() - 1
+            });
+            step.stack = Some(stack as u32);
+        }
+        let waits = |thread: u32| bug.waiting.iter().any(|wait| wait.thread == thread);
+        bug.stacks = last
+            .into_iter()
+            .filter(|(_, frames)| !frames.is_empty())
+            .map(|(thread, frames)| Stack {
+                thread,
+                state: if waits(thread) { "waits" } else { "fails" }.to_owned(),
+                frames,
+            })
+            .collect();
+        self
     }
 
     /// The bug in a sentence.

@@ -83,9 +83,10 @@ static int time_passes(int64_t expiry, int64_t deadline) {
 static int poll_until(struct pollfd *set, nfds_t count, int64_t deadline) {
     for (;;) {
         int64_t expiry = 0;
-        int late = !any_ready(set, count, &expiry) && time_passes(expiry, deadline);
-        late = late && (!expiry || (deadline >= 0 && deadline < expiry));
-        if (!late && !expiry)
+        int found = any_ready(set, count, &expiry);
+        int passed = !found && time_passes(expiry, deadline);
+        int late = passed && (!expiry || (deadline >= 0 && deadline < expiry));
+        if (!found && !passed)
             while (!any_ready(set, count, &expiry) && !expiry)
                 ;
         int result = 0;

@@ -395,6 +395,10 @@ API char *ctime(const long *time) {
     return parts ? selvedge_asctime(parts, calendar_text, SITE) : NULL;
 }
 
+/* ---- constants -------------------------------------------------------------------------------- */
+
+API const unsigned char in6addr_any[16] = {0}, in6addr_loopback[16] = {[15] = 1};
+
 /* ---- options --------------------------------------------------------------------------------- */
 
 struct option {

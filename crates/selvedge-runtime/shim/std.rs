@@ -26,6 +26,9 @@ unsafe extern "C" {
     ) -> !;
     fn write(file: c_int, data: *const c_void, size: usize) -> isize;
     fn malloc(size: usize) -> *mut c_void;
+    /// Notes what `std::env::args` returns. The loader has called it with the arguments of the checker.
+    #[link_name = "std::sys::args::unix::imp::ARGV_INIT_ARRAY::init_wrapper"]
+    fn note_arguments(count: c_int, values: *const *const u8, environment: *const *const u8);
 }
 
 /// A panic that may end the program.
@@ -43,10 +46,12 @@ thread_local! {
 #[unsafe(export_name = "std::rt::lang_start_internal")]
 pub fn lang_start(
     main: &(dyn Fn() -> i32 + Sync + RefUnwindSafe),
-    _arguments: isize,
-    _values: *const *const u8,
+    arguments: isize,
+    values: *const *const u8,
     _signals: u8,
 ) -> isize {
+    // SAFETY: what `main` was given; the environment is not looked at.
+    unsafe { note_arguments(arguments as c_int, values, ptr::null()) };
     // What is set up on first use is set up here, where no other thread can be first.
     LAST.set(None);
     let _ = std::thread::current();

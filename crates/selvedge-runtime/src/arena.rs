@@ -6,6 +6,7 @@
 //! | [`HEAPS`] | one region per thread |
 //! | [`LIVENESS`] | one byte per 8 bytes of heap |
 //! | [`FRAMES`] | shadow call stacks |
+//! | [`BOOT_STACK`] | what constructors run on |
 //! | [`SHADOW`] | access history of stacks and heaps |
 //! | [`IMAGE_SHADOW`] | access history of the program's globals |
 //!
@@ -13,6 +14,8 @@
 
 use std::io;
 use std::ptr;
+
+use crate::loader::Range;
 
 /// Slots of the threads' stacks.
 pub(crate) const STACKS: usize = 0x1000_0000_0000;
@@ -28,6 +31,12 @@ pub(crate) const FRAMES: usize = 0x1b00_0000_0000;
 pub(crate) const SHADOW: usize = 0x2000_0000_0000;
 /// Access history of the program's own segments.
 pub(crate) const IMAGE_SHADOW: usize = 0x4a00_0000_0000;
+
+/// What the program's constructors run on.
+pub(crate) const BOOT_STACK: Range = Range {
+    start: 0x1c00_0000_0000,
+    end: 0x1c00_0080_0000,
+};
 
 /// The size of a page.
 pub(crate) const PAGE: usize = 4096;

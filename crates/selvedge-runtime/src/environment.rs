@@ -72,6 +72,11 @@ pub(crate) fn write(settings: &Settings, stack_top: usize) -> Call {
     call
 }
 
+/// Where the pointers to all variables are.
+pub(crate) fn variables(settings: &Settings, stack_top: usize) -> usize {
+    Call::new(settings, stack_top).environment
+}
+
 /// Where the value of the variable `name` is.
 pub(crate) fn find(settings: &Settings, stack_top: usize, name: &[u8]) -> Option<usize> {
     let call = Call::new(settings, stack_top);

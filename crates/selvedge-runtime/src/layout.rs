@@ -109,6 +109,13 @@ impl Slot {
         arena::open(self.stack_low, self.end - self.stack_low)
     }
 
+    /// Whether `address` lies on the stack where its thread has returned from a function, given its stack
+    /// pointer, which is zero if it is not known.
+    #[inline(always)]
+    pub(crate) fn is_left(&self, address: usize, stack_pointer: usize) -> bool {
+        address < stack_pointer && address >= self.stack_low && stack_pointer <= self.stack_top
+    }
+
     /// Makes the stack `size` bytes large at least. False if there is no room for that.
     pub(crate) fn grow(&mut self, size: usize) -> bool {
         let size = round_up(size, PAGE);

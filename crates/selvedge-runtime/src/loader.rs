@@ -95,6 +95,13 @@ impl Range {
     pub(crate) fn contains(self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.end - self.start
     }
+
+    /// Whether it contains all of the `size` bytes at `address`.
+    #[inline(always)]
+    pub(crate) fn contains_all(self, address: usize, size: usize) -> bool {
+        let (offset, length) = (address.wrapping_sub(self.start), self.end - self.start);
+        offset < length && size <= length - offset
+    }
 }
 
 /// A function of the program.

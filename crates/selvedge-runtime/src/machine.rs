@@ -10,7 +10,7 @@ use selvedge_core::{
     Failure, Location, Machine, Op, Outcome, Pending, Site, SpinLoops, Stop, ThreadId, Value,
 };
 
-use crate::arena;
+use crate::arena::{self, BOOT_STACK};
 use crate::current;
 use crate::fiber::{self, Context};
 use crate::float::{self, Float};
@@ -44,10 +44,6 @@ type Area = (usize, usize, bool);
 thread_local! {
     static LOADED: Cell<bool> = const { Cell::new(false) };
 }
-
-/// Address space for the program's constructors to run on.
-const BOOT_STACK: usize = 0x1c00_0000_0000;
-const BOOT_STACK_SIZE: usize = 8 << 20;
 
 impl NativeMachine {
     /// Loads the shared object at `library`, runs its constructors, and stops before `main`'s first
@@ -332,12 +328,13 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
         (library.clone(), image),
         main,
     ));
+    with(|runtime| runtime.outside = outside::of_worker());
     machine.handlers = Some(signals::install(watchdog)?);
     crate::posix::begin();
     crate::posix::forget_files();
     boot(&library)?;
     with(Runtime::keep)?;
-    with(|runtime| runtime.outside.extend(outside::shared()));
+    with(Runtime::meet_libraries);
     crate::posix::booted();
     with(Runtime::merge_locations);
     machine.reset();
@@ -355,7 +352,7 @@ fn areas(layout: &Layout, image: usize, threads: usize) -> Result<Vec<Area>, Loa
         (arena::HEAPS, heaps, false),
         (arena::LIVENESS, heaps / 8, true),
         (arena::FRAMES, frames::AREA * threads, true),
-        (BOOT_STACK, BOOT_STACK_SIZE, true),
+        (BOOT_STACK.start, BOOT_STACK.end - BOOT_STACK.start, true),
     ];
     let shadow = Shadow::areas(layout.stacks(), heaps, image);
     areas.extend(shadow.map(|(start, size)| (start, size, true)));
@@ -383,13 +380,15 @@ fn boot(library: &Path) -> Result<(), LoadError> {
         library: library.to_owned(),
         result: None,
     };
-    let top = BOOT_STACK + BOOT_STACK_SIZE;
     // SAFETY: the boot stack was mapped for this purpose.
-    let context = unsafe { fiber::prepare(top, start, ((&raw mut boot).cast(), 0, 0), end) };
+    let context =
+        unsafe { fiber::prepare(BOOT_STACK.end, start, ((&raw mut boot).cast(), 0, 0), end) };
     with(|runtime| {
         runtime.phase = Phase::Boot;
         runtime.run = 1;
         runtime.begin_thread(0);
+        // For constructors that ask for them.
+        environment::write(&runtime.settings, runtime.threads[0].slot.stack_top);
     });
     Float::DEFAULT.enter();
     enter(context);

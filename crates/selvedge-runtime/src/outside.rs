@@ -1,10 +1,11 @@
 //! Memory of the process that is neither the program's nor the runtime's: the C library's.
 //!
 //! Programs read it through pointers that the C library hands out, such as the tables behind
-//! `isdigit`. Whatever else lies outside of the program's image, heaps and stacks belongs to the
-//! checker, and accessing it is a bug of the program.
+//! `isdigit`. What they write there would be the worker's. Whatever else lies outside of the program's image,
+//! heaps and stacks belongs to the checker, and accessing it is a bug of the program.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::OnceLock;
 
 use crate::loader::Range;
 
@@ -14,6 +15,12 @@ unsafe extern "C" {
 
 /// How much of the thread's own block the C library uses below and above the thread pointer.
 const LOCALS: (usize, usize) = (8 << 10, 4 << 10);
+
+/// What there was before the first program was loaded.
+pub(crate) fn of_worker() -> Vec<Range> {
+    static OF_WORKER: OnceLock<Vec<Range>> = OnceLock::new();
+    OF_WORKER.get_or_init(shared).clone()
+}
 
 /// The memory of shared libraries, the C library's part of the thread, and the environment.
 pub(crate) fn shared() -> Vec<Range> {

@@ -10,6 +10,7 @@
 use selvedge_core::Location;
 
 use crate::access::Problem;
+use crate::gate::gate;
 use crate::locations::Kind;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
@@ -70,20 +71,30 @@ impl Runtime {
         let events = thread.clock[running];
         if thread.slot.contains(address) {
             thread.quiet.own = events;
-            Ok(())
+            // SAFETY: the gate is mapped while a program is loaded.
+            let stack_pointer = unsafe { (*gate()).stack_pointer };
+            match thread.slot.is_left(address, stack_pointer) {
+                true => Err(Problem::Returned(running)),
+                false => Ok(()),
+            }
         } else {
             thread.quiet.others = events;
             self.enters(address)
         }
     }
 
-    /// The running thread accesses `address`, which may lie in the slot of another.
+    /// The running thread, which was stopped before, accesses `address`. It may lie in the slot of another.
     #[inline(always)]
     pub(crate) fn enters(&mut self, address: usize) -> Result<(), Problem> {
         if let Some(owner) = self.layout.stack_owner(address)
-            && owner != self.running
             && let Some(thread) = self.threads.get_mut(owner)
         {
+            if owner == self.running {
+                return match thread.slot.is_left(address, thread.stopped_at) {
+                    true => Err(Problem::Returned(owner)),
+                    false => Ok(()),
+                };
+            }
             let known = std::mem::replace(&mut thread.quiet.entered, true);
             // Told once: the search that starts over knows.
             self.misjudged |= std::mem::take(&mut thread.quiet.relied_on);

@@ -2,7 +2,8 @@
 //!
 //! A loop counts the rounds in which its thread performs a visible operation, in the function itself
 //! or in one that it calls. It begins anew each time it is entered. The operation that would be the
-//! first in one round too many is not performed.
+//! first in one round too many is not performed. A function that calls itself, directly or through others,
+//! makes a round with each call inside of a call, as if the calls were a loop.
 //!
 //! Frame pointers tell activations of functions apart: a mark in a frame shows that all frames below
 //! it are gone, and the first mark of an activation lies in no loop.
@@ -53,17 +54,21 @@ pub(crate) struct Loops {
 }
 
 impl Loops {
-    /// The mark whose callback returns to `site`; its loops are numbered within the program.
+    /// The mark whose callback returns to `site`; its loops are numbered within the program. The first of
+    /// them are the calls of its function inside of one another.
     fn mark(&mut self, site: usize, liveness: &Liveness, unroll: &Unroll) -> Option<&Mark> {
         if !self.marks.contains_key(&site) {
             let (function, marks) = liveness.marks_around(site)?;
             let first = self.limits.len() as u32;
             let numbers = marks.iter().flat_map(|mark| &mark.loops);
             let count = numbers.max().map_or(0, |&last| last + 1);
-            let limits = std::iter::repeat_n(unroll.of(function), count as usize);
+            let limits = std::iter::repeat_n(unroll.of(function), count as usize + 1);
             self.limits.extend(limits);
             for mut mark in marks {
-                mark.loops.iter_mut().for_each(|number| *number += first);
+                mark.loops
+                    .iter_mut()
+                    .for_each(|number| *number += first + 1);
+                mark.loops.insert(0, first);
                 self.marks.insert(mark.site, mark);
             }
         }
@@ -113,7 +118,8 @@ impl Rounds {
         self.arrivals.clear();
     }
 
-    /// The thread passes a mark in the function with this frame pointer.
+    /// The thread passes a mark in the function with this frame pointer. The first loop of the mark stands
+    /// for its function: calls of the same one around this call are earlier rounds.
     fn passes(&mut self, frame: usize, mark: &Mark) {
         self.leave_below(frame);
         let outside = self.active.iter().rposition(|active| active.frame != frame);
@@ -124,13 +130,19 @@ impl Rounds {
             .take_while(|(one, other)| one == *other);
         let stays = stays.count();
         self.active.truncate(start + stays);
-        let entered = mark.loops[stays..].iter().map(|&number| Active {
-            frame,
-            number,
-            rounds: 0,
-            visible: false,
-        });
-        self.active.extend(entered);
+        for (depth, &number) in mark.loops.iter().enumerate().skip(stays) {
+            let around = |active: &&Active| active.number == number && active.visible;
+            let rounds = match depth {
+                0 => self.active.iter().filter(around).count() as u32,
+                _ => 0,
+            };
+            self.active.push(Active {
+                frame,
+                number,
+                rounds,
+                visible: false,
+            });
+        }
         if mark.begins_round
             && let Some(innermost) = self.active.last_mut()
             && std::mem::take(&mut innermost.visible)
@@ -205,12 +217,20 @@ impl Runtime {
 mod tests {
     use super::*;
 
+    /// A mark in these loops of the function that number 9 stands for.
     fn mark(loops: &[u32], begins_round: bool) -> Mark {
         Mark {
             site: 0,
-            loops: loops.to_vec(),
+            loops: [&[9], loops].concat(),
             begins_round,
         }
+    }
+
+    /// The limits of loops 0 and 1; functions have none.
+    fn limits(loops: [u32; 2]) -> Vec<u32> {
+        let mut limits = vec![u32::MAX; 10];
+        limits[..2].copy_from_slice(&loops);
+        limits
     }
 
     #[test]
@@ -220,7 +240,7 @@ mod tests {
             rounds.passes(900, &mark(&[], false));
             for round in 0..3 {
                 rounds.passes(900, &mark(&[0], true));
-                let over = rounds.arrives(event + round, 800, &[2]);
+                let over = rounds.arrives(event + round, 800, &limits([2, 0]));
                 assert_eq!(over, round == 2);
             }
         }
@@ -232,7 +252,7 @@ mod tests {
         for _ in 0..100 {
             rounds.passes(900, &mark(&[0], true));
         }
-        assert!(!rounds.arrives(0, 800, &[1]));
+        assert!(!rounds.arrives(0, 800, &limits([1, 0])));
     }
 
     #[test]
@@ -242,7 +262,23 @@ mod tests {
             rounds.passes(900, &mark(&[0], true));
             rounds.passes(700, &mark(&[], false));
             rounds.passes(700, &mark(&[1], true));
-            assert_eq!(rounds.arrives(event, 600, &[2, 1]), event == 2);
+            let over = rounds.arrives(event, 600, &limits([2, 1]));
+            assert_eq!(over, event == 2);
+        }
+    }
+
+    #[test]
+    fn a_call_inside_of_a_call_of_the_same_function_is_a_round() {
+        let mut rounds = Rounds::default();
+        let limits = [2; 10];
+        // Three calls, one after the other, of a function that calls itself twice.
+        for event in (0..9).step_by(3) {
+            for depth in 0..3 {
+                let frame = 900 - 100 * depth;
+                rounds.passes(frame, &mark(&[], false));
+                let over = rounds.arrives(event + depth as u32, frame - 50, &limits);
+                assert_eq!(over, depth == 2);
+            }
         }
     }
 
@@ -250,10 +286,10 @@ mod tests {
     fn an_iteration_can_be_taken_back() {
         let mut rounds = Rounds::default();
         rounds.passes(900, &mark(&[0], true));
-        assert!(!rounds.arrives(0, 800, &[2]));
+        assert!(!rounds.arrives(0, 800, &limits([2, 0])));
         for _ in 0..10 {
             rounds.passes(900, &mark(&[0], true));
-            assert!(!rounds.arrives(1, 800, &[2]));
+            assert!(!rounds.arrives(1, 800, &limits([2, 0])));
             rounds.passes(900, &mark(&[0], true));
             rounds.returns_to(0);
         }

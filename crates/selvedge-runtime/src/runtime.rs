@@ -69,8 +69,10 @@ pub(crate) struct Runtime {
     /// Bytes of address space for heaps, and for stacks.
     pub(crate) heaps: usize,
     pub(crate) stacks: usize,
-    /// Memory of the C library that programs may access.
+    /// Memory of shared libraries that the worker uses, which programs may read.
     pub(crate) outside: Vec<Range>,
+    /// Memory of other libraries, and of the runtime, which programs may write as well.
+    pub(crate) exposed: Vec<Range>,
     pub(crate) heap_used: usize,
     pub(crate) shadow: Shadow,
     pub(crate) locations: Locations,
@@ -185,6 +187,7 @@ impl Runtime {
             heaps,
             stacks: layout.stacks(),
             outside: Vec::new(),
+            exposed: Vec::new(),
             heap_used: 0,
             shadow: Shadow::new(layout.stacks(), heaps),
             locations: Locations::default(),

@@ -14,6 +14,8 @@ pub const SHIM: &str = include_str!("../shim/shim.c");
 pub const SHIM_CXX: &str = include_str!("../shim/shim.cc");
 /// Rust source that must be linked into every Rust program, instrumented; its first lines tell more.
 pub const SHIM_RUST: &str = include_str!("../shim/std.rs");
+/// The same for the test harness, for programs that have one.
+pub const SHIM_TEST: &str = include_str!("../shim/test.rs");
 /// How to compile the shims.
 pub const SHIM_FLAGS: &[&str] = &[
     "-O1",
@@ -41,9 +43,9 @@ pub(crate) const SHIM_SYMBOLS: &str = "\
     __isoc99_sscanf __libc_single_threaded __longjmp_chk __printf_chk __pthread_register_cancel \
     __pthread_unregister_cancel __pthread_unwind_next __sigsetjmp __snprintf_chk __sprintf_chk \
     _longjmp _setjmp asctime asprintf bsearch call_once ctime dprintf err errx fprintf getopt \
-    getopt_long getopt_long_only gmtime localtime longjmp optarg opterr optind optopt printf \
-    pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf sprintf sscanf strtok \
-    syscall thrd_exit warn warnx";
+    getopt_long getopt_long_only gmtime in6addr_any in6addr_loopback localtime longjmp optarg \
+    opterr optind optopt printf pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf \
+    sprintf sscanf strtok syscall thrd_exit warn warnx";
 /// What the names of functions begin with that tell the value of an expression; a number follows.
 pub const EXPRESSION: &str = "selvedge_expression_";
 /// Where it is noted that the running thread has announced stores that it has not made yet.
@@ -66,7 +68,7 @@ pub const UNSUPPORTED: &str = "selvedge_unsupported";
 pub const CLEAR_FRAME: &str = "selvedge_clear_frame";
 /// C source of the modelled environment, in the order in which it is one file. It is compiled with
 /// [`ENVIRONMENT_FLAGS`] and with instrumentation, and linked into programs that use it.
-pub const ENVIRONMENT: [(&str, &str); 7] = [
+pub const ENVIRONMENT: [(&str, &str); 9] = [
     ("kernel.c", include_str!("../environment/kernel.c")),
     ("channels.c", include_str!("../environment/channels.c")),
     ("files.c", include_str!("../environment/files.c")),
@@ -74,6 +76,8 @@ pub const ENVIRONMENT: [(&str, &str); 7] = [
     ("streams.c", include_str!("../environment/streams.c")),
     ("memory.c", include_str!("../environment/memory.c")),
     ("signals.c", include_str!("../environment/signals.c")),
+    ("variables.c", include_str!("../environment/variables.c")),
+    ("system.c", include_str!("../environment/system.c")),
 ];
 /// C source of cancellation, which is compiled like that and linked into programs that cancel threads.
 pub const CANCELLATION: (&str, &str) = (
@@ -113,12 +117,14 @@ pub const CXX_HEADERS: [(&str, &str); 2] = [
     ),
 ];
 
-/// The functions that the modelled environment defines.
+/// The functions and variables that the modelled environment defines.
 pub fn environment_functions() -> impl Iterator<Item = &'static str> {
     let lines = ENVIRONMENT.iter().flat_map(|(_, text)| text.lines());
     lines.filter_map(|line| {
         let declared = line.strip_prefix("API ")?;
-        let name = declared.split('(').find(|part| !part.ends_with(' '))?;
+        let name = declared
+            .split(['(', ';'])
+            .find(|part| !part.ends_with(' '))?;
         Some(name.rsplit([' ', '*']).next().unwrap_or(name))
     })
 }

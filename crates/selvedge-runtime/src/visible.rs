@@ -41,7 +41,8 @@ impl Runtime {
         self.current().spin.visible();
         if let Some(location) = op.location() {
             let entry = self.locations.entry(location);
-            if let Err(problem) = self.check_address(entry.address, entry.width.into()) {
+            let writes = !matches!(op, Op::Load { .. });
+            if let Err(problem) = self.check_address(entry.address, entry.width.into(), writes) {
                 let access = self.access_of(op, Outcome::default(), site);
                 return Err(Obstacle::Problem(problem, access));
             }
@@ -192,7 +193,7 @@ impl Runtime {
         let new = self.locations.entry(whole).is_new(self.run);
         // A race is told first: it is one in every order.
         let late = self.enters(address);
-        self.check_address(address, width.into())?;
+        self.check_address(address, width.into(), kind.writes())?;
         if new && (self.is_on_stack(address) || self.current().open_range.is_some()) {
             self.begins_life(whole);
         }

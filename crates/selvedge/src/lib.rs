@@ -25,6 +25,8 @@
 //! shares, and depend on nothing but the schedule; [`model::Builder`] chooses the memory model and
 //! limits; [`replay`] runs one execution again.
 
+mod advice;
+mod calls;
 mod checkpoint;
 mod clerk;
 mod jobs;

@@ -11,10 +11,10 @@ use crate::clerk;
 use crate::jobs::{self, Here, Part};
 pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{SpuriousEvents, environment, is_set};
-use crate::page;
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
 use crate::watch::{Progress, Watch};
+use crate::{advice, calls, page};
 
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
@@ -220,7 +220,8 @@ impl Builder {
             return report;
         }
         let file = page::wanted();
-        let Some(mut machine) = RustMachine::new(Arc::new(f), self.limits()) else {
+        let model: Arc<dyn Fn()> = Arc::new(f);
+        let Some(mut machine) = RustMachine::new(Arc::clone(&model), self.limits()) else {
             panic!("a model cannot be run inside of a model");
         };
         if let Part::Serve(socket) = part {
@@ -231,10 +232,21 @@ impl Builder {
             until: self.max_duration.map(|duration| Instant::now() + duration),
             model: self.random.map_or(self.model, |_| MemoryModel::Sc),
             failure: None,
+            bug: None,
             progress: Progress::new(is_set("SELVEDGE_PROGRESS"), file.is_some()),
         };
-        let (counts, verdict, bug) = self.run(&mut machine, &mut watch, &here);
+        let (counts, verdict, mut bug) = self.run(&mut machine, &mut watch, &here);
+        if file.is_some()
+            && let Some(found) = &watch.bug
+        {
+            bug = bug.map(|page| page.advice(advice::advise(&mut machine, found, watch.model)));
+        }
         drop(machine);
+        if file.is_some()
+            && let Verdict::Failed(failure) = &verdict
+        {
+            bug = bug.map(|page| calls::add(page, &failure.replay, model, self.limits()));
+        }
         let Counts {
             executions,
             blocked,
@@ -277,6 +289,7 @@ impl Builder {
                 reuse: self.reuse_memory,
             },
             replaying: false,
+            calls: false,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Running one execution again.
 
+use std::backtrace::Backtrace;
 use std::sync::Arc;
 
 use selvedge_core::witness::Origin;
@@ -51,13 +52,14 @@ where
         check_leaks: true,
         spurious: token.spurious,
         replaying: true,
+        calls: false,
     };
     let Some(mut machine) = RustMachine::new(Arc::new(f), limits) else {
         panic!("a model cannot be run inside of a model");
     };
     machine.count_at(token.counted.clone());
     machine.defer(token.late);
-    let result = follow(&mut machine, &token);
+    let result = follow(&mut machine, &token, |_, _| {});
     drop(machine);
     match result {
         Ok(ending) => panic!("{ending}"),
@@ -65,7 +67,29 @@ where
     }
 }
 
-fn follow(machine: &mut RustMachine, token: &Token) -> Result<String, String> {
+/// The calls of each step and those of threads at the end. `None` if the schedule does not fit.
+pub(crate) fn calls(token: &Token, model: Arc<dyn Fn()>, limits: Limits) -> Option<Calls> {
+    let mut machine = RustMachine::new(model, limits)?;
+    machine.count_at(token.counted.clone());
+    machine.defer(token.late);
+    let mut steps = Vec::new();
+    let seen = |machine: &RustMachine, thread| steps.push(machine.take_calls(thread));
+    follow(&mut machine, token, seen).ok()?;
+    let threads = (0..machine.threads() as u32).map(ThreadId);
+    let last = threads.map(|thread| (thread.0, machine.take_calls(thread)));
+    let last = last.collect();
+    Some((steps, last))
+}
+
+/// What [`calls`] returns.
+pub(crate) type Calls = (Vec<Option<Backtrace>>, Vec<(u32, Option<Backtrace>)>);
+
+/// Runs the schedule; `seen` is told the thread that is about to take each step.
+fn follow(
+    machine: &mut RustMachine,
+    token: &Token,
+    mut seen: impl FnMut(&RustMachine, ThreadId),
+) -> Result<String, String> {
     machine.reset();
     let mut written: Vec<Option<Value>> = Vec::new();
     let mut clocks: Vec<Vec<u32>> = Vec::new();
@@ -74,6 +98,7 @@ fn follow(machine: &mut RustMachine, token: &Token) -> Result<String, String> {
         let Pending::Op(op) = machine.pending(thread) else {
             return Err(format!("{thread} takes no step {}", n + 1));
         };
+        seen(machine, thread);
         let outcome = outcome(machine, &op, step, &written)?;
         let wrote = match op {
             Op::Store { value, .. } => Some(value),

@@ -1,12 +1,13 @@
 //! The message of a failed test.
 
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fmt::Write as _;
 
 use selvedge_core::report::{Bug, Waiting};
 use selvedge_core::witness::{Step, Switch};
 use selvedge_core::words::ObjectKind;
-use selvedge_core::{Machine, Op, ThreadId, Value, Width};
+use selvedge_core::{Location, Machine, Op, ThreadId, Value, Width};
 use selvedge_page::{
     BugPage, Datum, Describer, Party, Place, ReadsFrom, kind_name, schedule, what,
 };
@@ -45,7 +46,7 @@ impl fmt::Display for Failure {
 /// Describes `bug`, in whose failing state `machine` must be.
 pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> (Failure, BugPage) {
     let steps = &bug.witness.steps;
-    let names = Names { machine };
+    let names = Names::new(machine, bug);
     let words = Describer::new(&names, bug);
     // What was found when the schedule was repeated says more than what was found first.
     let again = machine
@@ -129,7 +130,13 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
     (failure, BugPage::new(described, steps, ""))
 }
 
-fn place(place: &SourcePlace) -> Place {
+/// The type of the object that `op` works on, and the line where it was created.
+pub(crate) fn object(machine: &RustMachine, op: &Op) -> Option<String> {
+    let (what, place, _) = machine.describe(op.location()?);
+    Some(format!("{what}@{}", place.line))
+}
+
+pub(crate) fn place(place: &SourcePlace) -> Place {
     Place {
         file: Some(place.file.clone()),
         line: Some(place.line),
@@ -139,6 +146,34 @@ fn place(place: &SourcePlace) -> Place {
 
 struct Names<'a> {
     machine: &'a RustMachine,
+    /// What the schedule works on, each with a name of its own.
+    objects: HashMap<Location, String>,
+}
+
+/// Names for these objects, each given with its type and where it was created: `AtomicUsize@7`. Where several of a
+/// type are created in one line they have the column as well, or else a number.
+fn distinct(objects: &[(Location, &str, SourcePlace)]) -> HashMap<Location, String> {
+    let line = |(_, what, place): &(Location, &str, SourcePlace)| format!("{what}@{}", place.line);
+    let full =
+        |object: &(Location, &str, SourcePlace)| format!("{}:{}", line(object), object.2.column);
+    let names = objects.iter().enumerate().map(|(n, object)| {
+        let alike = |name: &dyn Fn(&(Location, &str, SourcePlace)) -> String| {
+            let own = name(object);
+            objects.iter().filter(|other| name(other) == own).count() > 1
+        };
+        let before = &objects[..n];
+        let name = match (alike(&line), alike(&full)) {
+            (false, _) => line(object),
+            (true, false) => full(object),
+            (true, true) => {
+                let own = full(object);
+                let number = before.iter().filter(|other| full(other) == own).count() + 1;
+                format!("{}#{number}", line(object))
+            }
+        };
+        (object.0, name)
+    });
+    names.collect()
 }
 
 impl selvedge_page::Names for Names<'_> {
@@ -147,8 +182,7 @@ impl selvedge_page::Names for Names<'_> {
         if let Op::Create { child } | Op::Join { child } = op {
             return Some(self.thread(*child));
         }
-        let (what, place, _) = self.machine.describe(op.location()?);
-        Some(format!("{what}@{}", place.line))
+        self.objects.get(&op.location()?).cloned()
     }
 
     fn contents(&self, op: &Op, value: Value) -> Datum {
@@ -175,7 +209,22 @@ impl selvedge_page::Names for Names<'_> {
     }
 }
 
-impl Names<'_> {
+impl<'a> Names<'a> {
+    fn new(machine: &'a RustMachine, bug: &Bug) -> Names<'a> {
+        let waiting = bug.waiting.iter().filter_map(|waiting| waiting.op.as_ref());
+        let steps = bug.witness.steps.iter().map(|step| &step.op);
+        let locations: BTreeSet<Location> = steps.chain(waiting).filter_map(Op::location).collect();
+        let described = |location| {
+            let (what, place, _) = machine.describe(location);
+            (location, what, place)
+        };
+        let objects: Vec<_> = locations.into_iter().map(described).collect();
+        Names {
+            machine,
+            objects: distinct(&objects),
+        }
+    }
+
     fn thread(&self, thread: ThreadId) -> String {
         match self.machine.thread_name(thread) {
             Some(name) => format!("{thread} ({name})"),
@@ -300,5 +349,29 @@ fn signed_width(what: &str) -> Option<Width> {
     match bits {
         "size" => Some(Width(8)),
         bits => bits.parse::<u8>().ok().map(|bits| Width(bits / 8)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_have_names_of_their_own() {
+        let at = |n: u32, what: &'static str, line: u32, column: u32| {
+            let file = "lib.rs".to_owned();
+            (Location(n), what, SourcePlace { file, line, column })
+        };
+        let names = |objects: &[(Location, &str, SourcePlace)]| {
+            let names = distinct(objects);
+            let all = objects.iter().map(|(location, ..)| names[location].clone());
+            all.collect::<Vec<String>>()
+        };
+        let objects = [at(0, "AtomicUsize", 4, 9), at(3, "Mutex", 4, 9)];
+        assert_eq!(names(&objects), ["AtomicUsize@4", "Mutex@4"]);
+        let objects = [at(0, "Mutex", 4, 9), at(1, "Mutex", 4, 31)];
+        assert_eq!(names(&objects), ["Mutex@4:9", "Mutex@4:31"]);
+        let objects = [at(0, "Mutex", 4, 9), at(1, "Mutex", 4, 9)];
+        assert_eq!(names(&objects), ["Mutex@4#1", "Mutex@4#2"]);
     }
 }

@@ -1,6 +1,9 @@
 //! How a [`Builder`] searches: in one go, by several processes, or with a checkpoint.
 
-use selvedge_core::report::{Counts, Divergence, Ending, Report as Found};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as Found};
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 use selvedge_core::{dpor, with_model};
@@ -8,9 +11,31 @@ use selvedge_page::BugPage;
 
 use crate::checkpoint::Checkpoint;
 use crate::jobs::{self, Here, Searched};
-use crate::model::{Builder, Equivalence, MemoryModel, Random, Strategy, Verdict};
-use crate::rt::RustMachine;
+use crate::model::{Builder, Equivalence, Failure, MemoryModel, Random, Strategy, Verdict};
+use crate::report;
+use crate::rt::{PROTECTED_RUNS, RustMachine};
 use crate::watch::Watch;
+
+/// Ends a search that runs some executions again.
+struct Again {
+    until: Option<Instant>,
+    model: MemoryModel,
+    failure: Option<(Failure, BugPage)>,
+}
+
+impl Observer<RustMachine> for Again {
+    fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
+        self.failure = Some(report::describe(machine, bug, self.model));
+    }
+
+    fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {
+        let enough = counts.executions + counts.blocked >= PROTECTED_RUNS.into();
+        match enough || self.until.is_some_and(|until| Instant::now() >= until) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+}
 
 impl Builder {
     /// Searches, and starts over whenever something was learned about the program.
@@ -21,7 +46,7 @@ impl Builder {
         here: &Here,
     ) -> (Counts, Verdict, Option<BugPage>) {
         let (searched, differs) = loop {
-            let searched = match self.explore_by(machine, watch, here) {
+            let mut searched = match self.explore_by(machine, watch, here) {
                 Ok(searched) => searched,
                 Err(why) => return (Counts::default(), Verdict::Incomplete(why), None),
             };
@@ -31,7 +56,13 @@ impl Builder {
                 _ if searched.failure.is_some() => None,
                 _ => machine.differs(),
             };
-            // Running the first execution again can teach something, too.
+            if matches!(searched.ending, Ending::Complete)
+                && differs.is_none()
+                && searched.failure.is_none()
+            {
+                searched.failure = self.explore_newest_first(machine, watch);
+            }
+            // Running executions again can teach something, too.
             if !machine.starts_over() {
                 break (searched, differs);
             }
@@ -55,6 +86,28 @@ impl Builder {
             (None, _) => Verdict::Verified,
         };
         (searched.counts, verdict, bug)
+    }
+
+    /// Runs some executions again with what threads do between events in another order. Accesses through raw
+    /// pointers are no events: one to memory that another thread frees is noticed only where it comes after that.
+    fn explore_newest_first(
+        &self,
+        machine: &mut RustMachine,
+        watch: &Watch,
+    ) -> Option<(Failure, BugPage)> {
+        if self.random.is_some() || self.equivalence != Equivalence::Mazurkiewicz {
+            return None;
+        }
+        let mut again = Again {
+            until: watch.until,
+            model: watch.model,
+            failure: None,
+        };
+        let settings = self.settings();
+        machine.run_newest_first(true);
+        with_model!(self.model, C => trust::search::<C, _>(machine, settings, &mut again));
+        machine.run_newest_first(false);
+        again.failure
     }
 
     /// Searches, by several processes or with a checkpoint if that is asked for. An error tells why that
@@ -171,6 +224,82 @@ impl Builder {
                 tracer::search::<SaturatedRa, _>(machine, false, watch)
             }
             (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc as StdArc;
+
+    use super::*;
+    use crate::sync::atomic::{AtomicUsize, Ordering::*};
+    use crate::sync::{Arc, Mutex};
+    use crate::thread;
+    use crate::watch::Progress;
+
+    /// How many executions `test` has.
+    fn executions(newest_first: bool, bound: Option<usize>, test: fn()) -> u64 {
+        let mut builder = Builder::new();
+        builder.preemption_bound = bound;
+        let mut machine = RustMachine::new(StdArc::new(test), builder.limits()).unwrap();
+        let mut watch = Watch {
+            executions: None,
+            until: None,
+            model: builder.model,
+            failure: None,
+            bug: None,
+            progress: Progress::default(),
+        };
+        machine.run_newest_first(newest_first);
+        builder
+            .explore_at_once(&mut machine, &mut watch)
+            .counts
+            .executions
+    }
+
+    #[test]
+    fn the_order_of_threads_changes_no_executions() {
+        let tests: [fn(); 3] = [
+            || {
+                let values = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+                for n in 0..3 {
+                    let values = Arc::clone(&values);
+                    thread::spawn(move || {
+                        values[n % 2].store(n, Relaxed);
+                        values[1 - n % 2].load(Acquire)
+                    });
+                }
+                values[0].fetch_add(1, AcqRel);
+            },
+            || {
+                let value = Arc::new(Mutex::new(0));
+                let spawn = |_| {
+                    let value = Arc::clone(&value);
+                    thread::spawn(move || *value.lock().unwrap() += 1)
+                };
+                let threads: Vec<_> = (0..3).map(spawn).collect();
+                threads
+                    .into_iter()
+                    .for_each(|thread| thread.join().unwrap());
+            },
+            || {
+                let turn = Arc::new(AtomicUsize::new(0));
+                for n in 1..3 {
+                    let turn = Arc::clone(&turn);
+                    thread::spawn(move || {
+                        while turn.load(Acquire) != n {}
+                        turn.store(n + 1, Release);
+                    });
+                }
+                turn.store(1, Release);
+            },
+        ];
+        for test in tests {
+            for bound in [None, Some(0), Some(1)] {
+                let expected = executions(false, bound, test);
+                assert_eq!(executions(true, bound, test), expected, "{bound:?}");
+            }
         }
     }
 }

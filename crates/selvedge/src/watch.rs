@@ -22,6 +22,8 @@ pub(crate) struct Watch {
     pub(crate) until: Option<Instant>,
     pub(crate) model: MemoryModel,
     pub(crate) failure: Option<(Failure, BugPage)>,
+    /// The same as the core describes it, for advice.
+    pub(crate) bug: Option<Bug>,
     pub(crate) progress: Progress,
 }
 
@@ -98,6 +100,7 @@ impl Watch {
 impl Observer<RustMachine> for Watch {
     fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
         self.failure = Some(report::describe(machine, bug, self.model));
+        self.bug = Some(bug.clone());
     }
 
     fn progress(&mut self, counts: &Counts) -> ControlFlow<()> {

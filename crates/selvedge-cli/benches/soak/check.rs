@@ -95,8 +95,7 @@ impl Round {
         if let Some(bound) = bound {
             arguments.extend(["--preemptions".to_owned(), bound.to_string()]);
         }
-        // In code that gcc has optimised, not every pure iteration is recognised: there may be more executions.
-        if random.once_in(3) && !programs.spins {
+        if random.once_in(3) {
             arguments.extend(["--".to_owned(), "-O2".to_owned()]);
         }
         Round {

@@ -2,6 +2,7 @@
 //! (Metzler, Saissi, Bokor, Suri): Figures 3 and 4 and the table of Appendix A, and long runs of
 //! programs that fail when they run freely.
 
+mod detection;
 mod killed;
 mod measure;
 mod plot;
@@ -86,6 +87,7 @@ pub(crate) fn print(extent: Extent) {
             "µs",
             "overhead%",
             "process%",
+            "detection%",
             "printed%",
         ];
         let table = Table::new(&title, &heading);
@@ -112,6 +114,7 @@ pub(crate) fn print(extent: Extent) {
         };
         table.end(&[
             "overhead: of the time inside of the process, prefix file and all; process: with starting it",
+            "detection: what comparing events with what was proven is of the time inside of the process",
             &drawn,
         ]);
     }
@@ -125,6 +128,8 @@ struct Row {
     step: Step,
     sample: Sample,
     plain: Sample,
+    /// Without comparing events with what was proven.
+    silent: Sample,
 }
 
 fn measure(
@@ -143,13 +148,23 @@ fn measure(
             .iter()
             .map(|step| (step.program.as_path(), Some(step.prefix.as_path()))),
     );
+    let silent = steps.iter().map(|step| detection::without(&step.program));
+    let silent: Vec<PathBuf> = silent.collect::<Result<_, _>>()?;
+    let prefixes = steps.iter().map(|step| Some(step.prefix.as_path()));
+    programs.extend(silent.iter().map(PathBuf::as_path).zip(prefixes));
     let samples = timer.run(&programs, runs)?;
     let (first, rest) = samples.split_first().ok_or("nothing was measured")?;
-    let rows = steps.iter().zip(rest).map(|(step, sample)| Row {
-        step: step.clone(),
-        sample: *sample,
-        plain: *first,
-    });
+    let (enforced, silent) = rest.split_at(steps.len());
+    let samples = enforced.iter().zip(silent);
+    let rows = steps
+        .iter()
+        .zip(samples)
+        .map(|(step, (sample, silent))| Row {
+            step: step.clone(),
+            sample: *sample,
+            plain: *first,
+            silent: *silent,
+        });
     Ok(rows.collect())
 }
 
@@ -184,6 +199,7 @@ fn show(table: &Table, plot: &mut Plot, benchmark: &Benchmark, optimised: bool, 
             format!("{:.0}", row.sample.inside),
             format!("{overhead:.0}"),
             format!("{:.0}", row.sample.outside_overhead(&row.plain)),
+            format!("{:.1}", row.sample.overhead(&row.silent)),
             if number == 0 {
                 benchmark.printed.to_owned()
             } else {

@@ -81,7 +81,7 @@ pub(crate) enum Command {
     /// Check a program under every thread schedule that matters
     #[command(after_help = VERIFY_EXAMPLES)]
     Verify(Box<Verify>),
-    /// Run several algorithms on one program and tell what each of them costs
+    /// Run several algorithms on one program and compare their cost
     // Most of them are sequentially consistent only, so that is where they are compared.
     #[command(
         after_help = COMPARE_EXAMPLES,
@@ -114,13 +114,13 @@ pub(crate) enum Command {
         mut_arg("prefix", |arg| arg.hide(true)),
     ))]
     Compare(Box<Compare>),
-    /// Compile and link like the C compiler, and note in the objects what `verify` needs
+    /// Compile and link like the C compiler, and record in the objects what `verify` needs
     #[command(disable_help_flag = true)]
     Cc(Compiler),
     /// The same for C++
     #[command(name = "c++", disable_help_flag = true)]
     Cxx(Compiler),
-    /// Estimate how many executions a search of a program would have, and what makes them many
+    /// Estimate how many executions a search would explore, and which lines cause them
     #[command(
         after_help = ESTIMATE_EXAMPLES,
         mut_args(|arg| match ESTIMATED.contains(&arg.get_id().as_str()) {
@@ -136,7 +136,7 @@ pub(crate) enum Command {
     /// Continue a search that was stopped
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<Resume>),
-    /// Explore searches of other machines, which `verify --cluster URL` begins
+    /// Work on searches that `verify --cluster URL` starts on other machines
     #[cfg(feature = "cluster")]
     Serve(Serve),
     /// List the searches of a cluster
@@ -154,13 +154,13 @@ pub(crate) enum Command {
     /// Tell what a search of a program costs, and what the program costs without it
     #[command(hide = true)]
     Measure(Box<Verify>),
-    /// Tell which final states a litmus test has
+    /// List the final states of a litmus test
     Litmus(Litmus),
     /// Explain a kind of bug, with an example and the usual fix
     Explain(Explain),
     /// Walk through the failing schedule of a trace in gdb
     Debug(Debug),
-    /// Write a first harness for a C header or a Rust crate
+    /// Write a first harness for a header of C or C++, or for a Rust crate
     Init(Init),
     /// Print completions for a shell
     Completions {

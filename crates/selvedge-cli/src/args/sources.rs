@@ -57,6 +57,14 @@ impl Sources {
         }
     }
 
+    /// What lists test cases: an executable, or a program that `cargo selvedge check` has built.
+    pub(super) fn with_cases(&self) -> Option<&Path> {
+        match &self.files[..] {
+            [file] if project::is_rust(file) => Some(file),
+            _ => self.executable(),
+        }
+    }
+
     /// The program that is asked about.
     pub(crate) fn program(&self) -> Result<Program, Problem> {
         let program = |files: &[PathBuf]| Program {

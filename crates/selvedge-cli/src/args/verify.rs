@@ -80,7 +80,7 @@ pub(crate) struct Verify {
     )]
     pub(crate) gtest_filter: Option<String>,
 
-    /// Check each test case of Catch2 or doctest that matches PATTERN, as a program of its own
+    /// Check each test case of Catch2, doctest or Rust that matches PATTERN, as a program of its own
     #[arg(long, value_name = "PATTERN", help_heading = "Program under test")]
     pub(crate) test_case: Option<String>,
 
@@ -103,7 +103,7 @@ impl Verify {
 
     /// Finds the test cases. One alone is a program like any other.
     fn settle_cases(&mut self) -> Result<(), Problem> {
-        let Some(executable) = self.sources.executable() else {
+        let Some(executable) = self.sources.with_cases() else {
             return Err(
                 Problem::request("test cases are those of an executable").help(
                     "build it with CXX='selvedge c++', and then: selvedge verify ./EXECUTABLE …",

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use selvedge_cluster::{Queue, Run};
@@ -130,6 +130,7 @@ impl Site {
             budget: job.budget,
             pieces: job.pieces,
             rerun: Rerun::No,
+            forecast: Duration::ZERO,
         };
         let failed =
             |error: &dyn std::fmt::Display| End::answer(Err(Trouble::Failed(error.to_string())));

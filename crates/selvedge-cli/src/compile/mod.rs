@@ -339,7 +339,7 @@ impl Source {
             Some("c" | "i") => Some(Language::C),
             Some("cc" | "cpp" | "cxx" | "c++" | "cp" | "C" | "CPP" | "ii") => Some(Language::Cxx),
             Some("a") => None,
-            _ => begins_with(&program.path(path), project::ARCHIVE).then_some(Language::Rust),
+            _ => project::is_rust(&program.path(path)).then_some(Language::Rust),
         };
         let metadata = fs::metadata(program.path(path)).map_err(|error| {
             let problem = Problem::request(format!("{name}: {}", plainly(&error)));
@@ -434,12 +434,6 @@ fn run(mut command: Command) -> Result<Done, Problem> {
         status: output.status,
         words,
     })
-}
-
-fn begins_with(path: &Path, magic: &[u8; 8]) -> bool {
-    let mut first = [0; 8];
-    let read = input::open(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == *magic
 }
 
 /// Compiled code that was not compiled here.

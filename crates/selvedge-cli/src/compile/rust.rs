@@ -48,6 +48,20 @@ const EMPTY: [&str; 5] = [
     "<crossbeam_utils::backoff::Backoff>::snooze",
 ];
 
+/// Functions that use the environment, with the name of what is called in their place. Nobody defines that, so
+/// an execution that gets there is incomplete; a program that only contains them can be checked.
+const REFUSED: [(&str, &str); 3] = [
+    (
+        "<std::sys::process::unix::common::Command>::spawn",
+        "std_process_Command",
+    ),
+    (
+        "<std::sys::process::unix::common::Command>::do_exec",
+        "std_process_Command",
+    ),
+    ("std::env::vars_os", "std_env_vars"),
+];
+
 /// The assembly of the program in `archive`, one file for each of its parts that it needs.
 pub(super) fn assemble(archive: &Path, scratch: &Path) -> Result<Vec<PathBuf>, Problem> {
     let failed = |error: &dyn std::fmt::Display| {
@@ -63,19 +77,21 @@ pub(super) fn assemble(archive: &Path, scratch: &Path) -> Result<Vec<PathBuf>, P
     command.args(["--undefined=main", "--version-script=exports"]);
     command.arg(format!("--lto-newpm-passes={PASSES}"));
     command.args(OPTIONS.iter().flat_map(|option| ["-mllvm", *option]));
-    // The first part replaces functions of the others.
+    // The parts of the shim replace functions of the others.
     command.args(["-z", "muldefs"]);
     fs::write(directory.join("exports"), "{global: main; local: *;};")
         .map_err(|error| failed(&error))?;
-    for (number, member) in parsed.members().enumerate() {
+    let mut replaced = false;
+    for member in parsed.members() {
         let member = member.map_err(|error| failed(&error))?;
         let data = member.data(&*bytes).map_err(|error| failed(&error))?;
         let name = String::from_utf8_lossy(member.name()).into_owned();
         fs::write(directory.join(&name), data).map_err(|error| failed(&error))?;
-        command.arg(name);
-        if number == 0 {
+        if !replaced && !name.starts_with(project::SHIM) {
+            replaced = true;
             command.arg("--start-lib");
         }
+        command.arg(name);
     }
     command.arg("--end-lib");
     let done = run(command)?;
@@ -124,7 +140,7 @@ pub(super) fn understood(file: &Path, text: &str) -> String {
     let part = file.to_string_lossy();
     let standard = !part.contains(&format!(".lto.{}.", project::USERS));
     let mut understood = String::with_capacity(text.len());
-    let mut debugging = false;
+    let (mut debugging, mut refused) = (false, false);
     for line in text.lines() {
         let code = line.trim_start();
         if code.starts_with(".section") || code == ".text" {
@@ -144,10 +160,22 @@ pub(super) fn understood(file: &Path, text: &str) -> String {
             _ if code.ends_with(TLS_CALL) => {
                 assembly::line_to(&mut understood, "\tcallq\t__tls_get_addr@PLT");
             }
+            // Never reached, but it would be looked at.
+            _ if refused && code.contains("environ@") => {
+                assembly::line_to(&mut understood, &line.replace("environ@", "main@"));
+            }
             false => assembly::line_to(&mut understood, line),
         }
-        if label.starts_with("_R") && EMPTY.contains(&&*place::readable(label)) {
-            assembly::line_to(&mut understood, "\tretq");
+        if label.starts_with("_R") {
+            let name = place::readable(label);
+            let instead = REFUSED.iter().find(|(known, _)| *known == name);
+            refused = instead.is_some();
+            if let Some((_, instead)) = instead {
+                assembly::line_to(&mut understood, &format!("\tjmp\t{instead}@PLT"));
+            }
+            if EMPTY.contains(&&*name) {
+                assembly::line_to(&mut understood, "\tretq");
+            }
         }
     }
     understood
@@ -169,6 +197,15 @@ mod tests {
         );
         let standard = understood(Path::new("out.lto.std.1.s"), text);
         assert_eq!(standard, "f:\n\tret\n\t.text\n");
+    }
+
+    #[test]
+    fn what_uses_the_environment_is_refused_where_it_is_called() {
+        let name = "_RNvNtCsjrHSEGnQ3l9_3std3env7vars_os";
+        let text = format!("{name}: # @x\n\tmovq\tenviron@GOTPCREL(%rip), %rax\n");
+        let expected =
+            format!("{name}: # @x\n\tjmp\tstd_env_vars@PLT\n\tmovq\tmain@GOTPCREL(%rip), %rax\n");
+        assert_eq!(understood(Path::new("out.lto.std.1.s"), &text), expected);
     }
 
     #[test]

@@ -3,17 +3,16 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use selvedge_core::repair::{Change, Effect, Repair, Way};
-use selvedge_core::{Machine as _, Op, Site, ThreadId};
+use selvedge_core::repair::{Change, Repair};
+use selvedge_core::{Machine as _, Site, ThreadId};
 use selvedge_runtime::NativeMachine;
 
 use super::Calls;
 use super::binary::Binary;
 use super::names::Names;
 use crate::args::Model;
-use crate::report::{Advice, Means, Place, Remedy, Step};
+use crate::report::{Advice, Means, Place, Step};
 use crate::worker::protocol::FoundBug;
-use selvedge_core::words::{self, ObjectKind};
 
 /// Where accesses stand in the program's own source.
 ///
@@ -89,33 +88,7 @@ pub(crate) fn advice(
     // Heap blocks get the numbers that they have in the schedule: it is described first.
     super::described(&names, machine, &bug.raw, &Calls::default());
     let schedule = &bug.described.trace;
-    let (outcome, executions) = match repair {
-        Repair::Sequential | Repair::Strong => (Remedy::Sequential, None),
-        Repair::Unknown => (Remedy::Unknown, None),
-        Repair::Changes { effect, .. } => match *effect {
-            Effect::Removes { executions, others } => match others {
-                false => (Remedy::Removes, Some(executions)),
-                true => (Remedy::RemovesThisOne, Some(executions)),
-            },
-            Effect::Unconfirmed => (Remedy::Unconfirmed, None),
-            Effect::Remains => (Remedy::Remains, None),
-        },
-    };
-    let changes = match repair {
-        Repair::Changes { changes, .. } => &changes[..],
-        _ => &[],
-    };
-    let mut changes: Vec<Means> = changes
-        .iter()
-        .map(|change| means(&names, change, schedule))
-        .collect();
-    changes.sort_by_key(|means| (means.place.file.clone(), means.place.line));
-    Advice {
-        outcome,
-        model,
-        executions,
-        changes,
-    }
+    Advice::new(repair, model, |change| means(&names, change, schedule))
 }
 
 /// The line that has the order of the access at `site`.
@@ -135,25 +108,9 @@ fn means(names: &Names<'_>, change: &Change, schedule: &[Step]) -> Means {
             ..step.place.clone()
         })
     });
-    let order = |op: &Op| words::order(op, ObjectKind::Memory);
-    let (from, to) = match change.way {
-        Way::Order(_) => (order(&change.op), order(&change.after())),
-        Way::Fence(order_) => (None, order(&Op::Fence { order: order_ })),
-    };
-    let also_failing = match (change.op, change.after()) {
-        (Op::Update { failure, .. }, Op::Update { failure: after, .. }) => {
-            words::operation(&change.op, ObjectKind::Memory) == "compare-exchange"
-                && failure != after
-        }
-        _ => false,
-    };
+    let object = names.accessed(&change.op).map(|found| found.name);
     Means {
-        place,
         called_at,
-        operation: words::operation(&change.op, ObjectKind::Memory).to_owned(),
-        object: names.accessed(&change.op).map(|found| found.name),
-        from,
-        to: to.unwrap_or_default(),
-        also_failing,
+        ..Means::new(change, place, object)
     }
 }

@@ -173,11 +173,14 @@ impl Variables {
             // A pointer to a structure is not one to its first member.
             Some(Type::Structure { .. }) if width == 0 && offset == 0 => {}
             Some(Type::Structure { members, .. }) => {
-                let covering = members.iter().rev().find(|member| {
-                    let size = self.size(member.type_, DEPTH).unwrap_or(0);
-                    (member.offset..member.offset + size.max(1)).contains(&offset)
-                });
-                let Some(member) = covering else { return };
+                let covering = || self.covering(members, offset);
+                // A union has several: what is accessed is the one that has such a part.
+                let fits = |member: &&Member| {
+                    self.has_part(member.type_, offset - member.offset, width, depth)
+                };
+                let Some(member) = covering().find(fits).or_else(|| covering().next()) else {
+                    return;
+                };
                 let before = found.name.clone();
                 if let Some(name) = &member.name {
                     found.name.push('.');
@@ -190,6 +193,40 @@ impl Variables {
                 }
             }
             None => {}
+        }
+    }
+}
+
+impl Variables {
+    /// The members that have a byte at `offset`, the last one first.
+    fn covering<'a>(
+        &'a self,
+        members: &'a [Member],
+        offset: u64,
+    ) -> impl Iterator<Item = &'a Member> {
+        members.iter().rev().filter(move |member| {
+            let size = self.size(member.type_, DEPTH).unwrap_or(0);
+            (member.offset..member.offset + size.max(1)).contains(&offset)
+        })
+    }
+
+    /// Whether a type has a scalar of `width` bytes at `offset`.
+    fn has_part(&self, type_: usize, offset: u64, width: u64, depth: usize) -> bool {
+        let Some(depth) = depth.checked_sub(1) else {
+            return false;
+        };
+        match self.types.get(&type_) {
+            Some(Type::Alias { of }) => self.has_part(*of, offset, width, depth),
+            Some(Type::Plain { size, .. }) => offset == 0 && *size == width,
+            Some(Type::Array { of, .. }) => match self.size(*of, DEPTH) {
+                Some(element) if element > 0 => self.has_part(*of, offset % element, width, depth),
+                _ => false,
+            },
+            Some(Type::Structure { members, .. }) => {
+                let mut parts = self.covering(members, offset);
+                parts.any(|part| self.has_part(part.type_, offset - part.offset, width, depth))
+            }
+            None => false,
         }
     }
 }
@@ -338,7 +375,9 @@ impl Collector<'_> {
             return;
         };
         // Static members have no offset in the object.
+        let bits = || self.number(entry, gimli::DW_AT_data_bit_offset);
         let offset = self.number(entry, gimli::DW_AT_data_member_location);
+        let offset = offset.or_else(|| Some(bits()? / 8));
         if entry.attr_value(gimli::DW_AT_external).is_some() {
             return;
         }

@@ -68,10 +68,12 @@ fn bug(report: &Report) -> String {
         return String::new();
     };
     let preempted = match bug.preemptions {
-        0 => "No thread has to be interrupted for it: each runs until it ends or waits.".to_owned(),
-        1 => "One thread has to be interrupted for it, at the step after P.".to_owned(),
+        0 => {
+            "No thread\nhas to be interrupted for it: each runs until it ends or waits.".to_owned()
+        }
+        1 => "One thread\nhas to be interrupted for it, at the step marked P.".to_owned(),
         many => {
-            format!("Threads have to be interrupted {many} times for it, at the steps after P.")
+            format!("Threads\nhave to be interrupted {many} times for it, at the steps marked P.")
         }
     };
     format!(
@@ -80,7 +82,7 @@ fn bug(report: &Report) -> String {
          Read the steps from top to bottom: `reads from` says which step wrote the value that a step\n\
          reads. Where a step reads an older value although a newer one was written, the memory model\n\
          allows that; processors and compilers do so too.\n\n\
-         {} is explained as follows.\n\n{}\n",
+         This kind of bug is called {}.\n\n{}\n",
         kind_name(bug.kind),
         page(bug.kind)
     )

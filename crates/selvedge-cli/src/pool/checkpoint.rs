@@ -130,6 +130,7 @@ impl Saved {
                 elapsed: body.elapsed,
                 noticed: serde_json::from_str(&body.noticed).map_err(|_| damaged())?,
                 slices: body.slices,
+                forecast: None,
             },
         })
     }

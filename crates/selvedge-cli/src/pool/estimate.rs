@@ -1,12 +1,16 @@
 //! How much of a search is left.
 //!
-//! Each unit carries its part of the search tree, where the alternatives of a choice count alike. What
-//! slices finished of the tree, with the executions they found there, gives the number of executions
-//! of all of it, and the spread between slices tells how much that is worth.
+//! Once a search takes long, a worker makes random descents, which tell how many executions there are. Until
+//! then, and if there are more than they allow, the estimate comes from the search itself. Each unit carries its
+//! part of the search tree, where the alternatives of a choice count alike. What slices finished of the tree, with
+//! the executions they found there, gives the number of executions of all of it, and the spread between slices
+//! tells how much that is worth.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use crate::worker::orders::Forecast;
 
 /// With fewer slices there is no telling how much they differ.
 const FEWEST: u64 = 4;
@@ -22,6 +26,30 @@ pub(crate) struct Estimate {
     pub(crate) high: u64,
     /// How long the rest takes, about.
     pub(crate) seconds_left: f64,
+}
+
+impl Estimate {
+    /// What `forecast` says of a search that has had so many `executions` after `elapsed`. Nothing if it had
+    /// more than that allows.
+    pub(crate) fn of(forecast: Forecast, executions: u64, elapsed: Duration) -> Option<Estimate> {
+        let Forecast { mean, deviation } = forecast;
+        let (low, high) = (mean - 2.0 * deviation, mean + 2.0 * deviation);
+        let so_far = executions as f64;
+        (so_far > 0.0 && so_far <= high).then(|| {
+            let all = mean.max(so_far);
+            Estimate {
+                executions: all.round() as u64,
+                low: low.max(so_far).round() as u64,
+                high: high.round() as u64,
+                seconds_left: elapsed.as_secs_f64() * (all - so_far) / so_far,
+            }
+        })
+    }
+
+    /// The part of the search that is done, after so many executions.
+    pub(crate) fn done(&self, executions: u64) -> f64 {
+        executions as f64 / self.executions.max(1) as f64
+    }
 }
 
 /// Sums over the slices so far: of shares, executions, and their products.
@@ -83,6 +111,22 @@ mod tests {
         let estimate = slices.estimate(0.5, Duration::from_secs(10)).unwrap();
         assert_eq!((estimate.low, estimate.high), (1000, 1000));
         assert_eq!((estimate.executions, estimate.seconds_left), (1000, 10.0));
+    }
+
+    #[test]
+    fn a_forecast_that_was_exceeded_is_dropped() {
+        let forecast = Forecast {
+            mean: 1000.0,
+            deviation: 100.0,
+        };
+        let after = |executions| Estimate::of(forecast, executions, Duration::from_secs(10));
+        let estimate = after(500).unwrap();
+        assert_eq!((estimate.executions, estimate.seconds_left), (1000, 10.0));
+        assert_eq!((estimate.low, estimate.high), (800, 1200));
+        assert_eq!(estimate.done(500), 0.5);
+        let estimate = after(1100).unwrap();
+        assert_eq!((estimate.executions, estimate.low), (1100, 1100));
+        assert_eq!(after(1201), None);
     }
 
     #[test]

@@ -38,6 +38,8 @@ const ALONE: Duration = Duration::from_secs(2);
 const ALONE_IF_ASKED: Duration = Duration::from_millis(50);
 /// A slice of a long search ends by itself after this time, to tell how far it has come.
 const SLICE: Duration = Duration::from_millis(500);
+/// For how long random descents are made once a search takes longer than [`ALONE`], to tell how much is left.
+const FORECAST: Duration = Duration::from_millis(250);
 /// A slice is not stopped for others before it has taken so long.
 const SHORTEST: Duration = Duration::from_millis(5);
 /// A unit whose workers were killed from outside so often is given up.
@@ -108,6 +110,8 @@ pub(crate) struct Pool<'a> {
     stopping: Option<(Option<Cause>, Instant)>,
     /// How often a worker died of a unit.
     deaths: HashMap<UnitId, u32>,
+    /// Whether a worker was told to make random descents.
+    forecast: bool,
     processor: Vec<Duration>,
     memory: u64,
     memory_limit: u64,
@@ -140,6 +144,7 @@ impl<'a> Pool<'a> {
             next_look: start,
             stopping: None,
             deaths: HashMap::new(),
+            forecast: false,
             processor: Vec::new(),
             memory: 0,
             memory_limit: request
@@ -289,6 +294,7 @@ impl<'a> Pool<'a> {
         reserved: u64,
     ) -> Result<(), Problem> {
         let order = self.order_for(seat, id, unit, reserved);
+        self.forecast |= order.forecast > Duration::ZERO;
         let seat = &mut self.seats[seat];
         seat.epoch = Some(self.state.work.epoch());
         match seat.order(id, &order, reserved) {
@@ -319,6 +325,10 @@ impl<'a> Pool<'a> {
             },
             pieces: 1,
             rerun: Rerun::No,
+            forecast: match self.forecast || self.start.elapsed() < ALONE {
+                true => Duration::ZERO,
+                false => FORECAST,
+            },
         }
     }
 
@@ -357,6 +367,7 @@ impl<'a> Pool<'a> {
         seat.processor += sliced.processor;
         let Some(task) = seat.answered() else { return };
         if self.state.answer(task.unit, sliced) {
+            self.forecast = false;
             self.deaths.clear();
         }
         self.drop_unwanted();
@@ -404,6 +415,7 @@ impl<'a> Pool<'a> {
             budget: Budget::default(),
             pieces: 1,
             rerun: Rerun::Run(runs),
+            forecast: Duration::ZERO,
         };
         let bug = self.client.died(order, status)?;
         self.state.answer(task.unit, Sliced::died(counts, bug));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::estimate::{Estimate, Slices};
 use crate::worker::history::Sample;
-use crate::worker::orders::{Noticed, Packed, Sliced};
+use crate::worker::orders::{Forecast, Noticed, Packed, Sliced};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{FoundBug, Unloadable};
 use crate::worker::supervise::Cause;
@@ -77,6 +77,8 @@ pub(crate) struct State {
     pub(crate) elapsed: Duration,
     pub(crate) noticed: Noticed,
     pub(super) slices: Slices,
+    /// What random descents say about the whole search.
+    pub(super) forecast: Option<Forecast>,
 }
 
 impl State {
@@ -87,28 +89,46 @@ impl State {
             elapsed: Duration::ZERO,
             noticed: Noticed::default(),
             slices: Slices::default(),
+            forecast: None,
         }
     }
 
-    /// The part of the search tree that is done.
+    /// The part of the search that is done.
     pub(crate) fn done(&self) -> f64 {
+        let executions = self.work.counts().executions;
+        match self.forecast_after(Duration::ZERO) {
+            Some(estimate) if !self.work.is_done() => estimate.done(executions),
+            _ => self.explored(),
+        }
+    }
+
+    /// The part of the search tree that is explored, where the alternatives of a choice count alike.
+    fn explored(&self) -> f64 {
         (1.0 - self.work.left()).clamp(0.0, 1.0)
     }
 
     /// How many executions there are, about, after the search has taken `elapsed`.
     pub(crate) fn estimate(&self, elapsed: Duration) -> Option<Estimate> {
-        self.slices.estimate(self.done(), elapsed)
+        let estimate = self.forecast_after(elapsed);
+        estimate.or_else(|| self.slices.estimate(self.explored(), elapsed))
+    }
+
+    fn forecast_after(&self, elapsed: Duration) -> Option<Estimate> {
+        let executions = self.work.counts().executions;
+        Estimate::of(self.forecast?, executions, elapsed)
     }
 
     /// Takes up what a slice of `unit` found. True if the search starts over because of that.
     pub(crate) fn answer(&mut self, unit: UnitId, sliced: Sliced) -> bool {
         self.noticed.add(sliced.noticed);
+        self.forecast = sliced.forecast.or(self.forecast);
         let wanted = self.work.wants(unit);
         let before = self.work.left();
         let wrong = self.work.learn(&sliced.relied, &sliced.learned);
         if wrong || (sliced.misjudged && wanted && sliced.ending != Ending::FirstBug) {
             self.work.start_over();
             self.slices = Slices::default();
+            self.forecast = None;
             return true;
         }
         let found = trust::Found {

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::compile::{Program, Recorded};
 use crate::input;
 use crate::problem::Problem;
-pub(crate) use rust::{ARCHIVE, USERS, link as link_rust, rustc};
+pub(crate) use rust::{ARCHIVE, SHIM, USERS, link as link_rust, rustc};
 pub(crate) use wrapper::run as run_compiler;
 
 /// A source file and how it was compiled.
@@ -77,14 +77,22 @@ impl Target {
 
 /// Whether `path` is an executable rather than a source file.
 pub(crate) fn is_executable(path: &Path) -> bool {
-    use std::io::Read as _;
-    let mut magic = [0; 4];
     let named_otherwise = path
         .extension()
         .is_some_and(|end| ["o", "a", "so", "lo"].iter().any(|other| end == *other));
-    !named_otherwise
-        && input::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
-        && magic == *b"\x7fELF"
+    !named_otherwise && begins_with(path, b"\x7fELF")
+}
+
+/// Whether `path` is a program that `cargo selvedge check` has built.
+pub(crate) fn is_rust(path: &Path) -> bool {
+    begins_with(path, ARCHIVE)
+}
+
+fn begins_with<const LENGTH: usize>(path: &Path, magic: &[u8; LENGTH]) -> bool {
+    use std::io::Read as _;
+    let mut begin = [0; LENGTH];
+    let read = |mut file: std::fs::File| file.read_exact(&mut begin).is_ok();
+    input::open(path).is_ok_and(read) && begin == *magic
 }
 
 /// The program that `path` was linked from.

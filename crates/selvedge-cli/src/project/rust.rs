@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 use object::read::archive::ArchiveFile;
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _};
-use selvedge_runtime::support::SHIM_RUST;
+use selvedge_runtime::support::{SHIM_RUST, SHIM_TEST};
 
 use crate::input;
 use crate::place;
@@ -22,8 +22,10 @@ use crate::scratch::Scratch;
 pub(crate) const ARCHIVE: &[u8; 8] = b"!<arch>\n";
 const BITCODE: &[u8; 4] = b"BC\xc0\xde";
 
-/// What the names of the user's parts begin with in an archive, and of the standard library's.
+/// What the names of the user's parts begin with in an archive, of the standard library's, and of those that
+/// replace some of its functions.
 pub(crate) const USERS: &str = "user";
+pub(crate) const SHIM: &str = "selvedge";
 const STANDARD: &str = "std";
 
 /// Libraries of the system that rustc names for every program.
@@ -34,6 +36,9 @@ const REFUSED: [(&str, &str); 1] = [(
     "libparking_lot_core-",
     "parking_lot wakes threads through memory that may be gone already, which looks like a bug",
 )];
+
+/// What the `main` of a program with tests calls.
+const TEST_MAIN: &str = "test::test_main_static";
 
 /// The flags that the crates of a program are compiled with.
 const FLAGS: [&str; 7] = [
@@ -59,8 +64,16 @@ pub(crate) fn link(arguments: &[OsString]) -> Result<ExitCode, Problem> {
         parts.add(path)?;
     }
     check_version()?;
-    let shim = parts.shim()?;
-    parts.members.insert(0, ("selvedge", shim));
+    if parts
+        .symbols
+        .iter()
+        .any(|s| place::readable(s) == TEST_MAIN)
+    {
+        let shim = parts.shim(SHIM_TEST, "selvedge_tests")?;
+        parts.members.insert(0, (SHIM, shim));
+    }
+    let shim = parts.shim(SHIM_RUST, "selvedge")?;
+    parts.members.insert(0, (SHIM, shim));
     fs::write(&asked.output, archive(&parts.members)).map_err(|error| {
         Problem::request(format!("cannot write {}: {error}", asked.output.display()))
     })?;
@@ -175,8 +188,8 @@ impl Parts {
     }
 
     /// The bitcode of what replaces functions of the standard library.
-    fn shim(&self) -> Result<Vec<u8>, Problem> {
-        let mut pieces = SHIM_RUST.split("_name = \"");
+    fn shim(&self, source: &str, name: &str) -> Result<Vec<u8>, Problem> {
+        let mut pieces = source.split("_name = \"");
         let mut text = pieces.next().unwrap_or_default().to_owned();
         for piece in pieces {
             let (path, rest) = piece.split_once('"').unwrap_or_default();
@@ -192,13 +205,15 @@ impl Parts {
         );
         fs::write(&source, text).map_err(failed)?;
         let output = Command::new(rustc())
-            .args([
-                "--edition=2024",
-                "--crate-type=lib",
-                "--crate-name=selvedge",
-            ])
+            .args(["--edition=2024", "--crate-type=lib", "--crate-name", name])
             .args(["-Copt-level=1", "-Ccodegen-units=1", "-Cpanic=unwind"])
             .args(FLAGS)
+            .arg(format!(
+                "--remap-path-prefix={}=selvedge",
+                scratch.path().display()
+            ))
+            // The types of the test harness are not stable.
+            .env("RUSTC_BOOTSTRAP", "1")
             .arg("--emit=obj")
             .arg("-o")
             .args([&object, &source])

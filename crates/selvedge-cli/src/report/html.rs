@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
+use indicatif::{HumanCount, HumanDuration};
 use selvedge_page::BugPage;
 pub(crate) use selvedge_page::RunFacts;
 
@@ -14,6 +16,7 @@ use super::{Place, Report, Verdict, human};
 use crate::args;
 use crate::explain;
 use crate::input;
+use crate::pool::estimate::Estimate;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
 use crate::worker::origins::Origin;
@@ -110,6 +113,22 @@ impl<'a> Page<'a> {
     }
 }
 
+fn done(progress: f64) -> String {
+    format!("about {:.1}% is done", 100.0 * progress)
+}
+
+fn estimated(estimate: Estimate) -> String {
+    let Estimate {
+        executions,
+        low,
+        high,
+        seconds_left,
+    } = estimate;
+    let left = HumanDuration(Duration::from_secs_f64(seconds_left.min(1e15)));
+    let (executions, low, high) = (HumanCount(executions), HumanCount(low), HumanCount(high));
+    format!("{executions} (95% confidence: {low} to {high}), about {left} left")
+}
+
 /// What was explored, under which assumptions.
 fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     let (search, machine) = (&verify.search, &verify.machine);
@@ -139,6 +158,8 @@ fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
         ("executions beyond the bound", beyond),
         ("property", report.holds.clone()),
         ("not explored", report.reason.clone()),
+        ("search tree", report.progress.map(done)),
+        ("estimated executions", report.estimate.map(estimated)),
         ("loops cut", human::cut_loops(report)),
         (
             "time limit",

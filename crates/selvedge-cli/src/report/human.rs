@@ -26,7 +26,6 @@ const YELLOW: Style = Style::new()
     .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
 /// What the user may want to run next.
-#[derive(Default)]
 pub(crate) struct Next {
     /// The command that was run, for the shell.
     command: String,
@@ -81,9 +80,10 @@ pub(crate) fn quoted(word: impl AsRef<OsStr>) -> String {
     }
 }
 
-/// Prints the result of a check.
-pub(crate) fn print(report: &Report, next: &Next) {
-    output::print(&text(report, next));
+/// Prints the result of a check, with `explanation` before what to run next.
+pub(crate) fn print(report: &Report, next: &Next, explanation: &str) {
+    let text = text(report) + explanation;
+    output::print(&(text + &to_do(report, next)));
 }
 
 /// Prints the failure that a replay ended in.
@@ -95,12 +95,34 @@ pub(crate) fn print_replayed(bug: &Bug, again: &str, in_process: bool) {
     output::print(&text);
 }
 
-fn text(report: &Report, next: &Next) -> String {
+fn text(report: &Report) -> String {
     match report.verdict {
         Verdict::Verified => verified(report) + &notes(report),
-        Verdict::Incomplete => incomplete(report, next) + &notes(report),
-        Verdict::Bug => bugs(report, next),
+        Verdict::Incomplete => incomplete(report) + &notes(report),
+        Verdict::Bug => bugs(report),
     }
+}
+
+/// What the user may do next.
+fn to_do(report: &Report, next: &Next) -> String {
+    let reason = report.reason.as_deref().unwrap_or_default();
+    let limited = reason.contains("--timeout") || reason.contains("--max-executions");
+    let what = match (report.verdict, &report.resume, &next.trace) {
+        (Verdict::Verified, ..) => return String::new(),
+        (Verdict::Incomplete, Some(resume), _) => resume.clone(),
+        (Verdict::Incomplete, None, _) if limited => {
+            "raise that limit, or make the program smaller".to_owned()
+        }
+        (Verdict::Incomplete, None, _) if reason == "interrupted" => next.command.clone(),
+        (Verdict::Incomplete, None, _) => return String::new(),
+        (Verdict::Bug, _, Some(trace)) => format!("selvedge replay {trace}"),
+        (Verdict::Bug, _, None) => format!(
+            "{}\n      selvedge replay {}",
+            next.with("--trace-out trace.json"),
+            next.replay
+        ),
+    };
+    format!("\n{BOLD}next:{BOLD:#} {what}\n")
 }
 
 /// What was not explored in full.
@@ -141,7 +163,7 @@ pub(super) fn cut_loops(report: &Report) -> Option<String> {
     (!cut.is_empty()).then(|| cut.join(", "))
 }
 
-fn incomplete(report: &Report, next: &Next) -> String {
+fn incomplete(report: &Report) -> String {
     let reason = report.reason.as_deref().unwrap_or("the search did not end");
     let mut text = format!(
         "{YELLOW}incomplete{YELLOW:#}: {reason}; no bug so far ({} under {})\n{}",
@@ -150,16 +172,6 @@ fn incomplete(report: &Report, next: &Next) -> String {
         statistics(report)
     );
     text.push_str(&estimated(report));
-    if let Some(resume) = &report.resume {
-        let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} {resume}");
-    } else if reason.contains("--timeout") || reason.contains("--max-executions") {
-        let _ = writeln!(
-            text,
-            "\n{BOLD}next:{BOLD:#} raise that limit, or make the program smaller"
-        );
-    } else if reason == "interrupted" {
-        let _ = writeln!(text, "\n{BOLD}next:{BOLD:#} {}", next.command);
-    }
     text
 }
 
@@ -177,7 +189,7 @@ fn estimated(report: &Report) -> String {
     )
 }
 
-fn bugs(report: &Report, next: &Next) -> String {
+fn bugs(report: &Report) -> String {
     let mut text = String::new();
     let all = report.all_bugs();
     if all.len() > 1 {
@@ -193,15 +205,6 @@ fn bugs(report: &Report, next: &Next) -> String {
     if let Some(reason) = &report.reason {
         let _ = writeln!(text, "the search did not end: {reason}");
     }
-    let _ = match &next.trace {
-        Some(trace) => writeln!(text, "\n{BOLD}next:{BOLD:#} selvedge replay {trace}"),
-        None => writeln!(
-            text,
-            "\n{BOLD}next:{BOLD:#} {}\n      selvedge replay {}",
-            next.with("--trace-out trace.json"),
-            next.replay
-        ),
-    };
     text
 }
 
@@ -287,7 +290,7 @@ pub(super) fn plain_evidence(bug: &Bug) -> String {
 pub(super) fn plain_verdict(report: &Report) -> String {
     let text = match report.verdict {
         Verdict::Verified => verified(report) + &notes(report),
-        Verdict::Incomplete => incomplete(report, &Next::default()) + &notes(report),
+        Verdict::Incomplete => incomplete(report) + &notes(report),
         Verdict::Bug => String::new(),
     };
     anstream::adapter::strip_str(&text).to_string()

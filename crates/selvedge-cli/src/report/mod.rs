@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use selvedge_page::numbered;
 pub(crate) use selvedge_page::{
-    Advice, Block, Bug, Datum, Means, Party, Place, ReadsFrom, Remedy, Stack, Step, Verdict, Wait,
+    Advice, Block, Bug, Datum, Means, Party, Place, ReadsFrom, Stack, Step, Verdict, Wait,
     kind_name, thread_name,
 };
 
@@ -28,7 +28,6 @@ use serde::Serialize;
 
 use crate::args::{Format, Model};
 use crate::explain;
-use crate::output;
 use crate::pool::estimate::Estimate;
 use crate::problem::{Problem, Status};
 use crate::temporal::Question;
@@ -131,15 +130,19 @@ impl Report {
 /// Prints the result in the format that was asked for.
 pub(crate) fn print(report: &Report, asked: &request::Asked<'_>) -> Result<(), Problem> {
     match asked.verify.format {
-        Format::Human => human::print(report, &human::Next::new(asked.verify, asked.traced)),
+        Format::Human => {
+            let explanation = match asked.verify.explain {
+                true => explain::verdict(report),
+                false => String::new(),
+            };
+            let next = human::Next::new(asked.verify, asked.traced);
+            human::print(report, &next, &explanation);
+        }
         Format::Json => json::print(report)?,
         Format::Jsonl => stream::result(report)?,
         Format::Sarif => json::print(&sarif::log(report, asked))?,
         Format::Junit => junit::print(report, asked)?,
         Format::Github => github::print(report, asked),
-    }
-    if asked.verify.explain && asked.verify.format == Format::Human {
-        output::print(&explain::verdict(report));
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ use std::path::Path;
 use object::elf;
 use object::{
     File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
-    Section, SectionIndex, SectionKind, Symbol, SymbolFlags,
+    Section, SectionFlags, SectionIndex, SectionKind, Symbol, SymbolFlags,
 };
 use selvedge_runtime::support::EXPRESSION;
 use selvedge_runtime::symbols::{self, Symbol as External};
@@ -79,6 +79,15 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
         let bytes = read(&object.path)?;
         let file = parse(&object.path, &bytes)?;
         let mut findings = Findings::default();
+        if runs_code_on_stack(&file) {
+            findings.add(Finding {
+                place: String::new(),
+                what: "runs code on the stack, as calls of nested functions through pointers do"
+                    .to_owned(),
+                help: "move nested functions out of the functions they are in".to_owned(),
+                trap: Trap::Nothing,
+            });
+        }
         let mut inspection = Inspection::new(&file, object, &mut findings);
         inspection.symbols(&defined);
         let silences = inspection.run();
@@ -95,6 +104,13 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
         ))
         .help("name the files of one program only")),
     }
+}
+
+/// Whether a file asks for an executable stack.
+fn runs_code_on_stack(file: &File<'_>) -> bool {
+    let flags = file.section_by_name(".note.GNU-stack").map(|it| it.flags());
+    let executable = elf::SHF_EXECINSTR.0;
+    matches!(flags, Some(SectionFlags::Elf { sh_flags, .. }) if sh_flags.0 & executable != 0)
 }
 
 /// The names that the compiled files use and none of them defines.
@@ -169,8 +185,8 @@ pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<Needed, Prob
             ),
         };
         let users = users_of(name, objects);
-        // What is only called is a function; what is used in another way may be a variable.
-        let called = !users.is_empty() && users.iter().all(|user| user.call);
+        // What is called somewhere is a function; what is never called may be a variable.
+        let called = users.iter().any(|user| user.call);
         let trap = if called { Trap::Callee } else { Trap::Nothing };
         if called {
             stubs.push(name.to_owned());

@@ -11,11 +11,16 @@ use std::process::{Command, Stdio};
 use crate::args::{self, Format};
 use crate::compile::{self, Build};
 use crate::explorer::Explorer;
+use crate::input;
 use crate::output;
 use crate::problem::{Problem, Status};
+use crate::project;
 use crate::report::{Report, Verdict, human};
 
 use super::{Search, tell_unsupported};
+
+/// How the name of the file ends that lists the tests of a Rust program.
+const RUST_TESTS: &str = "tests";
 
 /// A test case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +39,9 @@ enum Framework {
     GoogleTest,
     Catch2,
     Doctest,
+    /// The test harness of Rust. `cargo selvedge check` lists the tests in a file beside the program, which is
+    /// not an executable.
+    Rust,
 }
 
 /// The cases of `executable` that the user selects, by the options of GoogleTest or of the others.
@@ -55,6 +63,19 @@ pub(crate) fn list(
     let path = executable
         .canonicalize()
         .map_err(|error| failed(error.to_string()))?;
+    if framework == Framework::Rust {
+        let text = input::read_text(&path.with_extension(RUST_TESTS));
+        let text = text.map_err(|error| failed(error.to_string()))?;
+        let wanted = |name: &&str| matches(pattern, name);
+        let names: Vec<&str> = text.lines().filter(wanted).collect();
+        if names.is_empty() {
+            return Err(failed(format!("nothing matches {pattern}")));
+        }
+        let cases = names
+            .into_iter()
+            .map(|name| case(framework, name.to_owned()));
+        return Ok(cases.collect());
+    }
     let mut command = Command::new(path);
     match framework {
         Framework::GoogleTest => {
@@ -66,6 +87,7 @@ pub(crate) fn list(
             command.arg("--list-test-cases");
             command.arg(format!("--test-case={pattern}"))
         }
+        Framework::Rust => &mut command,
     };
     let listed = command.stdin(Stdio::null()).output();
     let listed = listed.map_err(|error| failed(error.to_string()))?;
@@ -80,8 +102,23 @@ pub(crate) fn list(
         .collect())
 }
 
-/// The framework that an executable of Catch2 or doctest is built with.
+/// Whether `name` is what `pattern` says, in which stars stand for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else {
+        return pattern == name;
+    };
+    let Some(name) = name.strip_prefix(first) else {
+        return false;
+    };
+    let ends = name.char_indices().map(|(at, _)| at).chain([name.len()]);
+    ends.into_iter().any(|at| matches(rest, &name[at..]))
+}
+
+/// The framework that an executable of Catch2, doctest or Rust is built with.
 fn framework(executable: &Path) -> Option<Framework> {
+    if project::is_rust(executable) {
+        return Some(Framework::Rust);
+    }
     let bytes = fs::read(executable).ok()?;
     let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
     if has(b"doctest_listener") || has(b"[doctest]") {
@@ -112,6 +149,7 @@ fn names(framework: Framework, text: &str) -> Vec<String> {
             .filter(|line| !line.is_empty())
             .map(str::to_owned)
             .collect(),
+        Framework::Rust => Vec::new(),
         Framework::Doctest => lines
             .filter(|line| !line.starts_with("[doctest]") && !line.starts_with("==="))
             .map(str::to_owned)
@@ -132,6 +170,7 @@ fn case(framework: Framework, name: String) -> Case {
                 .replace('[', "\\[");
             (vec![escaped.clone()], format!("--test-case={escaped}"))
         }
+        Framework::Rust => (vec![name.clone()], format!("--test-case={name}")),
         Framework::Doctest => {
             let filter = format!("--test-case={}", name.replace(',', "\\,"));
             (vec![filter.clone()], filter)
@@ -228,6 +267,13 @@ mod tests {
                     [doctest] unskipped test cases passing the current filters: 2\n";
         assert_eq!(names(Framework::Doctest, text), ["a, b", "c"]);
         assert_eq!(names(Framework::Catch2, "one\ntwo\n"), ["one", "two"]);
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        assert!(matches("*", "queue::pops") && matches("*", ""));
+        assert!(matches("queue::*s", "queue::pops") && matches("*::p*p*", "queue::pops"));
+        assert!(!matches("queue::*x", "queue::pops") && !matches("pops", "queue::pops"));
     }
 
     #[test]

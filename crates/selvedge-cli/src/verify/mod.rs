@@ -3,6 +3,7 @@
 pub(crate) mod cases;
 mod death;
 mod found;
+mod sampled;
 mod sliced;
 
 use std::time::Duration;
@@ -24,7 +25,7 @@ use crate::temporal;
 use crate::trace::Trace;
 use crate::worker;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{self, Bound, Reply, Request, Rerun, Searched, Task};
+use crate::worker::protocol::{self, Bound, Reply, Request, Rerun, Task};
 use crate::worker::supervise::{self, Cause, End, Output, Watch};
 use death::before_main;
 pub(crate) use found::Found;
@@ -252,11 +253,19 @@ impl<'a> Search<'a> {
             && self.verify.checkpoint.is_none();
         let iterative = self.verify.search.iterative;
         let mut found = match self.explorer {
-            Explorer::Trust(_) if compared => self.run_whole()?,
+            Explorer::Trust(_) if compared => {
+                let mut found = self.run_whole()?;
+                found.progress = self.sampled(&found)?;
+                found
+            }
             Explorer::Trust(_) if iterative => self.run_iterative()?,
             Explorer::Trust(_) => self.run_sliced()?,
             _ => self.run_whole()?,
         };
+        // Whatever else was found means nothing then.
+        if let Some(Ending::Internal(why)) = found.searched.as_ref().map(|end| &end.ending) {
+            return Err(Problem::internal(why.clone()).help("please report it with the program"));
+        }
         let bugs = &mut found.bugs;
         worker::confirm(bugs, |task, listen| self.worker(task, listen))?;
         if let Some(bug) = bugs.first_mut() {
@@ -289,9 +298,6 @@ impl<'a> Search<'a> {
         }
         if let End::Stopped(Cause::Hung) = watch.end {
             return Err(hung());
-        }
-        if let Some(Ending::Internal(why)) = searched.as_ref().map(|end: &Searched| &end.ending) {
-            return Err(Problem::internal(why.clone()).help("please report it with the program"));
         }
         Ok(Found {
             bugs,

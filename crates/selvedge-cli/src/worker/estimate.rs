@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::Site;
-use selvedge_core::report::{Counts, Ending, NoObserver, Observer};
+use selvedge_core::report::{Counts, Ending, NoObserver, Observer, Report};
 use selvedge_core::trust::{self, Descent, Settings};
 use selvedge_core::with_model;
 
 use super::journal::Watched;
+use super::orders::Forecast;
 use super::protocol::{Counters, Sampled, Sampling};
 use crate::describe::{self, Binary};
 use crate::report::Place;
@@ -19,6 +20,8 @@ use crate::report::Place;
 const SEARCH: f64 = 0.2;
 /// If the number is exact, descents only tell the lines.
 const FOR_LINES: Duration = Duration::from_millis(200);
+/// With fewer descents there is no telling how much they differ.
+const FEWEST: u64 = 3;
 /// So many lines are told.
 const TOLD: usize = 5;
 
@@ -40,27 +43,21 @@ pub(super) fn sample(
     let rate = report.counts.executions as f64 / clock.start.elapsed().as_secs_f64().max(1e-9);
     let exact = (report.ending == Ending::Complete).then_some(report.counts.executions);
     let found = report.bugs.len() as u64;
-    let mut sums = Sums::default();
     let time = sampling.time.mul_f64(1.0 - SEARCH);
     let time = exact.map_or(time, |_| time.min(FOR_LINES));
-    let clock = Clock::new(counters, time);
-    let each = &mut |descent: &Descent| {
-        sums.add(descent);
-        clock.look()
+    let (sums, report) = match report.ending {
+        Ending::Complete | Ending::Stopped => {
+            // One descent is made, however long that takes.
+            let mut first = NoObserver;
+            descend(machine, sampling, Clock::new(counters, time), &mut first)
+        }
+        _ => (Sums::default(), report),
     };
-    let report = match report.ending {
-        Ending::Complete | Ending::Stopped => with_model!(sampling.model, C => {
-            trust::descend::<C, _>(machine, sampling.preemptions, 0, &mut NoObserver, each)
-        }),
-        _ => report,
-    };
-    let number = sums.descents.max(1) as f64;
-    let mean = sums.executions / number;
-    let variance = (sums.squares / number - mean * mean).max(0.0);
+    let forecast = sums.forecast();
     Sampled {
-        descents: sums.descents,
-        mean,
-        deviation: (variance / number).sqrt(),
+        descents: sums.counted().descents,
+        mean: forecast.mean,
+        deviation: forecast.deviation,
         rate,
         exact,
         bugs: found.max(report.bugs.len() as u64),
@@ -69,24 +66,98 @@ pub(super) fn sample(
     }
 }
 
-/// Sums over descents.
+/// What descents that take the time of `sampling` say about the number of executions, if one comes to its end by then.
+pub(super) fn forecast(
+    machine: &mut Watched<'_>,
+    counters: &Counters,
+    sampling: &Sampling,
+) -> Option<Forecast> {
+    let clock = Clock::new(counters, sampling.time);
+    let (sums, _) = descend(machine, sampling, clock, &mut clock.clone());
+    (sums.counted().descents > 0).then(|| sums.forecast())
+}
+
+/// Makes random descents until `clock` ends that, or `observer` does.
+fn descend<'a>(
+    machine: &mut Watched<'a>,
+    sampling: &Sampling,
+    clock: Clock<'_>,
+    observer: &mut impl Observer<Watched<'a>>,
+) -> (Sums, Report) {
+    let mut sums = Sums::default();
+    let each = &mut |descent: &Descent| {
+        sums.add(descent);
+        clock.look()
+    };
+    let report = with_model!(sampling.model, C => {
+        trust::descend::<C, _>(machine, sampling.preemptions, 0, observer, each)
+    });
+    (sums, report)
+}
+
+/// What descents came to.
 #[derive(Default)]
 struct Sums {
-    descents: u64,
-    executions: f64,
-    squares: f64,
+    /// How many graphs the last descent told apart.
+    kinds: u64,
+    /// Over the descents that told so many apart,
+    finest: Moments,
+    /// and over those that told the next smaller number apart.
+    coarser: Moments,
     /// How many alternatives begin where.
     alternatives: HashMap<Site, f64>,
 }
 
+/// Sums over descents.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    descents: u64,
+    executions: f64,
+    squares: f64,
+}
+
 impl Sums {
     fn add(&mut self, descent: &Descent) {
-        self.descents += 1;
-        self.executions += descent.executions;
-        self.squares += descent.executions * descent.executions;
+        if descent.kinds > self.kinds {
+            self.kinds = descent.kinds;
+            self.coarser = std::mem::take(&mut self.finest);
+        }
+        self.finest.descents += 1;
+        self.finest.executions += descent.executions;
+        self.finest.squares += descent.executions * descent.executions;
         for &(site, number) in &descent.alternatives {
             *self.alternatives.entry(site).or_default() += number;
         }
+    }
+
+    /// The descents that count: the finest ones, unless there are few of them.
+    fn counted(&self) -> Moments {
+        let Moments {
+            descents,
+            executions,
+            squares,
+        } = self.finest;
+        match descents < FEWEST {
+            true => Moments {
+                descents: descents + self.coarser.descents,
+                executions: executions + self.coarser.executions,
+                squares: squares + self.coarser.squares,
+            },
+            false => self.finest,
+        }
+    }
+
+    fn forecast(&self) -> Forecast {
+        let counted = self.counted();
+        let number = counted.descents.max(1) as f64;
+        let mean = counted.executions / number;
+        let variance = (counted.squares / number - mean * mean).max(0.0);
+        let deviation = match counted.descents < FEWEST {
+            // How much they differ is not known.
+            true => mean / 2.0,
+            false => (variance / (number - 1.0)).sqrt(),
+        };
+        Forecast { mean, deviation }
     }
 
     /// The lines at which most alternatives begin, and their part of all alternatives.
@@ -106,6 +177,7 @@ impl Sums {
 }
 
 /// Ends what takes longer than planned.
+#[derive(Clone, Copy)]
 struct Clock<'a> {
     counters: &'a Counters,
     start: Instant,

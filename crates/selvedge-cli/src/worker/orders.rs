@@ -27,6 +27,17 @@ pub(crate) struct Order {
     pub(crate) pieces: u64,
     /// Whether the unit has ended its process before.
     pub(crate) rerun: Rerun,
+    /// For how long random descents are made first, which tell how large the whole search is. For none if zero.
+    pub(crate) forecast: Duration,
+}
+
+/// What random descents say about the number of executions of the whole search.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Forecast {
+    /// The mean of their estimates,
+    pub(crate) mean: f64,
+    /// and the standard deviation of that.
+    pub(crate) deviation: f64,
 }
 
 /// What became of a unit.
@@ -56,6 +67,8 @@ pub(crate) struct Sliced {
     pub(crate) noticed: Noticed,
     /// The processor time it took.
     pub(crate) processor: Duration,
+    /// What descents before the slice came to, if there were any.
+    pub(crate) forecast: Option<Forecast>,
 }
 
 impl Sliced {
@@ -74,6 +87,7 @@ impl Sliced {
             misjudged: false,
             noticed: Noticed::default(),
             processor: Duration::ZERO,
+            forecast: None,
         }
     }
 }

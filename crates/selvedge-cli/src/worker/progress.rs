@@ -111,8 +111,9 @@ impl Progress {
     }
 }
 
-/// A piece of the line. Where the terminal is narrow, pieces with a high rank are left out first.
+/// A piece of the line. Where the terminal is narrow, pieces with a high rank are left out.
 struct Piece {
+    /// Pieces with rank 0 are always shown; no two others have the same.
     rank: u8,
     text: String,
 }
@@ -130,31 +131,34 @@ fn line(now: &Now, elapsed: Duration, limits: Limits, width: usize) -> String {
         None => execution_pieces(now, elapsed, limits),
     };
     let label = limits.label.map(|label| format!("{label}: "));
-    fit(label.unwrap_or_default(), pieces, width)
+    fit(&label.unwrap_or_default(), &pieces, width)
 }
 
-/// Joins as many pieces as fit, the most important ones first, in their order.
-fn fit(label: String, mut pieces: Vec<Piece>, width: usize) -> String {
-    loop {
-        let texts: Vec<&str> = pieces.iter().map(|piece| piece.text.as_str()).collect();
-        let line = format!("{label}{}", texts.join(", "));
-        let last = pieces
-            .iter()
-            .enumerate()
-            .max_by_key(|(_, piece)| piece.rank);
-        match last {
-            Some((n, piece)) if line.chars().count() > width && piece.rank > 0 => {
-                pieces.remove(n);
-            }
-            _ => return line,
+/// Joins the pieces that fit, in their order. The most important ones are chosen first.
+fn fit(label: &str, pieces: &[Piece], width: usize) -> String {
+    let mut ranks: Vec<u8> = pieces.iter().map(|piece| piece.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let line = |chosen: &[u8]| {
+        let pieces = pieces.iter();
+        let chosen = pieces.filter(|piece| chosen.contains(&piece.rank));
+        let texts: Vec<&str> = chosen.map(|piece| piece.text.as_str()).collect();
+        format!("{label}{}", texts.join(", "))
+    };
+    let mut chosen: Vec<u8> = Vec::new();
+    for rank in ranks {
+        chosen.push(rank);
+        if rank > 0 && line(&chosen).chars().count() > width {
+            chosen.pop();
         }
     }
+    line(&chosen)
 }
 
 /// The limit that will be reached first, of those given with the seconds that are left.
 fn first_limit(limits: impl IntoIterator<Item = (f64, String)>) -> Option<Piece> {
     let first = limits.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
-    first.map(|(_, limit)| piece(2, format!("stops at {limit}")))
+    first.map(|(_, limit)| piece(4, format!("stops at {limit}")))
 }
 
 fn by_time(limits: Limits, elapsed: Duration) -> Option<(f64, String)> {
@@ -171,20 +175,22 @@ fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> 
         let left = limit.saturating_sub(all) as f64 / rate;
         (left, format!("{} executions", HumanCount(limit)))
     });
-    let mut pieces = vec![
-        piece(0, executed(now)),
-        piece(4, format!("{} blocked", HumanCount(counts.blocked))),
-        piece(3, format!("{} per second", HumanCount(rate as u64))),
-        piece(1, clock(elapsed)),
-    ];
-    pieces.extend(now.workers.map(|workers| piece(2, elsewhere(workers))));
+    let mut pieces = Vec::new();
     if let (Some(done), Some(estimate)) = (now.done, now.estimate) {
         let left = Duration::from_secs_f64(estimate.seconds_left.min(1e9));
-        pieces.push(piece(
-            1,
-            format!("{:.0}%, about {} left", 100.0 * done, clock(left)),
-        ));
+        pieces.push(piece(0, format!("{:.0}% done", 100.0 * done)));
+        pieces.push(piece(1, format!("about {} left", clock(left))));
+        pieces.push(piece(2, executed(now)));
+    } else {
+        pieces.push(piece(0, executed(now)));
     }
+    pieces.extend([
+        piece(7, format!("{} blocked", HumanCount(counts.blocked))),
+        piece(6, format!("{} per second", HumanCount(rate as u64))),
+    ]);
+    pieces.extend((now.memory > 0).then(|| piece(8, HumanBytes(now.memory).to_string())));
+    pieces.push(piece(3, clock(elapsed)));
+    pieces.extend(now.workers.map(|workers| piece(5, elsewhere(workers))));
     pieces.extend(first_limit(
         by_count.into_iter().chain(by_time(limits, elapsed)),
     ));
@@ -221,10 +227,10 @@ fn state_pieces(now: &Now, states: StateCounts, elapsed: Duration, limits: Limit
     let rate = (states.states as f64 / seconds) as u64;
     let mut pieces = vec![
         piece(0, format!("{} states", brief(states.states))),
-        piece(3, format!("{}/s", brief(rate))),
-        piece(6, format!("layer {}", states.layer)),
-        piece(4, format!("{} to go", brief(states.queue))),
-        piece(5, HumanBytes(now.memory).to_string()),
+        piece(5, format!("{}/s", brief(rate))),
+        piece(8, format!("layer {}", states.layer)),
+        piece(6, format!("{} to go", brief(states.queue))),
+        piece(7, HumanBytes(now.memory).to_string()),
         piece(1, clock(elapsed)),
     ];
     pieces.extend(first_limit(
@@ -328,10 +334,47 @@ mod tests {
         let line = |width| at_ten_seconds(Some(15), None, width);
         assert_eq!(
             line(60),
-            "1,000,000 executions, 100,000 per second, 0:10, stops at 0:15"
-                .replace(", 100,000 per second", "")
+            "1,000,000 executions, 0 blocked, 0:10, stops at 0:15"
         );
         assert_eq!(line(30), "1,000,000 executions, 0:10");
         assert_eq!(line(10), "1,000,000 executions");
+    }
+
+    #[test]
+    fn the_share_that_is_done_comes_first() {
+        let counts = Counts {
+            executions: 225_332,
+            ..Counts::default()
+        };
+        let estimate = Estimate {
+            executions: 569_262,
+            low: 225_332,
+            high: 1_109_228,
+            seconds_left: 366.0,
+        };
+        let now = Now {
+            counts,
+            states: None,
+            memory: 22 << 20,
+            memory_limit: u64::MAX,
+            done: Some(0.396),
+            estimate: Some(estimate),
+            workers: None,
+        };
+        let line = |width| line(&now, Duration::from_secs(240), Limits::default(), width);
+        assert_eq!(
+            line(120),
+            "40% done, about 6:06 left, 225,332 of about 569,262 executions, 0 blocked, 938 per second, 22.00 MiB, 4:00"
+        );
+        assert_eq!(
+            line(80),
+            "40% done, about 6:06 left, 225,332 of about 569,262 executions, 0 blocked, 4:00"
+        );
+        assert_eq!(
+            line(60),
+            "40% done, about 6:06 left, 0 blocked, 938 per second, 4:00"
+        );
+        assert_eq!(line(40), "40% done, about 6:06 left, 4:00");
+        assert_eq!(line(20), "40% done, 4:00");
     }
 }

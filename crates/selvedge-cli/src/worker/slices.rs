@@ -2,19 +2,21 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use selvedge_core::Portable as _;
 use selvedge_core::report::{Bug as RawBug, Counts, Observer};
-use selvedge_core::trust::{self, Answer, Ending, Unit};
+use selvedge_core::trust::{self, Answer, Unit};
 use selvedge_core::with_model;
 use selvedge_runtime::peers::processor_time;
 
+use super::estimate;
 use super::explore::{Exploration, hot_loop};
 use super::journal::Watched;
 use super::measure::memory;
 use super::orders::{Budget, Noticed, Order, Piece, Sliced};
-use super::protocol::{Bound, FoundBug, Reply, Rerun};
+use super::protocol::{Bound, FoundBug, Reply, Rerun, Sampling};
+use crate::args::Model;
 use crate::describe;
 use crate::explorer::Explorer;
 
@@ -38,6 +40,19 @@ impl<'a> Exploration<'a> {
             self.journal(machine, from);
         }
         machine.learn(&order.learned);
+        let forecast = match order.forecast {
+            Duration::ZERO => None,
+            time => {
+                let (model, settings) = self.settings();
+                let preemptions = settings.preemptions;
+                let sampling = Sampling {
+                    model,
+                    preemptions,
+                    time,
+                };
+                estimate::forecast(machine, self.counters, &sampling)
+            }
+        };
         let mut slicer = Slicer {
             exploration: self,
             budget: order.budget,
@@ -61,13 +76,8 @@ impl<'a> Exploration<'a> {
         };
         let overlooked = machine.inner().overlooked();
         let report = answer.report;
-        let ending = match report.counts.all() < slicer.ended {
-            // Both counts are of the same executions, in different places of the memory.
-            true => Ending::Internal(describe::MODIFIED.to_owned()),
-            false => describe::ending(self.binary, machine.inner(), report.ending),
-        };
         Sliced {
-            ending,
+            ending: describe::ending(self.binary, machine.inner(), report.ending),
             counts: report.counts,
             bugs: slicer.bugs,
             first_bug: slicer.first_bug,
@@ -86,7 +96,23 @@ impl<'a> Exploration<'a> {
                 memory: memory("VmHWM:"),
             },
             processor: processor_time() - start,
+            forecast,
         }
+    }
+
+    /// How graphs are searched.
+    fn settings(&self) -> (Model, trust::Settings) {
+        let Explorer::Trust(model) = self.search.explorer else {
+            unreachable!("only searches over graphs are sliced");
+        };
+        let settings = trust::Settings {
+            keep_going: self.search.keep_going,
+            preemptions: match self.search.bound {
+                Bound::AtMost(bound) => Some(bound),
+                Bound::None | Bound::Iterative => None,
+            },
+        };
+        (model, settings)
     }
 
     fn explore(
@@ -95,16 +121,7 @@ impl<'a> Exploration<'a> {
         work: (Option<Unit>, Vec<selvedge_core::Failure>),
         slicer: &mut Slicer<'_>,
     ) -> Answer {
-        let settings = trust::Settings {
-            keep_going: self.search.keep_going,
-            preemptions: match self.search.bound {
-                Bound::AtMost(bound) => Some(bound),
-                Bound::None | Bound::Iterative => None,
-            },
-        };
-        let Explorer::Trust(model) = self.search.explorer else {
-            unreachable!("only searches over graphs are sliced");
-        };
+        let (model, settings) = self.settings();
         with_model!(model, C => trust::slice::<C, _>(machine, settings, work, slicer))
     }
 }

@@ -62,7 +62,8 @@ pub(crate) fn reason(cause: Option<&Cause>, timeout: Option<Duration>) -> String
     match cause {
         Some(Cause::Timeout) => {
             let seconds = timeout.unwrap_or_default().as_secs_f64();
-            format!("stopped after {seconds} seconds (--timeout)")
+            let plural = if seconds == 1.0 { "" } else { "s" };
+            format!("stopped after {seconds} second{plural} (--timeout)")
         }
         Some(Cause::Memory(limit)) => {
             let limit = limit >> 20;

@@ -32,4 +32,18 @@ fn a_first_harness_can_be_checked_at_once() {
         .run(&["init", "queue.h"])
         .ends_with(2)
         .says("queue_schedules.c exists already");
+
+    sandbox.write("stack.hpp", "struct Stack { void push(int value) {} };\n");
+    let next = "next: selvedge verify stack_schedules.cpp\n";
+    sandbox
+        .run(&["init", "stack.hpp"])
+        .ends_with(0)
+        .prints(next);
+    sandbox.run(&["verify", "stack_schedules.cpp"]).ends_with(0);
+
+    sandbox.write("Cargo.toml", "[package]\nname = \"stack\"\n");
+    let outcome = sandbox.run(&["init", "."]);
+    outcome
+        .ends_with(0)
+        .prints("loom = \"0.7\"\n\nnext: cargo selvedge test\n");
 }

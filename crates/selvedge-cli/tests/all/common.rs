@@ -5,16 +5,19 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 /// The compilers to test with: the system's, and clang where it is installed.
 pub fn compilers() -> Vec<&'static str> {
-    let installed = |name: &&str| Command::new(name).arg("--version").output().is_ok();
-    let all: Vec<&str> = ["gcc", "clang"].into_iter().filter(installed).collect();
-    assert!(!all.is_empty(), "these tests need a C compiler");
-    all
+    static ALL: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        let installed = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+        ["gcc", "clang"].into_iter().filter(installed).collect()
+    });
+    assert!(!ALL.is_empty(), "these tests need a C compiler");
+    ALL.clone()
 }
 
 /// A directory with source files and a temporary directory that must be empty afterwards.

@@ -118,6 +118,52 @@ int main(void) { char zero[64] = {0}; swab(zero, (char *)0x10001000, 64); return
     outcome.ends_with(1).prints("bug: access to memory");
 }
 
+/// The bug of `main`, or of a constructor if there is one, that does this.
+fn reaches(statement: &str, declarations: &str) {
+    let text = format!(
+        "#include <stdatomic.h>\n#include <stdio.h>\n#include <string.h>\n{declarations}\n\
+         DO {{ {statement} }}\n#ifdef EARLY\nint main(void) {{ return 0; }}\n#endif\n"
+    );
+    let sandbox = Sandbox::with("attack.c", &text);
+    let early = "-DDO=__attribute__((constructor)) static void early(void)";
+    for flags in [&["-DDO=int main(void)"][..], &[early, "-DEARLY"]] {
+        for algorithm in ["trust", "csdr"] {
+            let mut arguments = vec!["verify", "attack.c", "--model", "sc"];
+            arguments.extend(["--algorithm", algorithm, "--", "-w", "-O0"]);
+            arguments.extend(flags);
+            let outcome = sandbox.run(&arguments);
+            outcome.ends_with(1).prints("bug: access to memory");
+        }
+    }
+}
+
+/// What the worker needs is not written by whatever the compiler announces: the page through which the program
+/// enters the runtime, the C library's variables (its heap among them), and what lies behind the program's
+/// own variables.
+#[test]
+fn the_workers_memory_cannot_be_written_to() {
+    let gate = "long *gate = (long *)0x10000000;";
+    for store in [
+        "*gate = 1;",
+        "*(volatile long *)gate = 1;",
+        "atomic_store((_Atomic long *)gate, 1);",
+        "atomic_fetch_add((_Atomic long *)gate, 1);",
+        "memset(gate, 0, 64);",
+        "struct { char c[100]; } zero = {{0}}; *(typeof(zero) *)gate = zero;",
+        "sprintf((char *)gate, \"%d\", 17);",
+        "char *end = (char *)gate; int n; sscanf(\"17\", \"%d\", (int *)gate);",
+    ] {
+        reaches(&format!("{gate} {store}"), "");
+    }
+    reaches("*(long *)((char *)stdout + 64) = 1;", "");
+    reaches("memset((char *)stdout - 2000, 0, 900);", "");
+    reaches("memset(array, 0, 1 << 16);", "static char array[64];");
+    reaches(
+        "memcpy(array, (char *)array - 4096, 1 << 16);",
+        "static char array[8192];",
+    );
+}
+
 #[test]
 fn confinement_can_be_left_out() {
     let sandbox = Sandbox::new();
@@ -146,5 +192,38 @@ fn a_program_that_overwrites_the_workers_memory_is_not_verified() {
         outcome
             .ends_with(1)
             .prints("bug: fatal signal: the program destroyed the process that ran it");
+    }
+}
+
+/// A program that finds a setting in the worker's memory and changes it, which functions of the C library at computed
+/// addresses can do, does not get a verdict: neither `verified` nor a bug.
+#[test]
+fn a_worker_whose_settings_were_changed_has_no_verdict() {
+    let sandbox = Sandbox::new();
+    let (memcpy, sbrk) = (distance(&sandbox, "memcpy"), distance(&sandbox, "sbrk"));
+    // The worker's variables and its heap lie one behind the other.
+    let change = format!(
+        "char *at = (char *)find({sbrk}L)(0L); long seen, other = 0;\n\
+         while (at > (char *)0x555555554000) {{\n\
+           find({memcpy}L)(&seen, at -= 8, 8L);\n\
+           if (seen == 123457L << 10) {{ find({memcpy}L)(at, &other, 8L); break; }}\n\
+         }}\n"
+    );
+    for end in ["", "abort();"] {
+        sandbox.write("attack.c", &attack(&format!("{change} {end}")));
+        for options in [
+            &["--jobs", "1"][..],
+            &["--jobs", "2"],
+            &["--keep-going"],
+            &["--model", "sc", "--algorithm", "source-dpor"],
+            &["--model", "sc", "--algorithm", "csdr"],
+        ] {
+            let arguments = ["verify", "attack.c", "--heap-limit", "123457K"];
+            let outcome = sandbox.run(&[&arguments, options].concat());
+            outcome
+                .ends_with(4)
+                .says("the program has overwritten data of the worker");
+            assert_eq!(outcome.stdout, "", "{options:?}");
+        }
     }
 }

@@ -103,6 +103,67 @@ fn other_models_and_explorers_agree() {
 }
 
 #[test]
+fn variables_can_be_changed_and_are_there_before_main() {
+    for compiler in compilers() {
+        let given = ["--env", "A=1", "--env", "B=2=3", "--cc", compiler];
+        is_verified(&[&["variables.c"], &given[..]].concat(), 1);
+    }
+    let sandbox = Sandbox::new();
+    let built = sandbox.path("program");
+    let compiled = Command::new("cc")
+        .arg(sources().join("variables.c"))
+        .arg("-o")
+        .arg(&built)
+        .status();
+    assert!(compiled.expect("cc runs").success());
+    let variables = [("A", "1"), ("B", "2=3")];
+    let ran = Command::new(&built).env_clear().envs(variables).status();
+    assert!(ran.expect("it runs").success(), "the system agrees");
+}
+
+#[test]
+fn threads_that_change_and_read_variables_race() {
+    let program = "#include <pthread.h>\n#include <stdlib.h>\n\
+         static void *work(void *unused) { return getenv(\"A\") ? unused : 0; }\n\
+         int main(void) {\n    pthread_t thread;\n    pthread_create(&thread, 0, work, 0);\n\
+         \x20   setenv(\"A\", \"1\", 1);\n    return pthread_join(thread, 0);\n}\n";
+    let sandbox = Sandbox::with("program.c", program);
+    let outcome = sandbox.run(&["verify", "program.c"]);
+    outcome.ends_with(1).prints("data race").prints("`environ`");
+}
+
+/// One thread writes to a pipe and another one reads, while main looks without waiting.
+const TAKEN: &str = "\
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <unistd.h>
+static int ends[2];
+static void *put(void *unused) { write(ends[1], \"x\", 1); return unused; }
+static void *take(void *unused) { char byte; read(ends[0], &byte, 1); return unused; }
+int main(void) {
+  pthread_t one, other;
+  pipe2(ends, O_NONBLOCK);
+  pthread_create(&one, 0, put, 0);
+  pthread_create(&other, 0, take, 0);
+  struct pollfd set = {ends[0], POLLIN, 0};
+  poll(&set, 1, 0);
+  pthread_join(one, 0);
+  pthread_join(other, 0);
+}
+";
+
+#[test]
+fn a_look_that_does_not_wait_ends_although_another_thread_takes_what_it_saw() {
+    let sandbox = Sandbox::with("taken.c", TAKEN);
+    for compiler in compilers() {
+        let outcome = sandbox.run(&["verify", "taken.c", "--cc", compiler]);
+        outcome.ends_with(0).prints("verified");
+    }
+}
+
+#[test]
 fn files_of_the_system_do_not_change() {
     let (sandbox, outcome) = verify(&["calls.c"]);
     outcome.ends_with(0);

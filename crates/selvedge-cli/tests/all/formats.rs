@@ -369,8 +369,8 @@ fn witness(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     witness[0].clone()
 }
 
-/// Checks what a schema cannot say. The schema of SV-COMP's format was found in no package that a test could
-/// install: `schemas/witness.json` and this function are our own reading of version 2.0, not compared with it.
+/// Checks what `schemas/witness.json` cannot express. No package carries SV-COMP's own schema, so both were
+/// compared by hand with its description of version 2.0 (`violation-witness-schema.yml` of sv-witnesses).
 #[track_caller]
 fn follows_the_rules(entry: &Value) {
     let metadata = &entry["metadata"];
@@ -395,7 +395,7 @@ fn follows_the_rules(entry: &Value) {
     }
 
     // A segment is some waypoints to avoid and one to follow, which comes last. Only the last segment
-    // follows the target, which has no constraint; all others need one.
+    // follows the target, which has no constraint; all others need one, each of its own form.
     let segments = entry["content"].as_array().expect("segments");
     for (n, segment) in segments.iter().enumerate() {
         let waypoints = segment["segment"].as_array().expect("waypoints");
@@ -406,8 +406,19 @@ fn follows_the_rules(entry: &Value) {
             assert_eq!(waypoint["action"], action, "{entry:#}");
             let target = last && n + 1 == segments.len();
             assert_eq!(waypoint["type"] == "target", target, "{entry:#}");
-            let free = ["target", "function_enter"].contains(&&*text(&waypoint["type"]));
-            assert_eq!(waypoint["constraint"].is_null(), free, "{entry:#}");
+            let constraint = &waypoint["constraint"];
+            let value = || text(&constraint["value"]);
+            let well_formed = match &*text(&waypoint["type"]) {
+                "target" | "function_enter" => constraint.is_null(),
+                "assumption" => constraint["format"] == "c_expression",
+                "function_return" => {
+                    constraint["format"] == "acsl_expression"
+                        && value().starts_with("\\result == ")
+                        && waypoint["location"]["column"].is_u64()
+                }
+                _ => constraint["format"].is_null() && ["true", "false"].contains(&&*value()),
+            };
+            assert!(well_formed, "{entry:#}");
             let file = &waypoint["location"]["file_name"];
             assert!(files.contains(file), "{entry:#}");
         }
@@ -424,12 +435,13 @@ fn a_violation_witness_has_the_choices_and_the_target() {
     assert_eq!(waypoint(0)["type"], "function_return");
     assert_eq!(waypoint(0)["constraint"]["value"], "\\result == 1");
     assert_eq!(waypoint(0)["location"]["line"], 13);
+    assert_eq!(waypoint(0)["location"]["column"], 29);
     assert_eq!(waypoint(1)["type"], "target");
     assert_eq!(waypoint(1)["location"]["line"], 17);
     let task = &entry["metadata"]["task"];
     assert_eq!(
         task["specification"],
-        "CHECK( init(main()), LTL(G ! call(reach_error())) )"
+        "CHECK( init(main()), LTL(G ! call(__assert_fail())) )"
     );
     let hash = task["input_file_hashes"]["lost.c"].as_str().unwrap();
     assert_eq!(hash.len(), 64);
@@ -443,6 +455,81 @@ fn a_violation_witness_has_the_choices_and_the_target() {
         task["specification"],
         "CHECK( init(main()), LTL(G ! data-race) )"
     );
+}
+
+#[test]
+fn the_target_of_a_task_of_sv_comp_is_the_call_of_its_error_function() {
+    const TASK: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+void reach_error(void) { assert(0); }
+static atomic_int x;
+static void *f(void *unused) { x = 1; return unused; }
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, 0, f, 0);
+  if (x)
+    reach_error();
+}
+";
+    let without_a_definition = TASK.replace(" { assert(0); }", ";");
+    for task in [TASK, &without_a_definition] {
+        let sandbox = Sandbox::with("task.c", task);
+        let entry = witness(&sandbox, &["verify", "task.c"]);
+        let target = &entry["content"][0]["segment"][0]["waypoint"];
+        assert_eq!(target["location"]["line"], 11);
+        assert_eq!(
+            entry["metadata"]["task"]["specification"],
+            "CHECK( init(main()), LTL(G ! call(reach_error())) )"
+        );
+    }
+}
+
+/// A thread that wakes up without a reason makes a choice as well, but it is no value that a function returns.
+#[test]
+fn only_values_that_functions_return_are_in_a_witness() {
+    const WAKES: &str = "\
+#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static int ready;
+static void *f(void *unused) {
+  pthread_mutex_lock(&m);
+  ready = 1;
+  pthread_cond_signal(&c);
+  pthread_mutex_unlock(&m);
+  return unused;
+}
+int main(void) {
+  pthread_t other;
+  pthread_create(&other, 0, f, 0);
+  pthread_mutex_lock(&m);
+  if (!ready)
+    pthread_cond_wait(&c, &m);
+  assert(ready);
+}
+";
+    let sandbox = Sandbox::with("wakes.c", WAKES);
+    let entry = witness(&sandbox, &["verify", "wakes.c", "--spurious-wakeups"]);
+    assert_eq!(entry["content"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn no_witness_is_written_for_what_the_format_cannot_express() {
+    const ENDLESS: &str =
+        "#include <stdatomic.h>\nstatic atomic_int x;\nint main(void) { while (!x); }";
+    let programs = [
+        ("endless.c", ENDLESS, "no specification for this kind"),
+        ("race.cpp", RACE, "programs in C only"),
+    ];
+    for (name, text, why) in programs {
+        let sandbox = Sandbox::with(name, text);
+        let outcome = sandbox.run(&["verify", name, "--witness", "w.yml"]);
+        outcome.ends_with(1).says(why);
+        assert!(!sandbox.path("w.yml").exists());
+    }
 }
 
 #[test]

@@ -257,6 +257,43 @@ fn a_program_that_is_not_stopped_runs_one_thread_at_a_time() {
     }
 }
 
+/// A program that goes on after it was noticed has the order of threads that the proven schedule has.
+#[test]
+fn a_program_that_is_not_stopped_keeps_the_order_of_the_proven_schedule() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include <stdio.h>\n\
+        static atomic_int turn; static int order[3];\n\
+        static void *take(void *p) {\n\
+          for (int i = 0; i < 3; i++) { int t = turn; if (i == 0) order[t] = (int)(long)p; turn = t + 1; }\n\
+          return p;\n\
+        }\n\
+        int main(int argc, char **argv) {\n\
+          pthread_t t[3]; (void)argc; (void)argv;\n\
+          for (long i = 0; i < 3; i++) pthread_create(&t[i], 0, take, (void *)(i + 1));\n\
+          for (int i = 0; i < 3; i++) pthread_join(t[i], 0);\n\
+          printf(\"%d%d%d\\n\", order[0], order[1], order[2]); return 0;\n\
+        }\n";
+    let text = text
+        .replace("order[3]", "order[16]")
+        .replace("order[1], order[2]", "order[3], order[6]");
+    for (order, expected) in [("ascending", "123\n"), ("descending", "321\n")] {
+        let options = ["--order", order, "--max-executions", "1"];
+        let sandbox = build(&text, &options);
+        let serial = ["irs", "build", "prog.c", "-o", "prog"];
+        let serial = [&serial[..], &["--on-divergence", "serial"]].concat();
+        sandbox.run(&serial).ends_with(0);
+        for argument in [&[][..], &["other"]] {
+            for _ in 0..10 {
+                let mut command = Command::new(sandbox.path("prog"));
+                let output = command.args(argument).output().unwrap();
+                let words = String::from_utf8_lossy(&output.stderr);
+                let noticed = words.contains("it runs on with one thread at a time");
+                assert_eq!(noticed, !argument.is_empty(), "{words}");
+                assert_eq!(String::from_utf8_lossy(&output.stdout), expected, "{order}");
+            }
+        }
+    }
+}
+
 /// What a program gets from outside, how it is called in C, and how it is given to a run. The proof has 2.
 #[test]
 fn arguments_are_noticed() {

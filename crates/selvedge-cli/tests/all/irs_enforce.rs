@@ -483,6 +483,13 @@ fn a_damaged_prefix_is_refused_and_a_missing_one_is_not_missed() {
     let (status, words) = run(&sandbox.path("prog"), &[("SELVEDGE_IRS", "prog.irs")]);
     assert!(!status.success());
     assert!(words.contains("cannot read the prefix file"), "{words}");
+    // A pipe that nobody writes to is not waited for.
+    let pipe = sandbox.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    let pipe = pipe.to_str().expect("UTF-8");
+    let (status, words) = run(&sandbox.path("prog"), &[("SELVEDGE_IRS", pipe)]);
+    assert!(!status.success());
+    assert!(words.contains("truncated prefix file"), "{words}");
     // The same in another file, and a part of it.
     fs::write(sandbox.path("prog.irs"), &file).expect("the prefix can be written");
     assert!(run(&sandbox.path("prog"), &[]).0.success());

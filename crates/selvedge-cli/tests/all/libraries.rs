@@ -156,6 +156,39 @@ fn thread_local_variables_have_names() {
     }
 }
 
+const UNION_AND_BITS: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static union { struct { _Atomic short owner, next; } half; atomic_int both; char bytes[8]; } lock;
+static struct { atomic_int count; unsigned char flag : 1, other : 1; } state;
+static void *work(void *unused) {
+  lock.both = 1;
+  lock.half.next = 2;
+  state.count = 3;
+  return unused;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, work, 0);
+  pthread_join(thread, 0);
+  assert(state.count == 0);
+}
+";
+
+#[test]
+fn members_of_unions_are_those_of_the_size_of_the_access() {
+    let sandbox = Sandbox::with("members.c", UNION_AND_BITS);
+    for cc in compilers() {
+        sandbox
+            .run(&["verify", "members.c", "--cc", cc])
+            .ends_with(1)
+            .prints("store lock.both = 1\n")
+            .prints("store lock.half.next = 2\n")
+            .prints("store state.count = 3\n");
+    }
+}
+
 const LONG_LOOP: &str = "\
 #include <atomic>
 static std::atomic<long> total;

@@ -53,6 +53,17 @@ fn fails(source: &str, message: &str) {
     }
 }
 
+/// The same in a search over states.
+#[track_caller]
+fn fails_in_states(source: &str, message: &str) {
+    let sandbox = Sandbox::with("p.c", source);
+    for compiler in compilers() {
+        let search = ["--model", "sc", "--algorithm", "csdr", "--cc", compiler];
+        let arguments = [&["verify", "p.c"], &search[..]].concat();
+        sandbox.run(&arguments).ends_with(1).prints(message);
+    }
+}
+
 #[test]
 fn a_local_with_atomic_members_begins_anew_with_every_call() {
     holds(
@@ -179,16 +190,38 @@ fn a_program_that_two_threads_share_a_frame_with_is_seen_anew_in_the_next_frame(
 
 #[test]
 fn a_variable_of_a_function_that_has_returned_is_gone() {
-    fails(
-        "#include <pthread.h>
+    let source = "#include <pthread.h>
          #include <stdatomic.h>
          static _Atomic(int *) shared;
          __attribute__((noinline)) static void publish(void) { int x = 1; atomic_store(&shared, &x); }
          static void *look(void *p) { int *x = atomic_load(&shared); return x ? (void *)(long)*x : p; }
          int main(void) { pthread_t a; pthread_create(&a, 0, look, 0); publish();
-             pthread_join(a, 0); return 0; }",
-        "in a function that has returned",
-    );
+             pthread_join(a, 0); return 0; }";
+    fails(source, "in a function that has returned");
+    fails_in_states(source, "in a function that has returned");
+}
+
+#[test]
+fn a_variable_of_a_function_that_has_returned_is_gone_for_its_own_thread() {
+    for (kind, access) in [
+        ("int", "return *x;"),
+        ("int", "*x = 3;"),
+        ("volatile int", "return *x;"),
+        ("_Atomic int", "return atomic_load(x);"),
+        ("int", "memset(x, 0, sizeof *x);"),
+        ("int", "int y; memcpy(&y, x, sizeof y); return y;"),
+    ] {
+        let source = format!(
+            "#include <stdatomic.h>
+                 #include <string.h>
+                 static {kind} *volatile kept;
+                 __attribute__((noinline)) static void keep({kind} *x) {{ kept = x; }}
+                 __attribute__((noinline)) static void leave(void) {{ {kind} x = 1; keep(&x); }}
+                 int main(void) {{ leave(); {kind} *x = kept; {access} return 0; }}"
+        );
+        fails(&source, "in a function that has returned");
+        fails_in_states(&source, "in a function that has returned");
+    }
 }
 
 #[test]

@@ -81,6 +81,26 @@ fn an_ordinary_report_is_small_and_tells_where_executions_come_from() {
 }
 
 #[test]
+fn the_report_of_a_search_that_a_limit_ends_has_the_estimate() {
+    let program = MANY.replace("63", "5").replace("64", "6");
+    let program = program.replace("assert(sum != 5)", "assert(sum == 5)");
+    let sandbox = Sandbox::with("many.c", &program);
+    let path = report(&sandbox, &["verify", "many.c", "--max-executions", "20"], 3);
+    let page = data(&path);
+    let fact = |name: &str| {
+        let facts = page["facts"].as_array().unwrap();
+        let fact = facts.iter().find(|fact| fact[0] == name);
+        fact.map(|fact| fact[1].as_str().unwrap().to_owned())
+    };
+    assert!(fact("search tree").unwrap().contains("16.7% is done"));
+    let estimate = fact("estimated executions").unwrap();
+    assert!(
+        estimate.starts_with("120 (95% confidence: 120 to 120)"),
+        "{estimate}"
+    );
+}
+
+#[test]
 fn other_commands_write_reports_too() {
     let sandbox = Sandbox::with("sb.c", STORE_BUFFER);
     let compare = [
@@ -122,6 +142,8 @@ fn a_bug_can_be_stepped_through() {
     assert_eq!(browser.text("h1"), "sb.c");
     assert!(browser.text("#view-summary").contains("Advice"));
     assert!(browser.text(".diff .added").contains("memory_order_"));
+    assert_eq!(browser.count(".story li"), 9, "eight steps and the failure");
+    assert!(browser.text(".story .ends").contains("assertion failed"));
     browser.picture("summary");
 
     // The keyboard.
@@ -266,6 +288,7 @@ fn every_kind_of_bug_has_its_page() {
                 assert!(about.contains("Who waits for whom"));
             }
             "data-race" => assert!(about.contains("Why nothing orders them")),
+            "assertion" => assert_eq!(browser.count(".story .preempted"), 2),
             _ => {}
         }
         if rows > 0 {
@@ -274,6 +297,14 @@ fn every_kind_of_bug_has_its_page() {
             browser.press(&["2"]);
         }
         browser.picture(&format!("kind-{kind}"));
+        for view in ["1", "2", "3", "4"] {
+            browser.press(&[view]);
+            for _theme in ["dark", "light"] {
+                let faint = browser.run(include_str!("contrast.js"));
+                assert_eq!(faint, "", "{kind}, view {view}");
+                browser.press(&["t"]);
+            }
+        }
         browser.is_clean(&path);
     }
 }

@@ -1,60 +1,185 @@
-//! Libraries from Debian's packages, checked as they are installed, and once more with something
-//! taken out of them. `.ci/run` installs the packages; the table is in `docs/real-code.md`.
+//! Libraries from Debian's packages, checked as they are, and once more with something taken out of
+//! them: the rows of the table in `docs/real-code.md`. `.ci/run` installs the packages.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
-use crate::common::Sandbox;
+use crate::common::{Sandbox, compilers};
 
-const DPDK: [&str; 3] = [
-    "-I/usr/include/dpdk",
-    "-I/usr/include/x86_64-linux-gnu/dpdk",
-    "-mssse3",
-];
-
-/// Checks `file` and expects this many executions and no bug, or the bug that begins with these words.
-#[track_caller]
-fn check(file: &str, model: &str, flags: &[&str], expected: Result<u32, &str>) {
-    check_with(file, &[], model, flags, expected);
+/// A check of the table.
+struct Row {
+    command: String,
+    result: String,
 }
 
-/// The same for a program with more files.
+/// The checks of each library, by its name.
+type Libraries = BTreeMap<String, Vec<Row>>;
+
+/// Names and values that commands refer to.
+type Variables = Vec<(String, String)>;
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real")
+}
+
+/// The documentation's table by libraries, and the variables that its commands use.
+fn table() -> (Libraries, Variables) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/real-code.md");
+    let page = fs::read_to_string(page).expect("the page exists");
+    let script = page.split("```").nth(1).expect("variables").lines().skip(1);
+    let variables = script.filter_map(|line| line.split_once('='));
+    let variables = variables.map(|(name, value)| (name.into(), value.trim_matches('\'').into()));
+    let mut libraries = Libraries::new();
+    let mut library = String::new();
+    for line in page.lines().filter(|line| line.contains("| `verify ")) {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let [_, name, _, command, result, _] = cells[..] else {
+            panic!("not a row of the table: {line}");
+        };
+        if !name.is_empty() {
+            name.clone_into(&mut library);
+        }
+        libraries.entry(library.clone()).or_default().push(Row {
+            command: command.trim_matches('`').to_owned(),
+            result: result.to_owned(),
+        });
+    }
+    (libraries, variables.collect())
+}
+
+/// Runs every check of the library whose name begins like this.
 #[track_caller]
-fn check_with(file: &str, more: &[&str], model: &str, flags: &[&str], expected: Result<u32, &str>) {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real");
-    let path = directory.join(file).display().to_string();
-    let options = ["--model", model, "--timeout", "120", "--"];
-    let arguments = [&["verify", &path], more, &options[..], flags].concat();
-    let outcome = Sandbox::new().run(&arguments);
-    match expected {
-        Ok(executions) => outcome
-            .ends_with(0)
-            .prints(&format!("({executions} execution")),
-        Err(bug) => outcome.ends_with(1).prints(&format!("bug: {bug}")),
+fn check(library: &str) {
+    let (libraries, variables) = table();
+    let mut found = libraries
+        .iter()
+        .filter(|(name, _)| name.starts_with(library));
+    let (_, rows) = found.next().expect("a library of the table");
+    assert!(rows.iter().any(|row| row.result.starts_with("verified")));
+    assert!(rows.iter().any(|row| !row.result.starts_with("verified")));
+    for row in rows {
+        for compiler in compilers() {
+            // C++ takes long to compile, so that one compiler has to do.
+            if compiler == "gcc" || !row.command.contains(".cc") {
+                check_row(row, compiler, &variables);
+            }
+        }
+    }
+}
+
+#[track_caller]
+fn check_row(row: &Row, compiler: &str, variables: &[(String, String)]) {
+    // Directories of source packages are somewhere else in every place where this runs.
+    let elsewhere = |name: &str| std::env::var(name).ok();
+    let mut script = String::new();
+    for (name, value) in variables {
+        let value = elsewhere(name).unwrap_or_else(|| value.clone());
+        let used = row.command.contains(&format!("${name}"));
+        if used && !value.starts_with('-') && !directory().join(&value).exists() {
+            eprintln!(
+                "{value} is not there (set {name}): {} is left out",
+                row.command
+            );
+            return;
+        }
+        script += &format!("{name}='{value}'\n");
+    }
+    let language = if row.command.contains(".cc") {
+        "c++"
+    } else {
+        ""
     };
+    let compiler = match (compiler, language) {
+        ("gcc", "c++") => "g++",
+        (compiler, _) => compiler,
+    };
+    let options = format!("verify --timeout 120 --cc {compiler} ");
+    let command = row.command.replacen("verify ", &options, 1);
+    let output = run(&format!("{script}selvedge {command}"));
+    let text = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let context = format!("{command}\n{text}\n{errors}");
+    match row.result.strip_prefix("verified, ") {
+        Some(executions) => {
+            assert_eq!(output.status.code(), Some(0), "{context}");
+            // The figures are those of gcc.
+            let counted = text.contains(&format!("({executions} under "));
+            assert!(counted || compiler == "clang", "{context}");
+        }
+        None => {
+            assert_eq!(output.status.code(), Some(1), "{context}");
+            let bug = row.result.trim_end_matches(", see below");
+            assert!(text.starts_with(&format!("bug: {bug}")), "{context}");
+        }
+    }
+}
+
+fn run(script: &str) -> Output {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_selvedge")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).env("PATH", path);
+    let command = command.current_dir(directory()).env_remove("CC");
+    command.output().expect("sh runs")
 }
 
 #[test]
 #[ignore = "needs libboost-dev"]
 fn boost_lockfree() {
-    check("boost_spsc.cc", "rc11", &[], Ok(9));
-    check("boost_spsc.cc", "rc11", &["-DWEAK"], Err("data race"));
-    check("boost_queue.cc", "rc11", &[], Ok(4));
-    check("boost_queue.cc", "rc11", &["-DWEAK"], Err("data race"));
-    check("boost_stack.cc", "rc11", &[], Ok(2));
-    // The pool of a stack with a fixed capacity reads the link of a node that another thread may
-    // have taken and be writing to: a race by the standard, of which the exchange that follows
-    // discards the result.
-    check("boost_stack.cc", "rc11", &["-DPOOL"], Err("data race"));
+    check("Boost.Lockfree");
+}
+
+#[test]
+#[ignore = "needs libconcurrentqueue-dev and libreaderwriterqueue-dev"]
+fn moodycamel() {
+    check("moodycamel");
+}
+
+#[test]
+#[ignore = "needs libck-dev"]
+fn concurrency_kit() {
+    check("Concurrency Kit");
+}
+
+#[test]
+#[ignore = "needs libdpdk-dev"]
+fn dpdk() {
+    check("DPDK");
+}
+
+#[test]
+#[ignore = "needs liburcu-dev and its source"]
+fn userspace_rcu() {
+    check("userspace RCU");
+}
+
+#[test]
+#[ignore = "needs libtbb-dev"]
+fn one_tbb() {
+    check("oneTBB");
+}
+
+#[test]
+#[ignore = "needs the source of libzstd"]
+fn zstd() {
+    check("zstd");
+}
+
+#[test]
+#[ignore = "needs libgtest-dev"]
+fn google_test() {
+    check("GoogleTest");
 }
 
 #[test]
 #[ignore = "needs libboost-dev and libck-dev"]
 fn advice_names_the_lines_of_libraries() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/real");
     let run = |arguments: &[&str]| {
         let sandbox = Sandbox::new();
         let mut command = sandbox.command(arguments);
-        let output = command.current_dir(&directory).output().expect("it runs");
+        let output = command.current_dir(directory()).output().expect("it runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
     let boost = run(&["verify", "boost_queue.cc", "--", "-DWEAK"]);
@@ -63,106 +188,9 @@ fn advice_names_the_lines_of_libraries() {
     assert!(boost.contains(expected), "{boost}");
     // The accesses are inline assembly in functions that compilers do not instrument.
     let ring = run(&["verify", "ck_ring.c"]);
-    let expected = "advice: ck_ring.c:11: in _ck_ring_enqueue_sp (/usr/include/ck_ring.h:200)\n          \
+    let expected = "advice: ck_ring.c:41: in _ck_ring_enqueue_sp (/usr/include/ck_ring.h:200)\n          \
                     make the store to ring.p_tail memory_order_release (it is relaxed)\n        \
-                    ck_ring.c:23: in _ck_ring_dequeue_sc (/usr/include/ck_ring.h:229)\n          \
+                    ck_ring.c:53: in _ck_ring_dequeue_sc (/usr/include/ck_ring.h:229)\n          \
                     make the load of ring.p_tail memory_order_acquire (it is relaxed)\n";
     assert!(ring.contains(expected), "{ring}");
-}
-
-#[test]
-#[ignore = "needs libconcurrentqueue-dev"]
-fn moodycamel() {
-    check("moodycamel.cc", "rc11", &[], Ok(3));
-    check("moodycamel.cc", "rc11", &["-DWEAK"], Err("data race"));
-    check("moodycamel_blocking.cc", "rc11", &[], Ok(4));
-    check(
-        "moodycamel_blocking.cc",
-        "rc11",
-        &["-DWEAK"],
-        Err("data race"),
-    );
-}
-
-#[test]
-#[ignore = "needs libck-dev"]
-fn concurrency_kit() {
-    check("ck_ring.c", "tso", &[], Ok(9));
-    // Without the order that x86 gives to every access.
-    check("ck_ring.c", "rc11", &[], Err("data race"));
-    check("ck_spinlock.c", "tso", &["-DLOCK=fas"], Ok(4));
-    check("ck_spinlock.c", "tso", &["-DLOCK=fas", "-DWEAK"], Err(""));
-    check("ck_spinlock.c", "tso", &["-DLOCK=cas"], Ok(4));
-    check(
-        "ck_spinlock.c",
-        "tso",
-        &["-DLOCK=cas", "-DWEAK"],
-        Err("data race"),
-    );
-    check("ck_spinlock.c", "sc", &["-DLOCK=ticket"], Ok(4));
-    let weak = ["-DLOCK=ticket", "-DWEAK"];
-    check("ck_spinlock.c", "sc", &weak, Err("endless spinning"));
-    check("ck_stack.c", "tso", &[], Ok(4));
-    check("ck_stack.c", "tso", &["-DWEAK"], Err("assertion failed"));
-    check("ck_fifo.c", "tso", &[], Ok(2));
-    check("ck_fifo.c", "tso", &["-DWEAK"], Err("assertion failed"));
-}
-
-#[test]
-#[ignore = "needs libdpdk-dev"]
-fn dpdk() {
-    let with = |more: &'static [&'static str]| [&DPDK[..], more].concat();
-    check("dpdk_ring.c", "tso", &with(&[]), Ok(2));
-    // The variant for x86, without the order that x86 gives to every access.
-    check("dpdk_ring.c", "rc11", &with(&[]), Err("data race"));
-    check(
-        "dpdk_ring.c",
-        "rc11",
-        &with(&["-DRTE_USE_C11_MEM_MODEL"]),
-        Ok(2),
-    );
-    check("dpdk_locks.c", "rc11", &with(&["-DLOCK=spinlock"]), Ok(4));
-    // That one is inline assembly, which has no orders to weaken.
-    let in_c = with(&["-DLOCK=spinlock", "-DRTE_FORCE_INTRINSICS"]);
-    check("dpdk_locks.c", "rc11", &in_c, Ok(2));
-    let weak = [&in_c[..], &["-DWEAK"]].concat();
-    check("dpdk_locks.c", "rc11", &weak, Err("data race"));
-    check("dpdk_locks.c", "sc", &with(&["-DLOCK=ticketlock"]), Ok(8));
-}
-
-#[test]
-#[ignore = "needs liburcu-dev"]
-fn userspace_rcu() {
-    check("urcu_mb.c", "tso", &[], Ok(14));
-    check("urcu_mb.c", "tso", &["-DWEAK"], Err("data race"));
-}
-
-#[test]
-#[ignore = "needs libtbb-dev"]
-fn one_tbb() {
-    check("tbb_mutex.cc", "rc11", &["-DLOCK=spin_mutex"], Ok(12));
-    check(
-        "tbb_mutex.cc",
-        "rc11",
-        &["-DLOCK=spin_mutex", "-DWEAK"],
-        Err("data race"),
-    );
-    check("tbb_mutex.cc", "rc11", &["-DLOCK=spin_rw_mutex"], Ok(28));
-    check("tbb_mutex.cc", "rc11", &["-DLOCK=queuing_mutex"], Ok(86));
-    check(
-        "tbb_mutex.cc",
-        "rc11",
-        &["-DLOCK=queuing_mutex", "-DWEAK"],
-        Err("access to memory"),
-    );
-}
-
-#[test]
-#[ignore = "needs libgtest-dev"]
-fn google_test() {
-    let library = ["/usr/src/googletest/googletest/src/gtest-all.cc"];
-    let include = "-I/usr/src/googletest/googletest";
-    check_with("gtest.cc", &library, "rc11", &[include], Ok(2));
-    let weak = [include, "-DWEAK"];
-    check_with("gtest.cc", &library, "rc11", &weak, Err("assertion failed"));
 }

@@ -84,11 +84,20 @@ fn rounds_without_a_visible_operation_do_not_count() {
 }
 
 #[test]
-fn recursion_is_no_loop_but_longjmp_makes_one() {
-    let main = "static int f(int n) { x++; return n < 2 ? n : f(n - 1) + f(n - 2); }
+fn recursion_and_longjmp_make_loops() {
+    let direct = "static int f(int n) { x++; return n < 2 ? n : f(n - 1) + f(n - 2); }
       int main(void) { assert(f(5) == 5); }";
-    holds(main, &["--unroll", "1"]);
-    fails(&main.replace("== 5", "!= 5"), &["--unroll", "1"]);
+    let others = "static int g(int n);
+      static int f(int n) { x++; return n < 2 ? n : g(n); }
+      static int g(int n) { return f(n - 1) + f(n - 2); }
+      int main(void) { assert(f(5) == 5); }";
+    for main in [direct, others] {
+        holds(main, &["--unroll", "5"]);
+        fails(&main.replace("== 5", "!= 5"), &["--unroll", "f=5"]);
+        is_cut(main, &["--unroll", "4"]);
+    }
+    let endless = "static void f(void) { x++; f(); } int main(void) { f(); }";
+    is_cut(endless, &["--unroll", "3"]);
     let main = "static jmp_buf back;
       static void leave(void) { x++; longjmp(back, 1); }
       int main(void) { volatile int n = 0; setjmp(back); if (n++ < 5) leave(); assert(0); }";

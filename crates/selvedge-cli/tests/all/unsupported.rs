@@ -81,7 +81,11 @@ const CONSTRUCTS: [(&str, &str, &str); 21] = [
         "sem_open(\"/x\", 0);",
         "named objects are not modelled; use an unnamed one",
     ),
-    ("", "setenv(\"A\", \"1\", 1);", "use a variable"),
+    (
+        "int pthread_tryjoin_np(pthread_t, void **);",
+        "pthread_tryjoin_np(pthread_self(), 0);",
+        "a join that does not wait is not modelled",
+    ),
     (
         "#include <time.h>",
         "timer_create(0, 0, 0);",
@@ -231,4 +235,15 @@ void (*use)(void) = unused;
     let sandbox = Sandbox::with("program.c", text);
     let outcome = sandbox.run(&["verify", "program.c"]);
     assert_ne!(outcome.status, Some(0), "{outcome:?}");
+}
+
+#[test]
+fn nested_functions_that_are_called_through_pointers_are_refused() {
+    let source = "static void call(void (*f)(int)) { f(3); }
+        int main(void) { int x = 1; void add(int k) { x += k; } call(add); return x; }";
+    let sandbox = Sandbox::with("nested.c", source);
+    let outcome = sandbox.run(&["verify", "nested.c", "--cc", "gcc"]);
+    outcome
+        .ends_with(2)
+        .says("the program runs code on the stack");
 }

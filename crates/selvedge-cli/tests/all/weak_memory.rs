@@ -99,6 +99,36 @@ fn races_are_judged_by_the_happens_before_of_the_model() {
         .prints("does not order what came before: the load is relaxed and does not acquire it.");
 }
 
+/// A plain read of what another thread writes atomically. Reading it orders nothing, although every event
+/// that reads is ordered after what it reads under all models but `rc11`.
+const READ_PLAINLY: &str = "\
+#include <pthread.h>
+static volatile int flag;
+static int shared;
+static void *reader(void *unused) {
+  flag = 1;
+  return shared ? unused : 0;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, reader, 0);
+  __atomic_store_n(&shared, 1, __ATOMIC_SEQ_CST);
+  (void)flag;
+  return pthread_join(thread, 0);
+}
+";
+
+#[test]
+fn a_plain_read_races_with_an_atomic_write_under_every_model() {
+    let sandbox = Sandbox::with("plainly.c", READ_PLAINLY);
+    for model in ["sc", "tso", "ra", "rc11"] {
+        sandbox
+            .run(&["verify", "plainly.c", "--model", model])
+            .ends_with(1)
+            .prints("data race: read of 4 bytes and atomic write of 4 bytes of `shared`");
+    }
+}
+
 /// Where an execution is cut short by undefined behaviour depends on the search; which ones are
 /// complete does not, for these programs.
 #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
@@ -35,6 +37,9 @@ pub(crate) fn seeds(variable: &str, usual: Range<u64>) -> Range<u64> {
     range.unwrap_or_else(|| panic!("{variable} is not a range such as 1..201: {text}"))
 }
 
+/// Seeds are tried in groups of so many; a table of each is appended to the file that `SELVEDGE_TALLY` names.
+const GROUP: u64 = 500;
+
 /// Tries every seed, prints a table of how they ended, and fails if Selvedge is wrong once, if it
 /// refuses more than one program in fifty, or if more than one in four is too slow. `reproduce` tells how to try a seed alone.
 pub(crate) fn run(
@@ -44,6 +49,33 @@ pub(crate) fn run(
     reproduce: impl Fn(u64) -> String + Sync,
 ) {
     let started = Instant::now();
+    let mut ends = Vec::new();
+    for first in seeds.clone().step_by(GROUP as usize) {
+        let (group, began) = (first..seeds.end.min(first + GROUP), Instant::now());
+        let some = try_group(name, group.clone(), &experiment, &reproduce);
+        let text = table(name, &some, began.elapsed().as_secs());
+        log(&format!("{group:?} {text}"));
+        ends.extend(some);
+    }
+    println!("{}", table(name, &ends, started.elapsed().as_secs()));
+    let count = |wanted: fn(&End) -> bool| ends.iter().filter(|(end, _)| wanted(end)).count();
+    let wrong = count(|end| matches!(end, End::Wrong(_)));
+    let refused = count(|end| matches!(end, End::Refused(_)));
+    let slow = count(|end| matches!(end, End::Slow(_)));
+    assert!(
+        wrong == 0 && refused * 50 <= ends.len() && slow * 4 <= ends.len(),
+        "{name}: {wrong} wrong, {refused} refused and {slow} slow of {} programs",
+        ends.len()
+    );
+}
+
+/// Tries the seeds on all processors.
+fn try_group(
+    name: &str,
+    seeds: Range<u64>,
+    experiment: &(impl Fn(u64) -> End + Sync),
+    reproduce: &(impl Fn(u64) -> String + Sync),
+) -> Vec<(End, u64)> {
     let next = AtomicU64::new(seeds.start);
     let ends = Mutex::new(Vec::new());
     let work = || {
@@ -67,17 +99,17 @@ pub(crate) fn run(
             scope.spawn(work);
         }
     });
-    let ends = ends.into_inner().expect("no panic while locked");
-    println!("{}", table(name, &ends, started.elapsed().as_secs()));
-    let count = |wanted: fn(&End) -> bool| ends.iter().filter(|(end, _)| wanted(end)).count();
-    let wrong = count(|end| matches!(end, End::Wrong(_)));
-    let refused = count(|end| matches!(end, End::Refused(_)));
-    let slow = count(|end| matches!(end, End::Slow(_)));
-    assert!(
-        wrong == 0 && refused * 50 <= ends.len() && slow * 4 <= ends.len(),
-        "{name}: {wrong} wrong, {refused} refused and {slow} slow of {} programs",
-        ends.len()
-    );
+    ends.into_inner().expect("no panic while locked")
+}
+
+/// Appends to the file of a run that may be stopped before its end.
+fn log(text: &str) {
+    let Ok(path) = std::env::var("SELVEDGE_TALLY") else {
+        return;
+    };
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let written = file.and_then(|mut file| writeln!(file, "{text}"));
+    written.unwrap_or_else(|error| panic!("cannot write {path}: {error}"));
 }
 
 /// One line for each way to end: how often, and the first seeds that do.

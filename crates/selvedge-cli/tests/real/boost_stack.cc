@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 #ifdef WEAK
-#define memory_order_release memory_order_relaxed
-#define memory_order_acquire memory_order_relaxed
+// The stack's exchanges name no order, so they are seq_cst.
+#define compare_exchange_weak(expected, desired) compare_exchange_weak(expected, desired, std::memory_order_relaxed)
 #endif
 #include <boost/lockfree/stack.hpp>
 #include <cassert>

@@ -15,7 +15,7 @@ pub use saved::{Performed, SavedGraph};
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{EventId, Location, ThreadId};
-use crate::op::{Op, Value};
+use crate::op::{Function, Op, Value};
 
 /// An event's place in the order in which the events of a graph were added.
 pub type Slot = u32;
@@ -267,6 +267,23 @@ impl Graph {
             if event.kind == Kind::Read && tries_again(event.op) {
                 event.kind = Kind::Parked;
             }
+        }
+    }
+
+    /// The newest write that the thread of the waiting read in `slot` does not distinguish from what it reads.
+    /// A thread that is parked at an object waits at one write: it is parked at the next in another graph.
+    pub fn waits_at(&self, location: Location, slot: Slot) -> Slot {
+        let event = self.event(slot);
+        let object = matches!(
+            event.op,
+            Op::Update {
+                function: Function::Object(_),
+                ..
+            }
+        );
+        match event.kind == Kind::Parked && object {
+            true => event.source,
+            false => self.last_equal(location, event.source),
         }
     }
 

@@ -7,19 +7,24 @@
 //! is drawn in proportion to the weights of the nodes and gets the sum of their weights. The sum of the weights
 //! of the complete executions still has the number of executions as its expected value.
 //!
-//! The stratum of a graph is the number of nested revisits that led to it, its number of events, and a hash of how
-//! many events each thread has. The first two grow along every path, so representatives are explored in the order of strata: each one to the end of one
-//! execution, as a search does, and the alternatives on the way go to their strata.
+//! The stratum of a graph is the number of nested revisits that led to it, its number of events, and a hash of what
+//! tells how much can follow: how many events each thread has, how many of them no revisit can delete, how many reads
+//! are stale, and how many newer writes the last event passed by. The first two numbers grow along every path, so
+//! representatives are explored in the order of strata: each one to the end of one execution, as a search does, and
+//! the alternatives on the way go to their strata.
+//!
+//! The more hashes are told apart, the closer a descent comes to the truth, and the longer it takes. So the
+//! first descents tell few apart, and the next ones more as long as descents are short.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use super::branch::Branch;
 use super::cursor::{Advanced, Cursor};
-use super::level::Choice;
+use super::level::{Choice, Level};
 use super::unit::SavedLevel;
 use super::{Observer, Report, Search, Settings};
-use crate::graph::Graph;
+use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{Site, ThreadId};
 use crate::machine::SpinLoops;
 use crate::model::Model;
@@ -29,6 +34,8 @@ use crate::report::Ending;
 /// What one descent, along one representative of each stratum, came to.
 #[derive(Clone, Debug, Default)]
 pub struct Descent {
+    /// How many kinds of graphs it told apart. Descents that tell more apart are worth more.
+    pub kinds: u64,
     /// An estimate of the number of complete executions.
     pub executions: f64,
     /// How many alternatives, besides the first, are estimated to begin at which operation. A revisited update that
@@ -44,21 +51,57 @@ pub(super) struct Sampler {
     /// The nested revisits that led to it.
     revisits: usize,
     strata: BTreeMap<Stratum, Representative>,
+    kinds: u64,
     /// How many alternatives were found since this was last asked.
     found: u64,
 }
 
-/// Nested revisits, events, and one of [`KINDS`] kinds of graphs.
+/// Nested revisits, events, and the kind of graph.
 type Stratum = (usize, usize, u64);
 
-/// So many kinds of graphs with as many events are told apart, by how many events each thread has.
+/// So many kinds of graphs with as many events are told apart at first.
 const KINDS: u64 = 32;
+/// After a descent with fewer representatives, the next one tells this many times as many apart,
+const SHORT: u64 = 2_000;
+const FINER: u64 = 16;
+/// up to so many.
+const MOST_KINDS: u64 = KINDS * FINER.pow(5);
 
-fn stratum(revisits: usize, graph: &Graph) -> Stratum {
-    let threads = (0..graph.threads() as u32).map(ThreadId);
-    let lengths = threads.map(|thread| graph.thread(thread).len() as u64);
-    let hash = lengths.fold(0, |hash, length| mix(hash ^ length).wrapping_add(1));
-    (revisits, graph.len(), hash % KINDS)
+fn stratum<C: Model>(revisits: usize, level: &Level<C>, kinds: u64) -> Stratum {
+    let graph = &level.graph;
+    let threads = (0..graph.threads() as u32).map(|thread| graph.thread(ThreadId(thread)));
+    let ends = threads.flat_map(|events| {
+        let last = events.last().map_or(0, |&last| passed_by(graph, last));
+        [events.len() as u64, last]
+    });
+    let stable = level.stable.iter().map(|&events| events.into());
+    let last = passed_by(graph, graph.len() as Slot - 1);
+    let numbers = ends.chain(stable).chain([last, stale(graph)]);
+    let hash = numbers.fold(0, |hash, number| mix(hash ^ number).wrapping_add(1));
+    (revisits, graph.len(), hash % kinds)
+}
+
+/// How many newer writes there are than the event in `slot`, or than the one that it reads; and whether it is parked.
+fn passed_by(graph: &Graph, slot: Slot) -> u64 {
+    let event = graph.event(slot);
+    let Some(location) = event.op.location() else {
+        return event.choice.into();
+    };
+    let write = match event.kind.writes() {
+        true => slot,
+        false => event.source,
+    };
+    let later = graph.later_writes(location, write).len() as u64;
+    2 * later + u64::from(event.kind == Kind::Parked)
+}
+
+/// How many reads do not read the newest write.
+fn stale(graph: &Graph) -> u64 {
+    let is_stale = |event: &&Event| {
+        let location = event.op.location().filter(|_| event.kind.reads());
+        location.is_some_and(|location| !graph.later_writes(location, event.source).is_empty())
+    };
+    graph.events().iter().filter(is_stale).count() as u64
 }
 
 /// A node of the tree that stands for all of its stratum: the next alternative of the only choice.
@@ -85,22 +128,36 @@ pub fn descend<C: Model, M: SpinLoops>(
         weight: 1.0,
         revisits: 0,
         strata: BTreeMap::new(),
+        kinds: KINDS,
         found: 0,
     }));
     let ending = loop {
         let mut descent = Descent::default();
-        if let ControlFlow::Break(ending) = search.descend(&mut descent) {
-            break ending;
-        }
+        let representatives = match search.descend(&mut descent) {
+            ControlFlow::Continue(representatives) => representatives,
+            ControlFlow::Break(ending) => break ending,
+        };
         if each(&descent).is_break() {
             break Ending::Stopped;
+        }
+        if let Some(sampler) = &mut search.cursor.sampler
+            && representatives < SHORT
+        {
+            sampler.kinds = MOST_KINDS.min(sampler.kinds * FINER);
         }
     };
     search.into_report(ending)
 }
 
 impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
-    fn descend(&mut self, descent: &mut Descent) -> ControlFlow<Ending> {
+    /// Makes one descent. Returns the number of representatives that were explored.
+    fn descend(&mut self, descent: &mut Descent) -> ControlFlow<Ending, u64> {
+        let mut representatives = 1;
+        descent.kinds = self
+            .cursor
+            .sampler
+            .as_ref()
+            .map_or(0, |sampler| sampler.kinds);
         self.cursor.restart();
         self.cursor.represent(1.0, 0);
         self.hopeless = false;
@@ -110,6 +167,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         while let Some(((revisits, ..), Representative { weight, node })) =
             self.cursor.first_stratum()
         {
+            representatives += 1;
             before = self.counts.executions;
             self.hopeless = false;
             self.cursor.restart();
@@ -128,7 +186,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             descent.executions += weight * (self.counts.executions - before) as f64;
         }
         descent.alternatives.append(&mut self.alternatives);
-        ControlFlow::Continue(())
+        ControlFlow::Continue(representatives)
     }
 
     /// Keeps the alternatives to the event of `thread` that is added next, besides the one that is being `tried`, if
@@ -165,7 +223,8 @@ impl<C: Model> Cursor<C> {
             if self.apply_next(&mut branch).is_none() {
                 break;
             }
-            let stratum = stratum(sampler.revisits + self.depth, self.graph());
+            let revisits = sampler.revisits + self.depth;
+            let stratum = stratum(revisits, self.level(), sampler.kinds);
             self.half = None;
             self.depth = depth;
             self.level_mut().undo(events);

@@ -43,6 +43,15 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                 self.unrolled = true;
                 ControlFlow::Continue(())
             }
+            // With a bound, a failure of another thread may be within it only in such an execution.
+            Pending::Stopped(Stop::Assumed) if self.settings.preemptions.is_none() => {
+                let Level { graph, stable, .. } = self.cursor.level();
+                if !self.hopeless && maximal::blocked_for_good(graph, thread, stable) {
+                    self.counts.blocked += 1;
+                    self.hopeless = true;
+                }
+                ControlFlow::Continue(())
+            }
             Pending::Stopped(Stop::Spinning { since })
                 if !takes_locks(self.graph(), thread, since) =>
             {

@@ -116,9 +116,42 @@ fn frozen(graph: &Graph, read: Slot, stable: &[u32]) -> bool {
     let Some(location) = event.op.location() else {
         return true;
     };
-    let value = graph.last_equal(location, event.source);
-    let mut later = graph.later_writes(location, value).iter();
-    later.any(|&write| write < read || stable_counts(graph, stable, write))
+    let value = graph.waits_at(location, read);
+    is_followed(graph, location, (value, read), stable)
+}
+
+/// Whether a newer write than `write` was added before the event in `slot`, or is stable. Then a read in `slot` that
+/// reads from `write` does not count as added maximally for any write that could revisit or delete it.
+fn is_followed(
+    graph: &Graph,
+    location: Location,
+    (write, slot): (Slot, Slot),
+    stable: &[u32],
+) -> bool {
+    let mut later = graph.later_writes(location, write).iter();
+    later.any(|&write| write < slot || stable_counts(graph, stable, write))
+}
+
+/// Whether `thread`, for which an assumption does not hold, stays where it is in every execution that follows
+/// from the graph: its last read, or a choice after that, can neither be revisited nor deleted any more.
+///
+/// What the thread has written since then may lead others to a failure. In that case, and if the thread created
+/// others, the answer is no.
+pub(super) fn blocked_for_good(graph: &Graph, thread: ThreadId, stable: &[u32]) -> bool {
+    for &slot in graph.thread(thread).iter().rev() {
+        let event = graph.event(slot);
+        match (event.kind, event.op) {
+            (Kind::Read | Kind::Parked, _) => {
+                let location = event.op.location().expect("reads have a location");
+                return event.choice != 0
+                    || is_followed(graph, location, (event.source, slot), stable);
+            }
+            (Kind::Silent, Op::Choose { .. }) if event.choice != 0 => return true,
+            (Kind::Silent, Op::Choose { .. } | Op::Fence { .. } | Op::Join { .. }) => {}
+            _ => return false,
+        }
+    }
+    false
 }
 
 fn stable_counts(graph: &Graph, stable: &[u32], slot: Slot) -> bool {
@@ -133,14 +166,12 @@ pub(super) fn hopeless(graph: &Graph, stable: &[u32]) -> bool {
     parked.any(|&last| frozen(graph, last, stable))
 }
 
-/// Whether `thread`, which spins since its event `since`, spins for good: none of the reads
-/// of its iteration can change.
+/// Whether `thread`, which spins since its event `since`, spins for good: the last read of its iteration can
+/// neither be revisited nor deleted any more. A revisit of an earlier read would have to delete that one.
 pub(super) fn spins_for_good(graph: &Graph, thread: ThreadId, since: u32, stable: &[u32]) -> bool {
-    let mut iteration = graph.thread(thread)[since as usize..].iter();
-    let mut stale = false;
-    iteration.all(|&slot| {
-        let reads = graph.event(slot).kind.reads();
-        stale |= reads;
-        !reads || frozen(graph, slot, stable)
-    }) && stale
+    let iteration = &graph.thread(thread)[since as usize..];
+    let last = iteration
+        .iter()
+        .rfind(|&&slot| graph.event(slot).kind.reads());
+    last.is_some_and(|&read| frozen(graph, read, stable))
 }

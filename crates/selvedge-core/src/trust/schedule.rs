@@ -59,15 +59,18 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;
     /// one that wants a held mutex only if there is no other.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
+        let all = (0..self.machine.threads() as u32).map(ThreadId);
+        if self.machine.newest_first() {
+            return self.first_runnable(all.rev());
+        }
         let last = self.graph().events().last().map(|event| event.id.thread);
-        self.first_runnable(last)
+        self.first_runnable(last.into_iter().chain(all))
     }
 
-    /// The first thread that can go on, with `favourite` before the others.
-    fn first_runnable(&self, favourite: Option<ThreadId>) -> Option<(ThreadId, Op)> {
-        let all = (0..self.machine.threads() as u32).map(ThreadId);
+    /// The first of these threads that can go on.
+    fn first_runnable(&self, threads: impl Iterator<Item = ThreadId>) -> Option<(ThreadId, Op)> {
         let mut deferred = None;
-        for thread in favourite.into_iter().chain(all) {
+        for thread in threads {
             let Some(op) = self.runnable(thread) else {
                 continue;
             };

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::trust::{self, Ending, NoObserver, Settings};
-use selvedge_testkit::{Program, ScriptMachine, random_litmus, random_program, with_random_orders};
+use selvedge_testkit::{
+    Instruction, Program, ScriptMachine, random_litmus, random_program, with_random_orders,
+};
 
 use crate::common::{FLAVOURS, number};
 
@@ -99,4 +101,27 @@ fn descents_under_ra_are_right_on_average() {
 #[test]
 fn descents_under_rc11_are_right_on_average() {
     compare_many::<Rc11>();
+}
+
+/// How much follows a graph of such a program depends only on what its stratum says.
+#[test]
+fn orders_of_critical_sections_are_estimated_exactly() {
+    let sections = |thread| {
+        let section = [Instruction::lock(10, thread), Instruction::unlock(10)];
+        section.repeat(6)
+    };
+    let program = Program::of_workers(vec![sections(1), sections(2)]);
+    let mut machine = ScriptMachine::new(program);
+    let mut estimates = Vec::new();
+    let each = &mut |descent: &trust::Descent| {
+        estimates.push(descent.executions);
+        match estimates.len() {
+            20 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        }
+    };
+    let observer = &mut NoObserver;
+    trust::descend::<SequentialConsistency, _>(&mut machine, None, 0, observer, each);
+    // Twelve sections, six of each thread. The first descents tell too few graphs apart.
+    assert_eq!(estimates[10..], [924.0; 10]);
 }

@@ -72,40 +72,27 @@ pub(crate) type PlaceWord = u32;
 pub(crate) const COUNTED: u32 = 1;
 /// What a thread does there is part of its history.
 pub(crate) const TRACKED: u32 = 2;
-/// A place of the hash table of histories: the lower and the upper half of a history, with [`REPEATS`] and
-/// [`OPEN`]; zero if it is not used.
-pub(crate) type HistoryWords = [u32; 2];
+/// A history: the address of its last event, its first successor times four with [`REPEATS`] and [`OPEN`], the next
+/// successor of what it follows, and what it follows. The first ones are those of threads that have not done
+/// anything, so that none of these succeeds another one, and zero stands for none.
+pub(crate) type HistoryWords = [u32; 4];
 /// A pure iteration ends with this history.
 pub(crate) const REPEATS: u32 = 1;
 /// Not all that can follow this history is known.
 pub(crate) const OPEN: u32 = 2;
-/// Two histories, the lower half first: what can follow the second can follow the first.
-pub(crate) type RepeatWords = [u32; 4];
+/// Two histories: what can follow the second can follow the first.
+pub(crate) type RepeatWords = [u32; 2];
 
-/// The history of a thread that has not done anything.
-pub(crate) fn root(thread: u32) -> u64 {
-    next(0x9e37_79b9_7f4a_7c15, thread)
-}
-
-/// The history after one more event, at this address.
+/// What follows a history by an event at this address, and how it goes on: [`REPEATS`], [`OPEN`].
 #[inline(always)]
-pub(crate) fn next(history: u64, address: u32) -> u64 {
-    let mixed = (history ^ u64::from(address)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    (mixed ^ mixed >> 32) & !u64::from(REPEATS | OPEN)
-}
-
-/// Where a history is in the hash table, or where it belongs; nothing if it is not there and there is no room.
-#[inline(always)]
-pub(crate) fn find(table: &[HistoryWords], history: u64) -> Option<usize> {
-    let last = table.len().checked_sub(1)?;
-    let mut at = (history >> 2) as usize & last;
-    for _ in 0..=last {
-        let &[low, high] = table.get(at)?;
-        let used = u64::from(high) << 32 | u64::from(low & !(REPEATS | OPEN));
-        if used == history || used == 0 {
-            return Some(at);
+pub(crate) fn after(table: &[HistoryWords], history: u32, address: u32) -> Option<(u32, u32)> {
+    let mut next = table.get(history as usize)?[1] >> 2;
+    while next != 0 {
+        let &[of, how, sibling, _] = table.get(next as usize)?;
+        if of == address {
+            return Some((next, how & (REPEATS | OPEN)));
         }
-        at = (at + 1) & last;
+        next = sibling;
     }
     None
 }
@@ -122,7 +109,7 @@ pub(crate) struct Sizes {
     pub(crate) places: usize,
     /// How many threads there are with any input.
     threads: usize,
-    /// A power of two, at least twice the number of histories.
+    /// How many histories there are at most.
     slots: usize,
     repeats: usize,
     /// The most histories of a thread: room to compute them.
@@ -140,7 +127,7 @@ impl Sizes {
             waits: input.waits(),
             places: view.sites().len(),
             threads: threads(view),
-            slots: extent.slots(),
+            slots: extent.histories,
             repeats: extent.repeats,
             scratch: extent.largest,
         }
@@ -156,7 +143,7 @@ impl Sizes {
             waits: 0,
             places: view.sites().len(),
             threads: threads(view),
-            slots: extent.slots(),
+            slots: extent.histories,
             repeats: extent.repeats,
             scratch: extent.largest,
         }
@@ -165,7 +152,7 @@ impl Sizes {
     /// How many words the whole takes.
     pub(crate) fn words(self) -> usize {
         let prefix = HEAD + 4 * self.parts + 3 * self.events + 2 * self.waits + self.places;
-        prefix + 2 * self.slots + 4 * self.repeats + 2 * self.scratch
+        prefix + 4 * self.slots + 2 * self.repeats + self.scratch
     }
 }
 
@@ -192,10 +179,6 @@ impl Extent {
         for branch in thread.histories() {
             self.repeats += usize::from(matches!(branch, Branch::Repeat { .. }));
         }
-    }
-
-    fn slots(self) -> usize {
-        (2 * self.histories).next_power_of_two()
     }
 }
 
@@ -224,8 +207,10 @@ struct Tables<'a> {
     places: &'a mut [PlaceWord],
     histories: &'a mut [HistoryWords],
     repeats: &'a mut [RepeatWords],
+    /// How many of them are used.
+    used: usize,
     /// The histories of the thread in hand, by number.
-    numbered: &'a mut [HistoryWords],
+    numbered: &'a mut [u32],
 }
 
 /// Divides `words`, which are all zero, into tables of these sizes.
@@ -248,8 +233,8 @@ fn divide(words: &mut [u32], sizes: Sizes, flags: u32) -> Option<Tables<'_>> {
     let (events, rest) = rest.split_at_mut_checked(3 * sizes.events)?;
     let (waits, rest) = rest.split_at_mut_checked(2 * sizes.waits)?;
     let (places, rest) = rest.split_at_mut_checked(sizes.places)?;
-    let (histories, rest) = rest.split_at_mut_checked(2 * sizes.slots)?;
-    let (repeats, rest) = rest.split_at_mut_checked(4 * sizes.repeats)?;
+    let (histories, rest) = rest.split_at_mut_checked(4 * sizes.slots)?;
+    let (repeats, rest) = rest.split_at_mut_checked(2 * sizes.repeats)?;
     Some(Tables {
         parts: parts.as_chunks_mut().0,
         events: events.as_chunks_mut().0,
@@ -257,24 +242,16 @@ fn divide(words: &mut [u32], sizes: Sizes, flags: u32) -> Option<Tables<'_>> {
         places,
         histories: histories.as_chunks_mut().0,
         repeats: repeats.as_chunks_mut().0,
-        numbered: rest.as_chunks_mut().0,
+        used: sizes.parts,
+        numbered: rest,
     })
-}
-
-fn halves(history: u64) -> HistoryWords {
-    [history as u32, (history >> 32) as u32]
-}
-
-fn whole_of([low, high]: HistoryWords) -> u64 {
-    u64::from(high) << 32 | u64::from(low)
 }
 
 impl Tables<'_> {
     /// Enters what a thread with this number can do; returns how many repeats there are then.
     #[inline(never)]
     fn enter(&mut self, number: u32, thread: Thread<'_>, mut repeats: usize) -> Option<usize> {
-        self.mark(root(number), 0)?;
-        *self.numbered.first_mut()? = halves(root(number));
+        *self.numbered.first_mut()? = number;
         let mut known = 1;
         for branch in thread.histories() {
             let numbered = |number: u32| self.numbered.get(number as usize).copied();
@@ -288,33 +265,44 @@ impl Tables<'_> {
                         Branch::Thread { .. } => address | THREAD,
                         _ => address,
                     };
-                    let history = next(whole_of(numbered(after)?), address);
-                    self.mark(history, 0)?;
-                    *self.numbered.get_mut(known)? = halves(history);
+                    let next = self.succeed(numbered(after)?, address)?;
+                    *self.numbered.get_mut(known)? = next;
                     known += 1;
                 }
                 Branch::Repeat { from, to } => {
-                    let (from, [low, high]) = (numbered(from)?, numbered(to)?);
-                    self.mark(whole_of(from), REPEATS)?;
-                    *self.repeats.get_mut(repeats)? = [from[0], from[1], low, high];
+                    let (from, to) = (numbered(from)?, numbered(to)?);
+                    self.histories.get_mut(from as usize)?[1] |= REPEATS;
+                    *self.repeats.get_mut(repeats)? = [from, to];
                     repeats += 1;
                 }
                 Branch::Open { at } => {
-                    let history = whole_of(numbered(at)?);
-                    self.mark(history, OPEN)?;
+                    let at = numbered(at)?;
+                    self.histories.get_mut(at as usize)?[1] |= OPEN;
                 }
             }
         }
         Some(repeats)
     }
 
-    /// Enters a history.
-    fn mark(&mut self, history: u64, how: u32) -> Option<()> {
-        let at = find(self.histories, history)?;
-        let [low, high] = halves(history);
-        let slot = self.histories.get_mut(at)?;
-        *slot = [low | slot[0] & (REPEATS | OPEN) | how, high];
-        Some(())
+    /// What follows a history by an event at this address, entered if it is new: behind the other successors, because
+    /// those that were explored first are met most.
+    fn succeed(&mut self, history: u32, address: u32) -> Option<u32> {
+        if let Some((known, _)) = after(self.histories, history, address) {
+            return Some(known);
+        }
+        let new = self.used as u32;
+        *self.histories.get_mut(self.used)? = [address, 0, 0, history];
+        self.used += 1;
+        let mut last = self.histories.get(history as usize)?[1] >> 2;
+        if last == 0 {
+            self.histories.get_mut(history as usize)?[1] |= new << 2;
+            return Some(new);
+        }
+        while let sibling @ 1.. = self.histories.get(last as usize)?[2] {
+            last = sibling;
+        }
+        self.histories.get_mut(last as usize)?[2] = new;
+        Some(new)
     }
 }
 

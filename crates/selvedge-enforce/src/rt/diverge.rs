@@ -65,7 +65,7 @@ fn happened(text: &mut Text) {
         Policy::Abort => stop(first),
         Policy::Warn => plan::publish(&plan::FREE),
         Policy::Serial => {
-            plan::publish(&plan::SERIAL);
+            plan::leave();
             serial::join(thread::current());
         }
     }

@@ -45,7 +45,8 @@ pub(crate) fn hidden<R>(operation: impl FnOnce() -> R) -> R {
 
 #[inline(always)]
 fn step<R>(visible: bool, operation: impl FnOnce() -> R) -> R {
-    if thread::current().active == 0 {
+    let me = thread::current();
+    if me.active == 0 || history::passes(me, me.site) {
         return operation();
     }
     let counted = before(visible);
@@ -176,6 +177,13 @@ fn awaited(me: &mut Thread, site: usize, visible: bool) -> bool {
 
 /// A plain or volatile access that the program is about to make, from the assembly.
 pub(crate) extern "C" fn announced(address: usize, site: usize, how: u32) {
+    if !history::passes(thread::current(), site) {
+        announced_slowly(address, site, how);
+    }
+}
+
+#[cold]
+extern "C" fn announced_slowly(address: usize, site: usize, how: u32) {
     let me = thread::current();
     settle(me);
     match compared(me, site) {
@@ -208,7 +216,7 @@ fn ordered(me: &mut Thread, (address, site, how): (usize, usize, u32)) {
             Role::Misplaced => {
                 // A compiler may announce the store of a statement before its load.
                 let second = plan
-                    .after(me.index, next)
+                    .expected_after(me.index, next)
                     .is_some_and(|event| event.site == site);
                 if how & WRITES != 0 && second {
                     me.early = 1;

@@ -59,7 +59,7 @@ static PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// How large a file may be to be read rather than mapped, which takes longer.
 const SMALL: usize = 16 << 10;
 
-const READ_ONLY_CLOSE_ON_EXEC: c_int = 0o2_000_000;
+const READ_ONLY_AT_ONCE: c_int = 0o2_004_000;
 
 /// Which file is there now.
 pub(super) fn present() -> Option<Identity> {
@@ -144,7 +144,7 @@ fn set_path(first: *const c_char, ending: &[u8]) -> bool {
 fn open_first() -> Option<Contents> {
     // SAFETY: the path ends with a zero; there are no other threads that could know the memory.
     unsafe {
-        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_AT_ONCE);
         if file < 0 {
             return None;
         }
@@ -181,7 +181,7 @@ pub(super) fn map() -> Option<(Contents, Identity)> {
     // SAFETY: the path ends with a zero; the file is mapped as long as it is, and replaced but
     // never changed.
     unsafe {
-        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_CLOSE_ON_EXEC);
+        let file = sys::open(PATH.load(Ordering::Relaxed), READ_ONLY_AT_ONCE);
         if file < 0 {
             return None;
         }

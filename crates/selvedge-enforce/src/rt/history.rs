@@ -1,17 +1,16 @@
 //! Compares what a thread does with what it can do in proven executions.
 //!
-//! A thread's history, the sequence of its events at tracked places, is a number that each event changes;
-//! the plan has the numbers of all histories that were explored. A thread whose next history is not among them
-//! has left what was verified, and is stopped before it performs the event. The numbers do not depend on the
-//! plan, so that a thread keeps its history when a newer one is taken up.
+//! A thread's history, the sequence of its events at tracked places, is a place in the plan's tree of all histories
+//! that were explored. A thread whose next history is not in it has left what was verified, and is stopped before it
+//! performs the event. When a newer plan is taken up, a thread looks up what it has done in the new tree.
 //!
 //! A pure iteration of a spin loop may be repeated, so after one there may be several histories: the thread has
 //! come back to where the loop began, or it has left the loop.
 
-use super::composed::{OPEN, REPEATS, THREAD, next, root};
+use super::composed::{OPEN, REPEATS, THREAD};
 use super::image;
-use super::plan::{Place, Plan};
-use super::thread::Thread;
+use super::plan::{self, Place, Plan};
+use super::thread::{TRACKING, Thread};
 
 /// How many histories a thread can have at once. With more it is not checked any more.
 pub(crate) const HISTORIES: usize = 4;
@@ -29,8 +28,13 @@ pub(crate) enum Seen {
 
 /// The thread with this number begins.
 pub(crate) fn begin(me: &mut Thread, number: u32) {
-    me.histories = [root(number), 0, 0, 0];
+    let plan = plan::present();
+    me.plan = plan;
     me.several = 0;
+    match plan.beginning(number) {
+        Some(history) => me.histories = [history, 0, 0, 0],
+        None => _ = me.untrack(),
+    }
 }
 
 /// The thread is about to perform an event at `site`.
@@ -47,47 +51,85 @@ pub(crate) fn compare_thread(me: &mut Thread, plan: &Plan, site: Option<usize>) 
     compare_address(me, plan, 0, address | THREAD)
 }
 
-#[inline(always)]
+#[inline]
 fn compare_address(me: &mut Thread, plan: &Plan, site: usize, address: u32) -> Seen {
-    if me.several == 0 {
-        let next = next(me.histories[0], address);
-        if plan.history(next) == Some(0) {
-            me.histories[0] = next;
-            return Seen::Fine;
-        }
+    match follows(me, plan, address) {
+        true => Seen::Fine,
+        false => compare_all(me, plan, site, address),
     }
-    compare_all(me, plan, site, address)
+}
+
+/// Whether the thread does nothing but compare, and proven executions have the event at `site` next. That is so for
+/// nearly all events; it takes no call and a few instructions. Otherwise nothing has happened.
+#[inline(always)]
+pub(crate) fn passes(me: &mut Thread, site: usize) -> bool {
+    let address = site.wrapping_sub(image::base()) as u32;
+    me.active == TRACKING && me.pending == 0 && follows(me, plan::present(), address)
+}
+
+#[inline(always)]
+fn follows(me: &mut Thread, plan: &Plan, address: u32) -> bool {
+    let known = me.several == 0 && core::ptr::eq(me.plan, plan);
+    match plan.after(me.histories[0], address) {
+        Some((next, 0)) if known => {
+            me.histories[0] = next;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Looks up what the thread has done in a newer plan. `false` if the plan does not have it.
+#[cold]
+fn follow_plan(me: &mut Thread, plan: &Plan) -> bool {
+    // SAFETY: plans live for ever.
+    let earlier = unsafe { &*me.plan };
+    for history in me.histories.iter_mut().take(1 + usize::from(me.several)) {
+        let Some(translated) = plan.translate(earlier, *history) else {
+            return false;
+        };
+        *history = translated;
+    }
+    me.plan = plan;
+    true
 }
 
 #[cold]
 fn compare_all(me: &mut Thread, plan: &Plan, site: usize, address: u32) -> Seen {
+    // Always tracked without a site: threads are created and joined there, or end.
+    let place = match site {
+        0 => None,
+        _ => plan.place(site),
+    };
+    if let Some(Place { tracked: false, .. }) = place {
+        return Seen::Fine;
+    }
+    let new = || match place {
+        Some(_) => Seen::New,
+        None => Seen::Unknown,
+    };
+    if !core::ptr::eq(me.plan, plan) && !follow_plan(me, plan) {
+        return new();
+    }
     let before = me.histories;
     let before = &before[..1 + usize::from(me.several)];
     let mut found = Set::default();
     for &history in before {
-        let next = next(history, address);
-        if plan.history(next).is_some() {
+        if let Some((next, _)) = plan.after(history, address) {
             found.add(next);
         }
     }
     if found.count == 0 {
-        return match plan.place(site) {
-            Some(Place { tracked: false, .. }) => Seen::Fine,
-            place => {
-                let open =
-                    |&history: &u64| plan.history(history).is_some_and(|how| how & OPEN != 0);
-                match place {
-                    _ if before.iter().any(open) => me.untrack(),
-                    Some(_) => Seen::New,
-                    None => Seen::Unknown,
-                }
-            }
+        let open = |&history: &u32| plan.how(history) & OPEN != 0;
+        return match before.iter().any(open) {
+            true => me.untrack(),
+            false => new(),
         };
     }
     // What can follow the beginning of a loop can follow its end.
     let mut at = 0;
     while let Some(&history) = found.all.get(at).filter(|_| at < found.count) {
-        if plan.history(history).is_some_and(|how| how & REPEATS != 0) {
+        if plan.how(history) & REPEATS != 0 {
             plan.repeats(history).for_each(|to| found.add(to));
         }
         at += 1;
@@ -103,13 +145,13 @@ fn compare_all(me: &mut Thread, plan: &Plan, site: usize, address: u32) -> Seen 
 /// A few histories.
 #[derive(Default)]
 struct Set {
-    all: [u64; HISTORIES],
+    all: [u32; HISTORIES],
     /// More than there is room for if some were left out.
     count: usize,
 }
 
 impl Set {
-    fn add(&mut self, history: u64) {
+    fn add(&mut self, history: u32) {
         if self
             .all
             .iter()

@@ -8,8 +8,8 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use super::composed::{
-    self, COUNTED, EventWords, HEAD, HistoryWords, OPEN, PartWords, PlaceWord, REPEATS,
-    RepeatWords, TRACKED, WaitWords,
+    self, COUNTED, EventWords, HEAD, HistoryWords, PartWords, PlaceWord, RepeatWords, TRACKED,
+    WaitWords,
 };
 use super::image;
 use super::sys;
@@ -84,7 +84,7 @@ pub(crate) struct Plan {
     waits: &'static [WaitWords],
     /// The places that were reached, sorted.
     places: &'static [PlaceWord],
-    /// What threads can do, as a hash table.
+    /// What threads can do.
     histories: &'static [HistoryWords],
     repeats: &'static [RepeatWords],
     /// How many threads there are, with whatever input.
@@ -99,6 +99,26 @@ pub(crate) struct Plan {
     pub(crate) ends: bool,
     /// Whether threads run one at a time.
     pub(crate) serial: bool,
+}
+
+/// The plan that held before the program left what was verified.
+static LEFT: AtomicPtr<Plan> = AtomicPtr::new((&raw const FREE).cast_mut());
+
+/// From now on threads run one at a time.
+pub(crate) fn leave() {
+    if !present().serial {
+        LEFT.store(PRESENT.load(Ordering::Acquire), Ordering::Release);
+        publish(&SERIAL);
+    }
+}
+
+/// The plan by which threads are numbered: the last one that was proven.
+pub(crate) fn numbering() -> &'static Plan {
+    match present() {
+        // SAFETY: plans live for ever.
+        plan if plan.serial => unsafe { &*LEFT.load(Ordering::Acquire) },
+        plan => plan,
+    }
 }
 
 /// Nothing is ordered.
@@ -153,8 +173,8 @@ impl Plan {
         let (events, rest) = rest.split_at_checked(3 * events as usize)?;
         let (waits, rest) = rest.split_at_checked(2 * waits as usize)?;
         let (places, rest) = rest.split_at_checked(places as usize)?;
-        let (histories, rest) = rest.split_at_checked(2 * slots as usize)?;
-        let repeats = rest.get(..4 * repeats as usize)?;
+        let (histories, rest) = rest.split_at_checked(4 * slots as usize)?;
+        let repeats = rest.get(..2 * repeats as usize)?;
         Some(Plan {
             parts: parts.as_chunks().0,
             events: events.as_chunks().0,
@@ -172,7 +192,7 @@ impl Plan {
     }
 
     /// What is expected of a thread after the event with this number, be it counted or not.
-    pub(crate) fn after(&self, thread: u32, number: usize) -> Option<Event> {
+    pub(crate) fn expected_after(&self, thread: u32, number: usize) -> Option<Event> {
         let &[_, _, first, count] = self.parts.get(thread as usize)?;
         let next = (number < count as usize).then_some(first as usize + number + 1)?;
         self.events.get(next).map(event)
@@ -211,21 +231,66 @@ impl Plan {
         !self.histories.is_empty()
     }
 
-    /// What is known about a history, if it was proven.
+    /// The history of a thread that has not done anything.
+    pub(crate) fn beginning(&self, thread: u32) -> Option<u32> {
+        ((thread as usize) < self.parts.len()).then_some(thread)
+    }
+
+    /// What follows a history by an event at this address, and how it goes on.
     #[inline(always)]
-    pub(crate) fn history(&self, history: u64) -> Option<u32> {
-        let at = composed::find(self.histories, history)?;
-        let &[low, high] = self.histories.get(at)?;
-        let used = (low | high) != 0;
-        used.then_some(low & (REPEATS | OPEN))
+    pub(crate) fn after(&self, history: u32, address: u32) -> Option<(u32, u32)> {
+        composed::after(self.histories, history, address)
+    }
+
+    /// How a history goes on.
+    pub(crate) fn how(&self, history: u32) -> u32 {
+        let words = self.histories.get(history as usize);
+        words.map_or(0, |words| words[1] & (composed::REPEATS | composed::OPEN))
     }
 
     /// The histories that led to the state in which a thread is after this one.
-    pub(crate) fn repeats(&self, history: u64) -> impl Iterator<Item = u64> {
-        let key = [history as u32, (history >> 32) as u32];
+    pub(crate) fn repeats(&self, history: u32) -> impl Iterator<Item = u32> {
         let all = self.repeats.iter();
-        let all = all.filter(move |repeat| repeat[..2] == key);
-        all.map(|&[_, _, low, high]| u64::from(high) << 32 | u64::from(low))
+        all.filter(move |&&[from, _]| from == history)
+            .map(|&[_, to]| to)
+    }
+
+    /// What this plan has for a history of an earlier one.
+    #[cold]
+    pub(crate) fn translate(&self, earlier: &Plan, history: u32) -> Option<u32> {
+        let parent = |history: u32| {
+            let &[address, _, _, parent] = earlier.histories.get(history as usize)?;
+            let begun = history as usize >= earlier.parts.len();
+            begun.then_some((parent, address))
+        };
+        // How many events lead there; then event by event, for there is no room to note them.
+        let (mut length, mut at) = (0, history);
+        while let Some((parent, _)) = parent(at) {
+            (length, at) = (length + 1, parent);
+        }
+        let mut translated = self.beginning(at)?;
+        for rest in (0..length).rev() {
+            let mut at = history;
+            for _ in 0..rest {
+                at = parent(at)?.0;
+            }
+            translated = self.after(translated, parent(at)?.1)?.0;
+        }
+        Some(translated)
+    }
+
+    /// Whether earlier threads wait for later ones, as a rule: the schedule that was proven first has the last one first.
+    pub(crate) fn is_descending(&self) -> bool {
+        let mut balance = 0;
+        for (number, _) in self.parts.iter().enumerate().skip(1) {
+            for event in self.list(number as u32).from(0) {
+                let waits = self.waits_of(&event).iter().filter(|wait| wait[0] != 0);
+                for wait in waits {
+                    balance += if wait[0] as usize > number { 1 } else { -1 };
+                }
+            }
+        }
+        balance > 0
     }
 
     /// The number of the `nth` child of `parent`.

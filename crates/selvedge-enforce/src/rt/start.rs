@@ -78,7 +78,6 @@ fn begin(number: u32) {
     me.index = number;
     me.locals = (pointer - shared::size_of_locals(), pointer + ABOVE_POINTER);
     let plan = plan::present();
-    history::begin(me, number);
     let counts = if plan.list(number).len() > 0 {
         COUNTING
     } else {
@@ -86,6 +85,7 @@ fn begin(number: u32) {
     };
     let tracks = if plan.tracks() { TRACKING } else { 0 };
     me.active = counts | tracks;
+    history::begin(me, number);
     if plan.serial {
         serial::join(me);
     }
@@ -150,7 +150,7 @@ pub(super) extern "C" fn create(
     refresh::decide();
     event::about_thread(me, Some(me.site));
     let plan = plan::present();
-    let number = plan.child(me.index, me.children);
+    let number = plan::numbering().child(me.index, me.children);
     if number.is_none() && plan.strict {
         diverge::refuse(format_args!(
             "the program left what was verified: thread {} created its thread number {}",
@@ -160,6 +160,10 @@ pub(super) extern "C" fn create(
     // Storing the handle may be an event.
     let event = |place: plan::Place| place.counted || place.tracked;
     let counted = me.active != 0 && plan.place(me.site).is_some_and(event);
+    let serial = plan::present().serial;
+    if serial {
+        serial::expect(number.unwrap_or(u32::MAX));
+    }
     let birth = birth();
     birth.start.store(start as usize, Ordering::Relaxed);
     birth.argument.store(argument, Ordering::Relaxed);
@@ -176,6 +180,9 @@ pub(super) extern "C" fn create(
     let result = unsafe { sys::pthread_create(first, attributes, started, told) };
     if result != 0 {
         birth.stage.store(UNUSED, Ordering::SeqCst);
+        if serial {
+            serial::forget(number.unwrap_or(u32::MAX));
+        }
         return result;
     }
     thread::current().children += 1;

@@ -3,6 +3,7 @@
 use core::arch::{asm, global_asm};
 
 use super::history::{HISTORIES, Seen};
+use super::plan::Plan;
 
 /// The state of one thread, in its thread-local memory; all zero is a thread that runs free.
 #[repr(C, align(64))]
@@ -33,8 +34,10 @@ pub(crate) struct Thread {
     pub(crate) kernel_number: u32,
     /// Counts what the thread did since it looked for a newer prefix.
     pub(crate) since_look: u32,
+    /// The plan that numbers its histories.
+    pub(crate) plan: *const Plan,
     /// What it has done: one of these histories.
-    pub(crate) histories: [u64; HISTORIES],
+    pub(crate) histories: [u32; HISTORIES],
     /// How many more than the first one there are.
     pub(crate) several: u8,
 }

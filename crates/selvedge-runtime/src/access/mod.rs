@@ -102,9 +102,12 @@ impl Runtime {
     #[inline(always)]
     fn judge_plain(&mut self, access: Access) -> Step {
         if self.phase != Phase::Fiber {
-            return Step::Go;
+            return self
+                .check_early(access)
+                .map_or_else(Step::Stop, |()| Step::Go);
         }
-        if let Err(problem) = self.check_address(access.address, access.size) {
+        let writes = access.kind.writes();
+        if let Err(problem) = self.check_address(access.address, access.size, writes) {
             return Step::Stop(problem);
         }
         self.passing(access.site);
@@ -155,10 +158,16 @@ impl Runtime {
         // answer does not depend on the interleaving.
         let written = !access.kind.writes();
         // SAFETY: cells are mapped while the program is loaded.
-        if unsafe { (*cell).may_be_visible(self.run, mask, written) } {
-            return self.visible_access(access);
-        }
+        let visible = unsafe { (*cell).may_be_visible(self.run, mask, written) };
         let record = self.record_now(access, mask);
+        if visible {
+            // The event itself could not tell: where every read synchronises with what it reads, it
+            // would be ordered after the write that it races with.
+            return match self.shadow.check(cell, record, self.view()) {
+                None => self.visible_access(access),
+                Some(other) => Step::Stop(Problem::Race(other)),
+            };
+        }
         self.undo.cell(cell, &self.shadow, self.run);
         let view = View {
             run: self.run,

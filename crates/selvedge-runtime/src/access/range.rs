@@ -12,9 +12,9 @@ impl Runtime {
     pub(crate) fn range(&mut self, access: Access) -> Result<(), Problem> {
         self.parts.clear();
         if self.phase != Phase::Fiber || access.size == 0 {
-            return Ok(());
+            return self.check_early(access);
         }
-        self.check_address(access.address, access.size)?;
+        self.check_address(access.address, access.size, access.kind.writes())?;
         self.passing(access.site);
         self.touches(access.address)?;
         let own = self.threads[self.running].slot.contains(access.address);
@@ -85,7 +85,9 @@ impl Runtime {
     /// Judges and notes the initialisation of an object: an event if the object is in use.
     pub(crate) fn initialise(&mut self, access: Access) -> Step {
         if self.phase != Phase::Fiber {
-            return Step::Go;
+            return self
+                .check_early(access)
+                .map_or_else(Step::Stop, |()| Step::Go);
         }
         if self.settings.stateful {
             return self.plain(access);
@@ -96,7 +98,7 @@ impl Runtime {
             cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
         });
         if visible {
-            return match self.check_address(access.address, access.size) {
+            return match self.check_address(access.address, access.size, true) {
                 Ok(()) => Step::Event,
                 Err(problem) => Step::Stop(problem),
             };

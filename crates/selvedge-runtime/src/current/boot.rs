@@ -3,12 +3,31 @@
 use selvedge_core::{Effect, Location, Op, Outcome, Site};
 
 use super::refuse;
+use crate::access::Access;
 use crate::memory;
+use crate::problem::report;
 use crate::runtime::with;
+use crate::shadow::Kind;
 
 /// While constructors run there is one thread, and memory is what it says.
 pub(super) fn perform_natively(op: Op, site: Site) -> Outcome {
-    let at = |location: Location| with(|runtime| *runtime.locations.entry(location));
+    let at = |location: Location| {
+        let entry = with(|runtime| *runtime.locations.entry(location));
+        let kind = match op {
+            Op::Load { .. } => Kind::AtomicRead,
+            _ => Kind::AtomicWrite,
+        };
+        let access = Access {
+            address: entry.address,
+            size: entry.width.into(),
+            kind,
+            site: site.0 as usize,
+        };
+        if let Err(problem) = with(|runtime| runtime.check_early(access)) {
+            report(problem, access);
+        }
+        entry
+    };
     match op {
         Op::Load { at: location, .. } => {
             let entry = at(location);

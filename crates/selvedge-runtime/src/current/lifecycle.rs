@@ -90,6 +90,14 @@ pub(crate) fn variable(name: &[u8]) -> Option<usize> {
     })
 }
 
+/// Where the pointers to all variables of the environment are.
+pub(crate) fn variables() -> usize {
+    with(|runtime| {
+        let stack_top = runtime.threads[0].slot.stack_top;
+        environment::variables(&runtime.settings, stack_top)
+    })
+}
+
 /// The file with the program's standard input.
 pub(crate) fn standard_input() -> Option<PathBuf> {
     with(|runtime| runtime.settings.stdin.clone())

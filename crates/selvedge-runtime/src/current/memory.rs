@@ -108,7 +108,7 @@ pub(crate) fn is_on_stack(address: usize) -> bool {
 
 /// Reports memory that may not be accessed.
 pub(crate) fn check_range(address: usize, size: usize, site: Site) {
-    if let Err(problem) = with(|runtime| runtime.check_address(address, size)) {
+    if let Err(problem) = with(|runtime| runtime.check_address(address, size, true)) {
         let kind = AccessKind::PlainWrite;
         let site = site.0 as usize;
         report(

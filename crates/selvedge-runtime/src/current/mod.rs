@@ -8,7 +8,8 @@ mod memory;
 
 pub(crate) use lifecycle::{
     assume_false, end_main, exit, fail, fail_at, fail_with, finish, function, leave_simulation,
-    next_thread, refuse, result, spawn, standard_input, start_main, variable, want_stack,
+    next_thread, refuse, result, spawn, standard_input, start_main, variable, variables,
+    want_stack,
 };
 pub(crate) use memory::{
     allocate, block_size, check_range, initialise_object, is_on_stack, is_used_object, location,
@@ -375,9 +376,9 @@ pub(crate) fn expose(address: usize, size: usize) {
             start: address,
             end: address + size,
         };
-        let outside = &mut runtime.outside;
-        if !outside.iter().any(|known| known.start == range.start) {
-            outside.push(range);
+        let exposed = &mut runtime.exposed;
+        if !exposed.contains(&range) {
+            exposed.push(range);
         }
     });
 }

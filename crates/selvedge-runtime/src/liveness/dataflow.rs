@@ -2,6 +2,7 @@
 
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::addresses::Held;
 use super::checks::without_checks;
 use super::effects::{Effects, Tracker};
 use super::flow::{Flow, is_call};
@@ -51,6 +52,12 @@ impl Bits {
         }
     }
 
+    /// Whether a register is among them; those that are not followed always are.
+    fn has(&self, register: Register) -> bool {
+        let place = REGISTERS.iter().position(|known| *known == register);
+        place.is_none_or(|place| self.0[FRAME_LIMIT as usize / 64] >> place & 1 != 0)
+    }
+
     fn byte_mask(&self, word: usize) -> u64 {
         let bits = self.0[word / 8] >> (word % 8 * 8) & 0xff;
         (0..8)
@@ -81,24 +88,37 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
     if !graph.exact {
         return None;
     }
-    let mut tracker = Tracker::new(&callees.callbacks);
+    let callbacks = &callees.callbacks;
+    let held = Held::of(&instructions, &graph, &mut Tracker::new(callbacks)).ok()?;
+    let mut tracker = Tracker::new(callbacks);
     let mut effects = Vec::with_capacity(instructions.len());
+    for (index, instruction) in instructions.iter().enumerate() {
+        if graph.leaders.contains(&index) {
+            tracker.addresses = held.at(index).to_vec();
+        }
+        effects.push(tracker.effects(instruction).ok()?);
+    }
+    let live = solve(&graph, &instructions, &effects);
     let entry = entry(&instructions, &graph, callees);
+    let mut tracker = Tracker::new(callbacks);
     let mut escaped_at_entry = 0;
     for (index, instruction) in instructions.iter().enumerate() {
         if Some(index) == entry {
             escaped_at_entry = tracker.escaped;
         }
         if graph.leaders.contains(&index) {
-            tracker.begin_block();
+            tracker.addresses = held.at(index).to_vec();
         }
-        effects.push(tracker.effects(instruction).ok()?);
+        tracker.effects(instruction).ok()?;
+        for &next in &graph.successors[index] {
+            if graph.leaders.contains(&next) {
+                held.escape(&mut tracker, next, |held| live[next].has(held));
+            }
+        }
     }
-    tracker.begin_block();
     if tracker.escaped < -FRAME_LIMIT {
         return None;
     }
-    let live = solve(&graph, &instructions, &effects);
     // What lies above an address that was taken, and what the prologue saved, always counts.
     let mut always = Bits::NONE;
     always.set(

@@ -15,13 +15,13 @@ pub(super) struct Effects {
     pub(super) overwrites: Vec<Span>,
 }
 
-/// Follows addresses of the frame through registers within a basic block, so that an address that is
-/// only passed to a callback does not count as taken.
+/// Follows addresses of the frame through registers, so that an address that is only passed to a
+/// callback does not count as taken. For what happens between basic blocks see [`super::addresses`].
 pub(super) struct Tracker<'a> {
     callbacks: &'a HashMap<usize, String>,
     factory: InstructionInfoFactory,
     /// Registers that hold the frame pointer plus an offset.
-    addresses: Vec<(Register, i64)>,
+    pub(super) addresses: Vec<(Register, i64)>,
     /// The lowest offset whose address escapes; everything above may be what it points to.
     pub(super) escaped: i64,
 }
@@ -39,15 +39,7 @@ impl<'a> Tracker<'a> {
         }
     }
 
-    /// A basic block begins: nothing is known of the registers. Addresses that are still held
-    /// might be used there.
-    pub(super) fn begin_block(&mut self) {
-        for (_, offset) in std::mem::take(&mut self.addresses) {
-            self.escape(offset);
-        }
-    }
-
-    fn escape(&mut self, offset: i64) {
+    pub(super) fn escape(&mut self, offset: i64) {
         self.escaped = self.escaped.min(offset);
     }
 
@@ -193,14 +185,15 @@ impl<'a> Tracker<'a> {
             _ => None,
         };
         for (register, offset) in std::mem::take(&mut self.addresses) {
-            let preserved = register == Register::RBX || REGISTERS.contains(&register);
+            // What a function preserves it does not look at.
+            let preserved = REGISTERS.contains(&register);
             match callback.and_then(|name| passed(name, register)) {
                 Some(0) => {}
                 Some(size) => match Span::of_frame(offset, size) {
                     Some(span) => effects.reads.push(span),
                     None => self.escape(offset),
                 },
-                None if callback.is_some() && !is_argument(register) => {}
+                None if preserved || (callback.is_some() && !is_argument(register)) => {}
                 None => self.escape(offset),
             }
             if preserved {

@@ -10,6 +10,7 @@
 //! afterwards. Whatever is not understood counts as live: a variable whose address is taken, a
 //! function with an indirect jump, code without a frame pointer.
 
+mod addresses;
 mod checks;
 mod dataflow;
 mod effects;

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use selvedge_core::Site;
 
 use super::program::peek;
-use super::strings;
+use super::{host, strings};
 use crate::current;
 
 /// The argument list of a variadic function, as the x86-64 ABI lays it out.
@@ -210,22 +210,92 @@ fn announce_string(string: usize, precision: Option<usize>, length: Length, site
     current::touch(string, size, false, site);
 }
 
-/// Announces the variables that the first `assigned` conversions of a `scanf` format have written.
-pub(crate) fn announce_scan(format: usize, mut arguments: Arguments, assigned: c_int, site: Site) {
+/// How many variables a `scanf` format can have.
+const TARGETS: usize = 64;
+
+/// A conversion of a `scanf` format that writes a variable.
+#[derive(Clone, Copy, Default)]
+struct Scanned {
+    conversion: u8,
+    /// The most bytes that it can write.
+    room: usize,
+}
+
+/// Announces the variables that scanning `text` writes. A trial into memory of the runtime's own tells which these
+/// are: nothing is written to an address that was not checked.
+pub(crate) fn announce_scan(text: usize, format: usize, mut arguments: Arguments, site: Site) {
+    let length = strings::read_length(text, site);
     strings::read_length(format, site);
+    let mut conversions = [Scanned::default(); TARGETS];
+    let mut count = 0;
     let mut cursor = Cursor { at: format };
-    let mut left = assigned;
-    while left > 0 && cursor.find_conversion() {
-        if cursor.peek() == b'%' {
-            cursor.next();
+    while let Some(conversion) = next_scanned(&mut cursor, length, site) {
+        let Some(place) = conversions.get_mut(count) else {
+            current::refuse(
+                format!("a scanf format with more than {TARGETS} conversions"),
+                site,
+            )
+        };
+        *place = conversion;
+        count += 1;
+    }
+    let sizes = scanned_sizes(text, format, &conversions[..count]);
+    for size in &sizes[..count] {
+        current::touch(arguments.word(), *size, true, site);
+    }
+}
+
+/// How many bytes each conversion writes. Nothing here may stop the thread, because it owns memory.
+fn scanned_sizes(text: usize, format: usize, conversions: &[Scanned]) -> [usize; TARGETS] {
+    let rooms = conversions.iter().map(|scanned| scanned.room);
+    let scan = |fill: u8| {
+        let mut targets: Vec<Vec<u8>> = rooms.clone().map(|room| vec![fill; room]).collect();
+        let pointers = targets.iter_mut();
+        let pointers: Vec<usize> = pointers
+            .map(|target| target.as_mut_ptr().expose_provenance())
+            .collect();
+        let arguments = Arguments {
+            general_offset: Arguments::GENERAL_END,
+            vector_offset: Arguments::VECTOR_END,
+            overflow: pointers.as_ptr().expose_provenance(),
+            saved: 0,
+        };
+        host::scan(text, format, arguments);
+        targets
+    };
+    // What is the same whatever was there before has been written.
+    let (zeros, ones) = (scan(0), scan(0xff));
+    let mut sizes = [0; TARGETS];
+    for ((size, scanned), (zeros, ones)) in sizes
+        .iter_mut()
+        .zip(conversions)
+        .zip(zeros.iter().zip(&ones))
+    {
+        let same = zeros.iter().zip(ones).take_while(|(zero, one)| zero == one);
+        *size = match scanned.conversion {
+            b's' | b'[' if zeros[0] == ones[0] => {
+                1 + same.take_while(|&(&byte, _)| byte != 0).count()
+            }
+            _ => same.count(),
+        };
+    }
+    sizes
+}
+
+/// The next conversion that writes a variable, of a text of this length.
+fn next_scanned(cursor: &mut Cursor, text: usize, site: Site) -> Option<Scanned> {
+    while cursor.find_conversion() {
+        if cursor.eat(b'%') {
             continue;
         }
+        cursor.eat_any(b"'I");
         let skipped = cursor.eat(b'*');
+        cursor.eat_any(b"'I");
         let width = cursor.number();
         let length = cursor.length();
         let conversion = cursor.next();
         if conversion == b'[' {
-            skip_set(&mut cursor);
+            skip_set(cursor);
         }
         if skipped {
             continue;
@@ -235,28 +305,20 @@ pub(crate) fn announce_scan(format: usize, mut arguments: Arguments, assigned: c
             let what = "a scanf format that allocates, is wide, or has numbered arguments";
             current::refuse(String::from(what), site);
         }
-        let target = arguments.word();
-        current::touch(
-            target,
-            scanned_size(conversion, length, width, target),
-            true,
-            site,
-        );
-        left -= c_int::from(conversion != b'n');
+        let room = match conversion {
+            b's' | b'[' => text + 1,
+            // It writes no more than there is.
+            b'c' => width.unwrap_or(1).min(text + 1),
+            b'p' => 8,
+            _ => length.bytes(),
+        };
+        return Some(Scanned { conversion, room });
     }
+    None
 }
 
 fn skip_set(cursor: &mut Cursor) {
     cursor.eat(b'^');
     cursor.eat(b']');
     while !matches!(cursor.next(), b']' | 0) {}
-}
-
-fn scanned_size(conversion: u8, length: Length, width: Option<usize>, target: usize) -> usize {
-    match conversion {
-        b's' | b'[' => strings::length(target) + 1,
-        b'c' => width.unwrap_or(1),
-        b'p' => 8,
-        _ => length.bytes(),
-    }
 }

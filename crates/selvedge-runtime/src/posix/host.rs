@@ -57,8 +57,8 @@ pub(crate) fn format(buffer: usize, size: usize, format: usize, mut arguments: A
 
 /// `vsscanf`.
 pub(crate) fn scan(text: usize, format: usize, mut arguments: Arguments) -> c_int {
-    // SAFETY: the caller has read both strings; the targets are the program's, and a bad one faults
-    // as its own store would.
+    // SAFETY: the caller has read both strings and checked the targets; they are large enough if they are the
+    // runtime's own.
     unsafe {
         vsscanf(
             with_exposed_provenance(text),

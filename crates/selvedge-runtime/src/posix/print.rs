@@ -7,7 +7,7 @@ use selvedge_core::Site;
 use super::bytes::check_fits;
 use super::format::{Arguments, announce_print, announce_scan};
 use super::program::{self, check_not_null, peek};
-use super::{heap, host, strings};
+use super::{heap, host};
 use crate::current;
 
 entry_points![
@@ -52,6 +52,7 @@ fn print(
 
 fn allocate(result: usize, format: usize, arguments: usize, site: Site) -> c_int {
     let list: Arguments = peek(arguments);
+    announce_print(format, list, site);
     let length = host::format(0, 0, format, list);
     let Ok(size) = usize::try_from(length) else {
         return -1;
@@ -67,10 +68,8 @@ fn allocate(result: usize, format: usize, arguments: usize, site: Site) -> c_int
 
 fn scan(text: usize, format: usize, arguments: usize, site: Site) -> c_int {
     let arguments: Arguments = peek(arguments);
-    strings::read_length(text, site);
-    let assigned = host::scan(text, format, arguments);
-    announce_scan(format, arguments, assigned, site);
-    assigned
+    announce_scan(text, format, arguments, site);
+    host::scan(text, format, arguments)
 }
 
 extern "C" fn selvedge_vsnprintf(

@@ -25,6 +25,7 @@ entry_points![
     selvedge_file_size(1),
     selvedge_file_read(3),
     selvedge_directory(2),
+    selvedge_variables(0),
     selvedge_output(3),
     selvedge_raise(1),
 ];
@@ -108,6 +109,10 @@ extern "C" fn selvedge_file_read(path: usize, into: usize, size: usize) {
             with_exposed_provenance_mut::<u8>(into).copy_from_nonoverlapping(bytes.as_ptr(), size);
         }
     });
+}
+
+extern "C" fn selvedge_variables() -> usize {
+    current::variables()
 }
 
 extern "C" fn selvedge_directory(into: usize, size: usize) -> c_int {

@@ -29,7 +29,41 @@ extern "C" fn selvedge_syscall(number: c_long, arguments: usize, site: usize) ->
         libc::SYS_futex => futex::call(program::peek(arguments), site),
         libc::SYS_gettid => process::thread_number().into(),
         libc::SYS_sched_yield => 0,
-        _ => current::refuse(format!("the raw system call number {number}"), site),
+        _ => current::refuse(
+            format!(
+                "the raw system call number {number}{}; call a function of the C library instead, or \
+                 give a stub with --stub FILE",
+                name(number)
+            ),
+            site,
+        ),
+    }
+}
+
+/// The name of a system call that programs make without a function of the C library, in brackets.
+fn name(number: c_long) -> &'static str {
+    match number {
+        libc::SYS_getpid => " (getpid)",
+        libc::SYS_clone => " (clone)",
+        libc::SYS_fork => " (fork)",
+        libc::SYS_tgkill => " (tgkill)",
+        libc::SYS_exit => " (exit)",
+        libc::SYS_exit_group => " (exit_group)",
+        libc::SYS_set_robust_list => " (set_robust_list)",
+        libc::SYS_getrandom => " (getrandom)",
+        libc::SYS_membarrier => " (membarrier)",
+        libc::SYS_rseq => " (rseq)",
+        libc::SYS_getcpu => " (getcpu)",
+        libc::SYS_memfd_create => " (memfd_create)",
+        libc::SYS_perf_event_open => " (perf_event_open)",
+        libc::SYS_io_uring_setup => " (io_uring_setup)",
+        libc::SYS_io_uring_enter => " (io_uring_enter)",
+        libc::SYS_statx => " (statx)",
+        libc::SYS_copy_file_range => " (copy_file_range)",
+        libc::SYS_clone3 => " (clone3)",
+        libc::SYS_close => " (close)",
+        libc::SYS_mmap => " (mmap)",
+        _ => "",
     }
 }
 

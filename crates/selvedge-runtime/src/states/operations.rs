@@ -54,7 +54,7 @@ pub(crate) fn announce(access: Access) {
         }
         // Others may have freed it meanwhile.
         runtime
-            .check_address(access.address, access.size)
+            .check_address(access.address, access.size, access.kind.writes())
             .and_then(|()| runtime.check_owner(access.address))
     });
     if let Err(problem) = checked {
@@ -77,7 +77,9 @@ pub(crate) fn range(access: Access, by: By) {
     if access.size == 0 {
         return;
     }
-    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
+    let writes = access.kind.writes();
+    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size, writes))
+    {
         report(problem, access);
     }
     with(Runtime::look_at_given);
@@ -166,7 +168,7 @@ impl Runtime {
         };
         let entry = *self.locations.entry(location);
         // Others may have freed it since the thread arrived.
-        self.check_address(entry.address, entry.width.into())?;
+        self.check_address(entry.address, entry.width.into(), wrote.is_some())?;
         self.check_owner(entry.address)?;
         let Some(value) = wrote else { return Ok(None) };
         let thread = self.current();
@@ -188,12 +190,19 @@ impl Runtime {
         }))
     }
 
-    /// Whether the thread has ended whose stack `address` lies on.
+    /// Whether the thread whose stack `address` lies on has ended, or has returned from the function there.
     fn check_owner(&self, address: usize) -> Result<(), Problem> {
-        let ended = |&owner: &usize| self.exists(owner) && self.threads[owner].has_ended();
-        match self.layout.stack_owner(address).filter(ended) {
-            Some(owner) => Err(Problem::Ended(owner)),
-            None => Ok(()),
+        let owner = self.layout.stack_owner(address);
+        let Some(owner) = owner.filter(|&owner| self.exists(owner)) else {
+            return Ok(());
+        };
+        let thread = &self.threads[owner];
+        match thread.has_ended() {
+            true => Err(Problem::Ended(owner)),
+            false if thread.slot.is_left(address, thread.call.stack_pointer) => {
+                Err(Problem::Returned(owner))
+            }
+            false => Ok(()),
         }
     }
 

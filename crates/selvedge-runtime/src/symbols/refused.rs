@@ -24,7 +24,9 @@ const ATOMIC_SECTIONS: &str = "atomic sections are not modelled; use a mutex or 
 const NONDETERMINISM: &str =
     "any value of a wide type is too many; use selvedge_range(low, high) or selvedge_choose(n)";
 const OBJECTS: &str = "named objects are not modelled; use an unnamed one";
-const ENVIRONMENT: &str = "uses the environment, which is empty and cannot change; use a variable";
+const ENVIRONMENT: &str =
+    "variables of the environment are modelled only for a search on one machine; use getenv";
+const SYSTEM: &str = "depends on the machine, which is not modelled; use a constant";
 const WIDE_OUTPUT: &str = "wide output is not modelled; use printf";
 const JOINS: &str = "a join that does not wait is not modelled; use pthread_join, or a flag";
 const STACKS: &str = "stacks belong to the runtime; use pthread_attr_setstacksize or nothing";
@@ -105,7 +107,7 @@ const GROUPS: &[Group] = &[
             recvfrom recvmsg select pselect poll ppoll epoll_create epoll_create1 epoll_ctl epoll_wait \
             eventfd eventfd_read eventfd_write epoll_pwait inotify_init getaddrinfo freeaddrinfo gethostbyname \
             setsockopt getsockopt ioctl io_setup aio_read aio_write syslog openlog tcgetattr tcsetattr \
-            getifaddrs",
+            getifaddrs getsockname getpeername",
     },
     Group {
         reason: SIGNALS,
@@ -183,6 +185,12 @@ const GROUPS: &[Group] = &[
         reason: ENVIRONMENT,
         names: "\
             setenv putenv unsetenv clearenv environ __environ _environ",
+    },
+    Group {
+        reason: SYSTEM,
+        names: "\
+            getrlimit getrlimit64 setrlimit setrlimit64 prlimit prlimit64 getpriority setpriority \
+            gnu_get_libc_version sysinfo uname gethostname",
     },
     Group {
         reason: WIDE_OUTPUT,

@@ -195,6 +195,7 @@ const MODEL: Section = section(
     getopt = int(int=2, in 16, in string)
     getopt_long getopt_long_only = int(int=2, in 16, in 1, in? 32, int=0)
     optarg optind opterr optopt
+    in6addr_any in6addr_loopback
 
     clock_gettime = int(int=0, out 16)
     clock_getres = int(int=0, out? 16)

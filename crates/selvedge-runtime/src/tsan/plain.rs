@@ -71,17 +71,19 @@ fn read_write(address: usize, width: u8) {
 }
 
 fn volatile_read(address: usize, width: u8) {
-    if !current::booting() {
-        event_read(address, width, MemoryOrder::Relaxed, current::site());
+    if current::booting() {
+        return read(address, width);
     }
+    event_read(address, width, MemoryOrder::Relaxed, current::site());
 }
 
 fn volatile_write(address: usize, width: u8) {
-    if !current::booting() {
-        let (size, site) = (usize::from(width), current::site());
-        let access = access(address, size, Kind::AtomicWrite, site);
-        defer(access, MemoryOrder::Relaxed);
+    if current::booting() {
+        return write(address, width);
     }
+    let (size, site) = (usize::from(width), current::site());
+    let access = access(address, size, Kind::AtomicWrite, site);
+    defer(access, MemoryOrder::Relaxed);
 }
 
 /// Lets the explorer choose what the program will read.
@@ -107,7 +109,7 @@ fn put(at: Location, address: usize, width: u8, chosen: Value) {
 /// Remembers a write whose value is not known yet.
 #[inline(never)]
 fn defer(access: Access, order: MemoryOrder) {
-    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size)) {
+    if let Err(problem) = with(|runtime| runtime.check_address(access.address, access.size, true)) {
         report(problem, access);
     }
     if states::in_use() {

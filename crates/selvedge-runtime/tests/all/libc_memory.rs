@@ -135,6 +135,13 @@ fn functions_on_bytes_and_strings_do_what_they_should() {
                  int x; char s[8]; double f;
                  assert(sscanf("7 word 2.5", "%d %7s %lf", &x, s, &f) == 3);
                  assert(x == 7 && !strcmp(s, "word") && f == 2.5);
+                 int n = -1; char c[3] = "zzz"; short h; long long l;
+                 assert(sscanf("12 ab", "%*d%n", &n) == 0 && n == 2);
+                 assert(sscanf("xy", "%5c%n", c, &n) == 1 && n == 2 && c[1] == 'y' && c[2] == 'z');
+                 assert(sscanf("8 9 10%", "%hd%lld%n %*d%%%n", &h, &l, &x, &n) == 2);
+                 assert(h == 8 && l == 9 && x == 3 && n == 7);
+                 assert(sscanf("ab-", "%[a-c]%n%d%n", s, &x, &n, &n) == 1 && x == 2 && n == 7);
+                 assert(!strcmp(s, "ab") && sscanf("", "%d%n", &x, &n) == -1 && x == 2 && n == 7);
                  assert(wcslen(L"abc") == 3);"#,
             ),
             |checked| checked.is_fine_in(1),
@@ -180,6 +187,9 @@ fn what_libc_reads_and_writes_can_race() {
             "strcat(text, \"ab\")",
             "sprintf(text, \"%d\", 12345)",
             "sscanf(\"zzz\", \"%15s\", text)",
+            "sscanf(\"zzz\", \"%3c\", text)",
+            "sscanf(\"1 2\", \"%*d%n%d\", (int *)text, numbers)",
+            "sscanf(\"1\", \"%d%n\", numbers, (int *)text)",
         ] {
             racing(write, change).has_bug(DataRace, "text");
         }

@@ -264,8 +264,10 @@ fn check(build: Build, seed: u64) {
 #[test]
 fn parked_loops_would_never_end() {
     isolated("parked_loops_would_never_end", || {
+        let seeds = std::env::var("SEEDS").ok();
+        let seeds = seeds.map_or(2, |seeds| seeds.parse().expect("a number of seeds"));
         for (index, build) in Build::installed(&[GCC, CLANG, GCC_O2, CLANG_O2]).enumerate() {
-            for seed in 0..2 {
+            for seed in 0..seeds {
                 check(build, 10 * seed + index as u64);
             }
         }

@@ -110,6 +110,30 @@ fn a_failed_compare_exchange_is_pure() {
     expect("a_failed_compare_exchange_is_pure", body, 1);
 }
 
+/// gcc keeps the address of `e` in a register for the first loop, where it is dead in the second one. Soak
+/// seeds 1621, 2619 and 2748.
+#[test]
+fn a_leftover_of_an_earlier_loop_does_not_count() {
+    let body = "int e; atomic_store(&y, 2); \
+                do { e = 3; atomic_compare_exchange_strong(&y, &e, 7); } while (e == 7); \
+                do e = atomic_load(&x); while (!e);";
+    expect("a_leftover_of_an_earlier_loop_does_not_count", body, 1);
+}
+
+/// The address of `e` is in a register all the time, and `e` is state.
+#[test]
+fn a_variable_whose_address_stays_in_a_register_is_state() {
+    let body = "int e = 0, n = 0; \
+                do { n = e; atomic_compare_exchange_strong(&y, &e, 7); e = n < 2 ? n + 1 : 2; } \
+                while (!atomic_load(&x) && e < 2);";
+    // x is 1 the first time, the second time, or never.
+    expect(
+        "a_variable_whose_address_stays_in_a_register_is_state",
+        body,
+        3,
+    );
+}
+
 /// The value seen by the failed attempt is what the next one expects: 0, then 1 or 0 again.
 #[test]
 fn an_expectation_that_changes_is_state() {

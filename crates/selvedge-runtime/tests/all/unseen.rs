@@ -7,7 +7,7 @@
 use selvedge_runtime::Settings;
 
 use crate::common::ends::{End, end, refusal};
-use crate::common::{Build, CLANG, GCC, Program, isolated};
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 /// A program with a function that writes without a word.
 fn silent(declarations: &str, body: &str) -> String {
@@ -100,6 +100,78 @@ fn a_store_without_a_check_behind_it_is_missed() {
             let why = selvedge_core::Machine::refusal(&machine).expect("a reason");
             let noticed = why.ends_with(CHANGED) || why.ends_with("instruction cannot be found");
             assert!(noticed, "{why}");
+        }
+    });
+}
+
+/// Here nobody adds the announcements that compilers forget: of structures that functions return, and of bit
+/// fields of three bytes.
+#[test]
+fn a_store_that_the_compiler_did_not_announce_is_noticed() {
+    isolated(
+        "a_store_that_the_compiler_did_not_announce_is_noticed",
+        || {
+            let declarations = "struct big { int v[8]; };
+                struct small { unsigned a : 24; } __attribute__((packed));
+                union { struct big big; struct small small; atomic_int x; } g;
+                __attribute__((noinline)) static struct big make(void) {
+                    struct big b = {{7}}; return b; }";
+            for (builds, store) in [
+                (&[GCC, GCC_O2][..], "g.big = make();"),
+                (&[CLANG_O2][..], "g.small.a = 77;"),
+            ] {
+                let body = format!("atomic_store(&g.x, 1); {store} atomic_load(&g.x);");
+                for build in Build::installed(builds) {
+                    let source = silent(declarations, &body);
+                    let why = refusal(build, &source, Settings::default());
+                    assert_eq!(why, format!("atomic read of 4 bytes of `g`, {CHANGED}"));
+                }
+            }
+        },
+    );
+}
+
+/// Where no function tells that it is entered or left, memory begins no new life: what the thread itself
+/// puts there counts all the same.
+#[test]
+fn memory_without_lifetimes_holds_what_was_put_there() {
+    isolated("memory_without_lifetimes_holds_what_was_put_there", || {
+        let declarations = "struct node { _Atomic(struct node *) next; atomic_int locked; };
+            __attribute__((noinline)) static int f(void) { struct node n = {0};
+                int w = atomic_load(&n.locked); atomic_store(&n.locked, 1); return w; }";
+        for build in Build::installed(&[GCC, GCC_O2, CLANG, CLANG_O2]) {
+            let flags = match build.compiler {
+                "gcc" => ["--param", "tsan-instrument-func-entry-exit=0"],
+                _ => ["-mllvm", "-tsan-instrument-func-entry-exit=0"],
+            };
+            for (wrong, fails) in [("!=", false), ("==", true)] {
+                let body = format!("f(); if (f() {wrong} 0) abort();");
+                let source = silent(declarations, &body);
+                let program = Program::build_from(build, "program.c", &source, &flags);
+                let mut machine = program.load(Settings::default());
+                crate::common::driver::Driver::first(&mut machine);
+                let end = end(&machine);
+                assert_eq!(matches!(end, End::Failed(_)), fails, "{build:?} {end:?}");
+                assert_eq!(end == End::Complete, !fails, "{build:?} {end:?}");
+            }
+        }
+    });
+}
+
+/// A variable of the thread's own function holds what the thread put there, and with the function it is gone:
+/// there is nothing to compare when its frame ends.
+#[test]
+fn a_silent_write_to_a_frame_ends_with_it() {
+    isolated("a_silent_write_to_a_frame_ends_with_it", || {
+        let declarations = "__attribute__((noinline)) static int f(int n) {
+            atomic_int x; atomic_init(&x, n); int seen = atomic_load(&x); silently(&x);
+            return seen; }";
+        let body = "if (f(1) != 1 || f(2) != 2) abort();";
+        for build in Build::installed(&[GCC, GCC_O2, CLANG, CLANG_O2]) {
+            let program = Program::build(build, &silent(declarations, body));
+            let mut machine = program.load(Settings::default());
+            crate::common::driver::Driver::first(&mut machine);
+            assert_eq!(end(&machine), End::Complete, "{build:?}");
         }
     });
 }

@@ -80,11 +80,7 @@ impl State {
         let index = self.cells.len() as u32;
         let mut race = Race::default();
         race.note(AccessKind::Write, self.access(site));
-        self.cells.push(CellState {
-            race,
-            site,
-            gone: None,
-        });
+        self.cells.push(CellState { race, gone: None });
         Handle::of_cell(CellId {
             stamp: self.stamp(),
             index,
@@ -193,7 +189,7 @@ impl State {
         self.current().ending = site;
         let thread = self.running();
         let (site, when) = self.ending();
-        let protects = self.eager || self.run <= PROTECTED_RUNS;
+        let protects = self.eager || self.protects_always || self.run <= PROTECTED_RUNS;
         let end = End { thread, site, when };
         Ok(self.memory.freed(address, end, protects))
     }

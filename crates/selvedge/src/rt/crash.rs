@@ -13,9 +13,9 @@ use std::sync::OnceLock;
 
 use selvedge_core::{Failure, FailureKind};
 
+use super::call_stack::{frames, program_place};
 use super::confine;
 use super::engine::{current, host, on_fiber, stop};
-use super::gone;
 use super::memory::FREED;
 use super::stack::Stack;
 use super::state::State;
@@ -228,7 +228,7 @@ unsafe extern "C-unwind" fn enter() {
 extern "C-unwind" fn crashed() -> ! {
     let crash = CRASH.get();
     let closer = !matches!(crash, Crash::Overflow) && host(|state| state.looks_closer);
-    let place = closer.then(|| gone::frames(gone::program_place)).flatten();
+    let place = closer.then(|| frames(program_place)).flatten();
     stop(|state| {
         let failure = state.crash(crash, place);
         let thread = state.current();

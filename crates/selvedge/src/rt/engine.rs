@@ -1,6 +1,7 @@
 //! Switches between the threads of a model and its explorer, and passes on what a fiber asks for.
 
 use std::any::Any;
+use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +33,8 @@ pub(crate) struct Engine {
     pub(super) on_fiber: Cell<bool>,
     /// All threads have ended, and lazy statics are dropped: nobody else can see what that does.
     alone: Cell<bool>,
+    /// The calls that lead to each operation are recorded.
+    records: Cell<bool>,
     /// Where `std` counts panics.
     panics: Option<PanicCount>,
     /// Tells this execution from all others of the process.
@@ -56,6 +59,7 @@ thread_local! {
 impl Engine {
     pub(super) fn new(state: State, model: Arc<dyn Fn()>) -> Engine {
         Engine {
+            records: Cell::new(state.limits.calls),
             state: RefCell::new(state),
             model,
             host: Cell::new(Context::NONE),
@@ -301,11 +305,30 @@ pub(super) unsafe extern "C-unwind" fn perform(
             None => stop(|_| {}),
         };
     }
+    if engine.records.get() {
+        record_calls();
+    }
     engine.call(&mut |state| {
         state.arrive(*op, Site(site), frames);
         Next::Stop
     });
     answer.set(engine.outcome.get());
+}
+
+/// Records the calls that the running thread is in.
+pub(super) fn record_calls() {
+    let owner = memory::allocate_for(Owner::Checker);
+    let mut calls = Some(Backtrace::force_capture());
+    host(|state| {
+        let running = state.running;
+        state.threads[running].calls = calls.take();
+    });
+    memory::allocate_for(owner);
+}
+
+/// Whether the calls that lead to each operation are recorded.
+pub(super) fn records_calls() -> bool {
+    current().records.get()
 }
 
 /// Starts a thread and returns its number.

@@ -1,16 +1,14 @@
 //! The ends of objects: dropping one, or freeing the memory it is in, is a write to it, and whatever
 //! uses it afterwards is a failure.
 
-use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::panic::RefUnwindSafe;
-use std::path::{Path, PathBuf};
 
 use selvedge_core::failure::Other;
 use selvedge_core::{Failure, FailureKind, Location, Site, ThreadId};
 
+use super::call_stack::{frames, program_place, std_arcs_being_dropped};
 use super::engine::{host, in_execution, stop};
-use super::memory::{self, Owner};
 use super::race::{AccessKind, CellId};
 use super::state::State;
 use super::stop::{fail, is_current, refuse};
@@ -173,11 +171,21 @@ pub(super) fn ends(end: impl Fn(&mut State, bool) -> Result<(), Failure>) {
             state.current().ending = site;
         });
     }
-    if let Err(failure) = host(|state| end(state, false)) {
-        if !frames(drops_std_arc) {
-            fail(failure);
+    let Err(failure) = host(|state| end(state, false)) else {
+        return;
+    };
+    let ordered = match std_arcs_being_dropped() {
+        Some(dropped) => dropped > host(|state| state.current().destructors.len()),
+        None => refuse(
+            "an object ends that another thread has used, and this program has no symbols that would tell whether the \
+             last owner of a std::sync::Arc drops it: build it without `strip`",
+        ),
+    };
+    match ordered {
+        true => {
+            let _ = host(|state| end(state, true));
         }
-        let _ = host(|state| end(state, true));
+        false => fail(failure),
     }
 }
 
@@ -195,80 +203,6 @@ fn invalid(here: usize, site: Site) -> ! {
         "an atomic, a lock or a cell of an earlier execution is used again: the model must create everything \
          it shares anew each time it runs (a static, or something the closure captured, was left over)",
     )
-}
-
-/// The frames of the running thread, each with its name and its place.
-#[cold]
-pub(super) fn frames<R>(look: impl FnOnce(&[String]) -> R) -> R {
-    let owner = memory::allocate_for(Owner::Checker);
-    let frames = split_frames(&Backtrace::force_capture().to_string());
-    let found = look(&frames);
-    drop(frames);
-    memory::allocate_for(owner);
-    found
-}
-
-fn split_frames(trace: &str) -> Vec<String> {
-    let mut frames: Vec<String> = Vec::new();
-    for line in trace.lines() {
-        let number = line.trim_start().split(':').next().unwrap_or_default();
-        match frames.last_mut() {
-            Some(frame) if number.parse::<u32>().is_err() => frame.push_str(line),
-            _ => frames.push(line.to_owned()),
-        }
-    }
-    frames
-}
-
-/// Whether the last owner of a `std::sync::Arc` is dropping its value: that is ordered after what
-/// the other owners did, which the checker does not see.
-fn drops_std_arc(frames: &[String]) -> bool {
-    let drops = |frame: &String| {
-        let arc = frame.contains("sync::Arc<") || frame.contains("alloc/src/sync.rs");
-        frame.contains("drop_slow") && arc
-    };
-    // The `Arc` of this crate is made of that of `std`, and the checker knows its owners.
-    let own = |frame: &String| {
-        let file = own_file(frame);
-        file.is_some_and(|file| file == Path::new("sync/arc.rs"))
-            || frame.contains("selvedge::sync::arc::")
-    };
-    (0..frames.len()).any(|n| {
-        let callers = frames[n + 1..].iter().take_while(|frame| !drops(frame));
-        drops(&frames[n]) && !callers.take(6).any(own)
-    })
-}
-
-/// The file of a frame, below the directory of this crate's sources.
-fn own_file(frame: &str) -> Option<PathBuf> {
-    let file = frame.split(" at ").nth(1)?.trim();
-    let file = file.rsplitn(3, ':').last()?;
-    let path = Path::new(file);
-    let path = match path.strip_prefix(".") {
-        Ok(path) => std::env::current_dir().ok()?.join(path),
-        Err(_) => path.to_owned(),
-    };
-    let below = path
-        .strip_prefix(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
-        .ok()?;
-    Some(below.to_owned())
-}
-
-/// The place in the program where the running thread is: the first frame that belongs neither to
-/// this crate nor to the standard library.
-pub(super) fn program_place(frames: &[String]) -> Option<(String, u32, u32)> {
-    let foreign = |frame: &&String| own_file(frame).is_none() && !frame.contains("/rustc/");
-    let places = frames
-        .iter()
-        .filter(foreign)
-        .filter_map(|frame| frame.split(" at ").nth(1));
-    let parse = |place: &str| {
-        let (rest, column) = place.trim().rsplit_once(':')?;
-        let (file, line) = rest.rsplit_once(':')?;
-        let file = file.strip_prefix("./").unwrap_or(file).to_owned();
-        Some((file, line.parse().ok()?, column.parse().ok()?))
-    };
-    places.filter_map(parse).next()
 }
 
 impl State {
@@ -293,28 +227,19 @@ impl State {
         let (site, when) = self.ending();
         let access = self.access(site);
         let view = self.view();
-        let (clash, what, created) = match of {
+        let (clash, what) = match of {
             Of::Cell => {
                 let cell = &self.cells[number as usize];
                 let clash = cell.race.clash(AccessKind::Write, &view);
-                (clash, "UnsafeCell", cell.site)
+                (clash, "UnsafeCell")
             }
             Of::Place | Of::Static => {
                 let place = &self.places[number as usize];
-                (
-                    place.clash(AccessKind::Write, &view),
-                    place.what,
-                    place.site,
-                )
+                (place.clash(AccessKind::Write, &view), place.what)
             }
         };
-        let clash = clash.filter(|(other, _)| other.thread != access.thread);
-        if trusted {
-            self.trusted.insert(created);
-        }
-        if let Some((other, kind)) = clash
-            && !self.trusted.contains(&created)
-        {
+        let clash = clash.filter(|(other, _)| !trusted && other.thread != access.thread);
+        if let Some((other, kind)) = clash {
             let noun = how.noun();
             return Err(Failure {
                 kind: FailureKind::UseAfterFree,
@@ -406,26 +331,5 @@ impl State {
     /// Whether the running thread is the one that ended the object.
     pub(super) fn ended_itself(&self, gone: &Gone) -> bool {
         gone.end.thread == self.running()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn frames_tell_where_a_thread_is() {
-        let own = concat!(
-            "   3: alloc::sync::Arc<T,A>::drop_slow\n             at /rustc/1/library/alloc/src/sync.rs:1:2\n   4: drop<T>\n             at ",
-            env!("CARGO_MANIFEST_DIR"),
-            "/src/sync/arc.rs:7:8\n   5: main\n             at ./main.rs:12:5\n"
-        );
-        assert!(!drops_std_arc(&split_frames(own)));
-        let std = own.replace("src/sync", "user/src");
-        assert!(drops_std_arc(&split_frames(&std)));
-        assert!(drops_std_arc(&split_frames(&format!("{own}{std}"))));
-        assert!(!drops_std_arc(&split_frames("   1: main\n")));
-        let place = program_place(&split_frames(own));
-        assert_eq!(place, Some(("main.rs".to_owned(), 12, 5)));
     }
 }

@@ -26,8 +26,10 @@ pub(super) fn install() {
                 return before(info);
             }
             let owner = memory::allocate_for(Owner::Checker);
-            if engine::replaying() {
-                before(info);
+            match engine::records_calls() {
+                true => engine::record_calls(),
+                false if engine::replaying() => before(info),
+                false => {}
             }
             let message = message(info.payload());
             let place = info

@@ -1,5 +1,6 @@
 //! The machine that explorers drive.
 
+use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -34,6 +35,8 @@ pub(crate) struct Limits {
     pub(crate) spurious: SpuriousEvents,
     /// Whether one schedule is run again, rather than all searched.
     pub(crate) replaying: bool,
+    /// Whether the calls that lead to each operation are recorded.
+    pub(crate) calls: bool,
 }
 
 /// A Rust closure that is run again and again under the explorer's control.
@@ -46,6 +49,8 @@ pub(crate) struct RustMachine {
     /// The thread that is to go on then, and what became of its operation.
     deferred: Cell<Option<(usize, Outcome)>>,
     pub(super) first: First,
+    /// Whether new threads run before older ones.
+    newest_first: bool,
     /// Where crashes are told.
     _spare: Option<Stack>,
 }
@@ -75,6 +80,7 @@ impl RustMachine {
                 defer: None,
                 deferred: Cell::new(None),
                 first: First::default(),
+                newest_first: false,
                 _spare: crash::install(),
             })
         });
@@ -116,6 +122,12 @@ impl RustMachine {
         self.engine.state().borrow_mut().counted_places = places;
     }
 
+    /// Lets new threads run before older ones, and has freed memory protected, or not any longer.
+    pub(crate) fn run_newest_first(&mut self, newest_first: bool) {
+        self.newest_first = newest_first;
+        self.engine.state().borrow_mut().protects_always = newest_first;
+    }
+
     /// In the next run, lets the last stretch of a thread come after all steps.
     pub(crate) fn defer(&mut self, late: Option<Late>) {
         self.defer_next = late;
@@ -151,6 +163,18 @@ impl RustMachine {
         let state = self.engine.state().borrow();
         let place = &state.places[location.index()];
         (place.what, state.place_of(place.site), place.pointers)
+    }
+
+    /// The calls in which `thread` stands before its next operation, if they are recorded.
+    pub(crate) fn take_calls(&self, thread: ThreadId) -> Option<Backtrace> {
+        let mut state = self.engine.state().borrow_mut();
+        state.threads.get_mut(thread.index())?.calls.take()
+    }
+
+    /// Tells where sites are in the source, also while the machine runs.
+    pub(crate) fn places(&self) -> impl Fn(Site) -> SourcePlace + use<> {
+        let engine = Rc::clone(&self.engine);
+        move |site| engine.state().borrow().place_of(site)
     }
 
     /// The name that the program gave to `thread`.
@@ -223,17 +247,20 @@ impl Machine for RustMachine {
             self.engine.prepare(&mut state, child);
             created = Some(child);
         }
-        let site = state.threads[index].site;
-        drop(state);
-        if self.defer.is_none() || !self.defers(index, outcome) {
-            self.engine.set_outcome(outcome);
-            self.engine.run(index);
-        }
         if let Some(child) = created {
             // Until it comes to an operation, that is where it comes from.
-            self.engine.state().borrow_mut().threads[child].site = site;
-            if self.defer.is_none() || !self.defers(child, Outcome::default()) {
-                self.engine.run(child);
+            state.threads[child].site = state.threads[index].site;
+        }
+        drop(state);
+        let child = created.map(|child| (child, Outcome::default()));
+        let mut stretches = [Some((index, outcome)), child];
+        if self.newest_first {
+            stretches.reverse();
+        }
+        for (thread, outcome) in stretches.into_iter().flatten() {
+            if self.defer.is_none() || !self.defers(thread, outcome) {
+                self.engine.set_outcome(outcome);
+                self.engine.run(thread);
             }
         }
     }
@@ -290,6 +317,10 @@ impl SpinLoops for RustMachine {
         let state = self.engine.state().borrow();
         let spin = &state.threads[thread.index()].spin;
         !spin.touched && spin.open == 0
+    }
+
+    fn newest_first(&self) -> bool {
+        self.newest_first
     }
 }
 

@@ -14,6 +14,7 @@
 mod accesses;
 mod arena;
 mod blocks;
+mod call_stack;
 mod confine;
 mod crash;
 mod determinism;

@@ -85,8 +85,6 @@ impl View<'_> {
 /// What an execution knows about a cell.
 pub(super) struct CellState {
     pub(super) race: Race,
-    /// Where it was created.
-    pub(super) site: Site,
     pub(super) gone: Option<Gone>,
 }
 

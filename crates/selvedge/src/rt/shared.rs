@@ -15,6 +15,7 @@ use super::engine::{active, host, in_execution, visible};
 use super::place::New;
 use super::state::State;
 use super::stop::{inconsistent, start_over};
+use super::thread::Destructor;
 
 /// What is known about one such value.
 #[derive(Debug)]
@@ -96,8 +97,11 @@ pub(crate) fn decrement(address: usize, site: Site) -> Last {
             }
             let order = MemoryOrder::Acquire;
             visible(Op::Fence { order }, site);
-            host(|state| state.shared.remove(&address));
-            plain
+            host(|state| {
+                state.shared.remove(&address);
+                state.current().destructors.push(Destructor::Counted);
+            });
+            Last::Yes { guarded: true }
         }
     }
 }
@@ -322,22 +326,22 @@ impl State {
         let Some(shared) = self.shared.remove(&address) else {
             return Last::Yes { guarded: false };
         };
-        thread.uncounted.push(shared.site);
         let own = thread.counted(running);
-        let before = thread.clock.clone();
+        thread.destructors.push(Destructor::Uncounted {
+            created: shared.site,
+            outer_clock: thread.clock.clone(),
+        });
         merge(&mut thread.clock, &shared.clock);
         if let Some(count) = thread.clock.get_mut(running) {
             *count = own;
         }
-        thread.outer_clocks.push(before);
         Last::Yes { guarded: true }
     }
 
     fn leave_destructor(&mut self) {
         let thread = &mut self.threads[self.running];
-        thread.uncounted.pop();
-        if let Some(clock) = thread.outer_clocks.pop() {
-            thread.clock = clock;
+        if let Some(Destructor::Uncounted { outer_clock, .. }) = thread.destructors.pop() {
+            thread.clock = outer_clock;
         }
     }
 

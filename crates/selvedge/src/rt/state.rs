@@ -6,6 +6,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
 
+use super::call_stack::CallStacks;
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside};
@@ -15,7 +16,7 @@ use super::reach::Reach;
 use super::shared::Shared;
 use super::spin::Arrival;
 use super::stack::Stack;
-use super::thread::Thread;
+use super::thread::{Destructor, Thread};
 use super::trouble::SourcePlace;
 use crate::token::Late;
 
@@ -44,10 +45,12 @@ pub(crate) struct State {
     named: FxHashMap<usize, Location>,
     /// The values of lazy statics, by address.
     pub(super) statics: Statics,
-    /// Where objects are created whose last owner is a `std::sync::Arc`.
-    pub(super) trusted: FxHashSet<Site>,
+    /// What the call stacks say in which something ended that was not known to be ordered.
+    pub(super) call_stacks: CallStacks,
     /// Whether freed memory is looked at after each step: somebody has written there.
     pub(super) eager: bool,
+    /// Whether freed memory is protected in all executions.
+    pub(super) protects_always: bool,
     /// Whether it is found out where in the program something is freed or dropped.
     pub(super) looks_closer: bool,
     /// Operations since all threads ended.
@@ -92,8 +95,9 @@ impl State {
             memory: Memory::default(),
             named: FxHashMap::default(),
             statics: Vec::new(),
-            trusted: FxHashSet::default(),
+            call_stacks: CallStacks::default(),
             eager: false,
+            protects_always: false,
             looks_closer: false,
             alone_steps: 0,
             failure: None,
@@ -253,8 +257,13 @@ impl State {
         if self.failure.is_some() {
             return;
         }
-        if let Some(&arc) = self.threads[running].uncounted.first() {
-            self.counted.insert(arc);
+        let mut destructors = self.threads[running].destructors.iter();
+        let uncounted = destructors.find_map(|destructor| match destructor {
+            Destructor::Uncounted { created, .. } => Some(*created),
+            Destructor::Counted => None,
+        });
+        if let Some(created) = uncounted {
+            self.counted.insert(created);
             return self.start_over();
         }
         let limit = self.limits.max_branches;

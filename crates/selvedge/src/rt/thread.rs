@@ -1,6 +1,7 @@
 //! The state of each thread of a model.
 
 use std::any::Any;
+use std::backtrace::Backtrace;
 
 use selvedge_core::{Location, Op, Pending, Site};
 use selvedge_fiber::Context;
@@ -45,6 +46,8 @@ pub(super) struct Thread {
     /// The blocks it allocated since its last event: size and how many.
     pub(super) sizes: Vec<(usize, u32)>,
     pub(super) spin: Spin,
+    /// The calls in which it stands before its next operation or panics, if they are recorded.
+    pub(super) calls: Option<Backtrace>,
     /// The message and place of its last panic.
     pub(super) panic: Option<(String, Site)>,
     /// Its thread-local values, by key.
@@ -58,10 +61,21 @@ pub(super) struct Thread {
     pub(super) timeouts: usize,
     /// Whether it is in a timed wait that may not time out any more.
     pub(super) waits_in_time: bool,
-    /// How deep it is in the destructor of a value whose reference count is not an event.
-    pub(super) uncounted: Vec<Site>,
-    /// What it knew before each of these destructors.
-    pub(super) outer_clocks: Vec<Vec<u32>>,
+    /// The values with a reference count that it is dropping, the outermost first.
+    pub(super) destructors: Vec<Destructor>,
+}
+
+/// The last owner of an `Arc` of this crate drops its value.
+pub(super) enum Destructor {
+    /// The reference count is an atomic.
+    Counted,
+    /// The reference count is not an event.
+    Uncounted {
+        /// Where the value was created.
+        created: Site,
+        /// What the thread knew before.
+        outer_clock: Vec<u32>,
+    },
 }
 
 /// A thread-local value.
@@ -92,6 +106,7 @@ impl Thread {
             created: 0,
             sizes: Vec::new(),
             spin: Spin::default(),
+            calls: None,
             panic: None,
             locals: Vec::new(),
             name: None,
@@ -99,8 +114,7 @@ impl Thread {
             missed: false,
             timeouts: 0,
             waits_in_time: false,
-            uncounted: Vec::new(),
-            outer_clocks: Vec::new(),
+            destructors: Vec::new(),
         }
     }
 
@@ -120,8 +134,7 @@ impl Thread {
         self.missed = false;
         self.timeouts = 0;
         self.waits_in_time = false;
-        self.uncounted.clear();
-        self.outer_clocks.clear();
+        self.destructors.clear();
     }
 
     /// Forgets the values of an execution that is over: they belong to memory that is gone.

@@ -143,6 +143,38 @@ impl<T: ?Sized> Arc<T> {
         arc
     }
 
+    /// Converts the pointer by a coercion of [`std::sync::Arc`], which stable Rust has for no other type.
+    ///
+    /// ```
+    /// use std::fmt::Display;
+    /// use selvedge::sync::Arc;
+    ///
+    /// selvedge::model(|| {
+    ///     let text = Arc::new("text");
+    ///     let shown = Arc::coerce(Arc::clone(&text), |arc| arc as std::sync::Arc<dyn Display>);
+    ///     assert_eq!(shown.to_string(), "text");
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `convert` returns a pointer to something else.
+    pub fn coerce<U: ?Sized>(
+        this: Self,
+        convert: impl FnOnce(std::sync::Arc<T>) -> std::sync::Arc<U>,
+    ) -> Arc<U> {
+        let address = this.address();
+        let mut this = ManuallyDrop::new(this);
+        // SAFETY: `this` is not dropped, nor used again.
+        let value = convert(unsafe { ManuallyDrop::take(&mut this.value) });
+        let arc = Arc::of_owned(ManuallyDrop::new(value));
+        assert!(
+            arc.address() == address,
+            "`coerce` must convert the pointer that it is given"
+        );
+        arc
+    }
+
     /// Gets the number of strong (`Arc`) pointers to this value.
     #[track_caller]
     pub fn strong_count(this: &Self) -> usize {

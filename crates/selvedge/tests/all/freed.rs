@@ -139,7 +139,13 @@ fn a_write_through_a_pointer_to_freed_memory_is_found() {
             value.free();
             thread.join().unwrap();
         });
-        for found in [after, child_writes] {
+        let child_frees = failure(reuse, move || {
+            let value = Shared::new(1_u64);
+            let thread = thread::spawn(move || value.free());
+            write(value);
+            thread.join().unwrap();
+        });
+        for found in [after, child_writes, child_frees] {
             assert_eq!(found.kind, "use-after-free", "{found}");
             let places = found.to_string().matches("tests/all/freed.rs:").count();
             assert!(places >= 2, "{found}");
@@ -149,6 +155,34 @@ fn a_write_through_a_pointer_to_freed_memory_is_found() {
             thread::spawn(move || write(value)).join().unwrap();
             value.free();
         });
+    }
+}
+
+#[test]
+fn a_raw_access_and_a_free_that_only_run_after_events_are_found_in_both_orders() {
+    let programs: [fn(Shared<u64>, &AtomicUsize, bool); 2] = [
+        // SAFETY: none, if it was freed.
+        |value, _, _| unsafe { assert!(value.0.read_volatile() < 9) },
+        |value, count, frees| {
+            count.fetch_add(1, Relaxed);
+            match frees {
+                true => value.free(),
+                // SAFETY: as above.
+                false => unsafe { value.0.write_volatile(7) },
+            }
+        },
+    ];
+    for main_frees in [false, true] {
+        let found = failure(false, move || {
+            let value = Shared::new(1_u64);
+            let count = Arc::new(AtomicUsize::new(0));
+            let other = Arc::clone(&count);
+            programs[0](value, &count, false);
+            let thread = thread::spawn(move || programs[1](value, &other, !main_frees));
+            programs[1](value, &count, main_frees);
+            thread.join().unwrap();
+        });
+        assert_eq!(found.kind, "use-after-free", "{found}");
     }
 }
 
@@ -365,5 +399,55 @@ fn the_last_owner_of_a_std_arc_is_ordered_after_the_others() {
         });
         value.0.fetch_add(1, Relaxed);
         drop(value.1.lock());
+    });
+}
+
+/// A value that the last owner of a `std::sync::Arc` drops, and one of the same line of source that a thread frees
+/// while another uses it. `arc_first` is which of them ends first.
+fn two_of_one_place(arc_first: bool) -> impl Fn() + Send + Sync {
+    move || {
+        let make = || AtomicUsize::new(0);
+        let owned = std::sync::Arc::new(make());
+        let other = std::sync::Arc::clone(&owned);
+        let freed = Shared::new(make());
+        let by_arc = move || {
+            let thread = thread::spawn(move || {
+                other.fetch_add(1, Relaxed);
+            });
+            owned.fetch_add(1, Relaxed);
+            drop(owned);
+            thread
+        };
+        let by_hand = move || {
+            let thread = thread::spawn(move || {
+                AtomicUsize::new(0).load(Relaxed);
+                freed.free();
+            });
+            freed.get().fetch_add(1, Relaxed);
+            thread
+        };
+        let (first, second) = match arc_first {
+            true => (by_arc().join(), by_hand().join()),
+            false => (by_hand().join(), by_arc().join()),
+        };
+        first.and(second).unwrap();
+    }
+}
+
+#[test]
+fn a_std_arc_hides_no_free_of_what_was_created_at_the_same_place() {
+    for arc_first in [true, false] {
+        let found = failure(false, two_of_one_place(arc_first));
+        assert_eq!(found.kind, "use-after-free", "{found}");
+    }
+}
+
+#[test]
+fn an_arc_of_this_crate_inside_of_a_std_arc_is_ordered() {
+    verified(false, || {
+        let value = std::sync::Arc::new(Arc::new(AtomicUsize::new(0)));
+        let other = std::sync::Arc::clone(&value);
+        thread::spawn(move || other.fetch_add(1, Relaxed));
+        value.fetch_add(1, Relaxed);
     });
 }

@@ -309,3 +309,33 @@ fn unsized_values_are_shared_as_boxes_and_slices() {
     });
     assert_eq!(report.executions, 2);
 }
+
+#[test]
+fn a_coerced_arc_owns_the_same_value() {
+    trait Readable {
+        fn read(&self) -> usize;
+    }
+    impl Readable for AtomicUsize {
+        fn read(&self) -> usize {
+            self.load(Relaxed)
+        }
+    }
+    let seen = outcomes(Rc11, || {
+        let value = Arc::new(AtomicUsize::new(0));
+        let readable = Arc::coerce(Arc::clone(&value), |arc| {
+            arc as std::sync::Arc<dyn Readable>
+        });
+        assert_eq!(Arc::strong_count(&value), 2);
+        let thread = thread::spawn(move || readable.read());
+        value.store(1, Relaxed);
+        drop(value);
+        thread.join().unwrap()
+    });
+    assert_eq!(seen, [0, 1].into());
+    let other = catch_unwind(|| {
+        selvedge::model(|| {
+            Arc::coerce(Arc::new(1), |_| std::sync::Arc::new(2));
+        });
+    });
+    assert!(other.is_err());
+}

@@ -1,6 +1,7 @@
 //! What the threads of random programs observe natively, Selvedge explores; and it explores the same
 //! whatever compiled the program and whatever searches.
 
+mod descriptors;
 mod generate;
 mod mixed;
 
@@ -36,7 +37,7 @@ const MIXED: [&str; 6] = [
 type Outcomes = BTreeSet<u8>;
 
 /// What the program does when it runs by itself.
-fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Outcomes {
+fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Result<Outcomes, End> {
     let mut build = Command::new(compiler);
     let rounds = format!("-DROUNDS={ROUNDS}");
     build.args([level, "-w", "-pthread", "-DNATIVE", &rounds, "-o"]);
@@ -45,15 +46,18 @@ fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Outcomes {
         .arg(sandbox.path("program.c"));
     assert!(build.status().expect("the compiler runs").success());
     let mut run = Command::new("timeout");
-    let output = run.arg("60").arg(sandbox.path("native")).output();
+    let output = run.arg("120").arg(sandbox.path("native")).output();
     let output = output.expect("timeout runs");
+    if output.status.code() == Some(124) {
+        return Err(End::Slow("natively"));
+    }
     let text = String::from_utf8(output.stdout).expect("lines of text");
     assert!(
         output.status.success(),
         "the program fails natively: {text}"
     );
     let lines = text.lines().map(|line| line.parse().expect("an outcome"));
-    lines.collect()
+    Ok(lines.collect())
 }
 
 /// What Selvedge says the program can do.
@@ -91,7 +95,7 @@ fn compare(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
     let mut all = None;
     for setting in settings() {
         let found = explored(sandbox, setting, "--model rc11")?;
-        let observed = native(sandbox, setting);
+        let observed = native(sandbox, setting)?;
         if !observed.is_subset(&found) {
             return Err(lost(&observed, &found, setting));
         }
@@ -136,7 +140,30 @@ fn agreed(sandbox: &Sandbox, seed: u64, searches: &[&str]) -> Result<Outcomes, E
 fn compare_mixed(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
     let found = agreed(sandbox, seed, &MIXED)?;
     for setting in settings().skip(seed as usize % 4).take(1) {
-        let observed = native(sandbox, setting);
+        let observed = native(sandbox, setting)?;
+        if !observed.is_subset(&found) {
+            return Err(lost(&observed, &found, setting));
+        }
+    }
+    Ok(())
+}
+
+/// The searches that must agree on programs with descriptors.
+const WITH_DESCRIPTORS: [&str; 2] = [
+    "--model sc --algorithm trust",
+    "--model sc --equivalence reads-from",
+];
+
+fn compare_descriptors(sandbox: &Sandbox, seed: u64) -> Result<(), End> {
+    let found = agreed(sandbox, seed, &WITH_DESCRIPTORS)?;
+    for setting in settings().filter(|(_, level)| *level == "-O0") {
+        let weak = explored(sandbox, setting, "--model rc11")?;
+        if weak != found {
+            return Err(End::Wrong(format!(
+                "models disagree: {found:?} under sc, {weak:?} under rc11 with {setting:?}"
+            )));
+        }
+        let observed = native(sandbox, setting)?;
         if !observed.is_subset(&found) {
             return Err(lost(&observed, &found, setting));
         }
@@ -183,4 +210,15 @@ fn accesses_of_different_widths_agree_under_all_searches() {
     let try_seed = |seed| experiment(seed, &mixed::program(seed), compare_mixed);
     let seeds = tally::seeds(variable, 1..25);
     tally::run("mixed", seeds, try_seed, |seed| reproduce(variable, seed));
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn what_threads_observe_of_descriptors_is_explored() {
+    let variable = "SELVEDGE_DESCRIPTORS";
+    let try_seed = |seed| experiment(seed, &descriptors::program(seed), compare_descriptors);
+    let seeds = tally::seeds(variable, 1..13);
+    tally::run("descriptors", seeds, try_seed, |seed| {
+        reproduce(variable, seed)
+    });
 }
