@@ -86,7 +86,7 @@ pub(crate) struct Spin {
     overwritten_in: u64,
     /// How often the thread did what no later iteration makes good, see [`crate::retry`].
     effects: u64,
-    /// Another number for each set of mutexes that the thread took since it began.
+    /// Another number for each set of mutexes, and places among waiters, that the thread took since it began.
     locks: u64,
     /// The thread's events up to the last time that it took one or gave one back.
     locked: u32,
@@ -195,7 +195,8 @@ impl Spin {
         self.writes();
     }
 
-    /// The thread took a mutex (`by` is one) or gave it back (minus one). That can be made good.
+    /// The thread took a mutex, or a place among those that wait on a condition variable (`by` is one), or gave it
+    /// back (minus one). That can be made good.
     pub(crate) fn locks(&mut self, at: Location, by: i64, event: u32) {
         self.locked = event;
         let number = mix(at.index() as u64 + 1);

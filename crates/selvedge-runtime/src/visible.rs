@@ -1,6 +1,6 @@
 //! Visible operations: what happens when a thread arrives at one and when it is performed.
 
-use selvedge_core::objects::{FREE, ObjectFunction};
+use selvedge_core::objects::{FREE, ObjectFunction, was_woken};
 use selvedge_core::{Function, Location, MemoryOrder, Op, Outcome, Pending, Value};
 
 use crate::access::{Access, Problem};
@@ -165,11 +165,17 @@ impl Runtime {
         };
         let index = self.running;
         let thread = self.current();
-        // A write of the present value changes nothing, as a failed test-and-set does.
         if lock != 0 {
             let event = thread.clock[index];
             thread.spin.locks(location, lock, event);
-        } else if !matches!(op, Op::Update { .. }) || outcome.read != value {
+        }
+        // A write of the present value changes nothing, as a failed test-and-set does.
+        let lasts = match *op {
+            Op::Update { function, .. } if lock != 0 => is_woken(function, outcome.read),
+            Op::Update { .. } => outcome.read != value,
+            _ => lock == 0,
+        };
+        if lasts {
             thread.spin.effect();
         }
         if width == 8 && thread.slot.contains(value as usize) {
@@ -300,15 +306,32 @@ impl Runtime {
     }
 }
 
-/// One if `op` takes a mutex, minus one if it gives one back.
+/// One if `op` takes a mutex, or a place among those that wait on a condition variable; minus one if it gives that
+/// back.
 fn takes_or_gives_back(op: &Op) -> i64 {
+    use ObjectFunction::{ConditionAwait, ConditionEnqueue, ConditionLeave, MutexLock};
     match *op {
         Op::Update {
-            function: Function::Object(ObjectFunction::MutexLock { .. }),
+            function: Function::Object(function),
             ..
-        } => 1,
+        } => match function {
+            MutexLock { .. } | ConditionEnqueue => 1,
+            ConditionAwait { .. } | ConditionLeave { .. } => -1,
+            _ => 0,
+        },
         Op::Store { value: FREE, .. } => -1,
         _ => 0,
+    }
+}
+
+/// Whether a thread that waits on a condition variable in state `value` goes on because it was woken.
+fn is_woken(function: Function, value: Value) -> bool {
+    use ObjectFunction::{ConditionAwait, ConditionLeave};
+    match function {
+        Function::Object(ConditionAwait { slot } | ConditionLeave { slot }) => {
+            was_woken(value, slot)
+        }
+        _ => false,
     }
 }
 

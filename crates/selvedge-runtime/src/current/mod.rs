@@ -20,7 +20,7 @@ use selvedge_core::{MemoryOrder, Op, Outcome, Pending, Site, Stop, ThreadId};
 
 use crate::access::{Access, Problem};
 use crate::fiber;
-use crate::gate::gate;
+use crate::gate::{Registers, gate};
 use crate::loader::Range;
 use crate::locations::Part;
 use crate::posix::state::Claim;
@@ -183,14 +183,43 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
 /// Lets the explorer pick a number below `alternatives` in the middle of a call, which goes on as if
 /// the thread had just entered the runtime.
 pub(crate) fn choose(alternatives: u32, site: Site) -> u32 {
-    // SAFETY: the gate is mapped while a program is loaded.
-    let entered = unsafe { ((*gate()).site, (*gate()).stack_pointer, (*gate()).registers) };
+    let entry = Entry::now();
     let picked = perform(Op::Choose { alternatives }, site).read;
-    if with(|runtime| !runtime.settings.stateful) {
-        // SAFETY: as above; the thread is still in the same call.
-        unsafe { ((*gate()).site, (*gate()).stack_pointer, (*gate()).registers) = entered };
-    }
+    entry.again();
     picked as u32
+}
+
+/// How a thread entered the runtime.
+#[derive(Clone, Copy)]
+pub(crate) struct Entry {
+    site: usize,
+    stack_pointer: usize,
+    registers: Registers,
+}
+
+impl Entry {
+    /// Of the call that the running thread is in.
+    pub(crate) fn now() -> Entry {
+        // SAFETY: the gate is mapped while a program is loaded.
+        let gate = unsafe { &*gate() };
+        Entry {
+            site: gate.site,
+            stack_pointer: gate.stack_pointer,
+            registers: gate.registers,
+        }
+    }
+
+    /// The running thread, which is still in that call, goes on as if it had just entered.
+    pub(crate) fn again(self) {
+        if keeps_states() {
+            return;
+        }
+        // SAFETY: the gate is mapped while a program is loaded.
+        let gate = unsafe { &mut *gate() };
+        gate.site = self.site;
+        gate.stack_pointer = self.stack_pointer;
+        gate.registers = self.registers;
+    }
 }
 
 /// Stops before `op`, which touches a part of a merged location.

@@ -12,7 +12,7 @@ use super::object::Object;
 use super::program::{peek, poke, read, store_int, wipe};
 use super::state::local;
 use super::{clock, mutex};
-use crate::current;
+use crate::current::{self, Entry};
 use crate::problem::PLACE;
 
 entry_points![
@@ -79,11 +79,14 @@ pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usi
     let Some(deadline) = clock::deadline(clock, at, condition.site) else {
         return EINVAL;
     };
+    let entry = Entry::now();
     let slot = enter(condition, mutex);
     let left = condition.step_unchecked(ObjectFunction::ConditionLeave { slot }, AcqRel);
     let woken = was_woken(left.read, slot);
     if !woken {
         clock::pass(deadline);
+        // Where a loop with such waits comes back to the same state, the thread holds nothing.
+        entry.again();
     }
     match mutex::lock(mutex) {
         0 if !woken => ETIMEDOUT,

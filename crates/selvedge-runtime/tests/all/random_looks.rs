@@ -1,4 +1,5 @@
-//! Random programs in which threads take a mutex, look, and give it back until they see what they wait for.
+//! Random programs in which threads take a mutex, look, and give it back until they see what they wait for, or wait
+//! on a condition variable with a time-out.
 //! Stopping them after an iteration that saw nothing is compared with exploring a few iterations.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,9 +18,12 @@ use crate::common::{Build, CLANG, GCC, Program, isolated};
 const PROGRAMS: u32 = 40;
 
 const HEAD: &str = "#include <pthread.h>
+#include <time.h>
 #include <stdatomic.h>
 #include \"selvedge.h\"
 static pthread_mutex_t m[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+static pthread_cond_t c[2] = { PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER };
+static const struct timespec soon = { 1, 0 };
 static int value[2];
 static atomic_int flag, out[3];
 ";
@@ -30,7 +34,7 @@ fn statement(random: &mut Random) -> String {
     let take = format!("pthread_mutex_lock(&m[{lock}]);");
     let give = format!("pthread_mutex_unlock(&m[{lock}]);");
     let at_least = 1 + random.below(2);
-    match random.below(6) {
+    match random.below(10) {
         0 => format!(
             "for (;;) {{ {take} if (value[{lock}] >= {at_least}) break; {give} }} r = 10 * r + value[{lock}]; {give}"
         ),
@@ -40,8 +44,21 @@ fn statement(random: &mut Random) -> String {
         2 => format!(
             "for (;;) {{ {take} int f = atomic_load(&flag); {give} if (f) {{ r = 10 * r + f; break; }} }}"
         ),
-        3 => format!("atomic_fetch_add(&flag, 1); {take} value[{lock}]++; {give}"),
-        4 => format!("{take} r = 10 * r + value[{lock}]++; {give}"),
+        3 => format!(
+            "{take} while (value[{lock}] < {at_least}) {{ {give} {take} }} r = 10 * r + value[{lock}]; {give}"
+        ),
+        4 => format!(
+            "{take} while (value[{lock}] < {at_least}) pthread_cond_timedwait(&c[{lock}], &m[{lock}], &soon); \
+             r = 10 * r + value[{lock}]; {give}"
+        ),
+        5 => format!(
+            "for (;;) {{ {take} int w = value[{lock}] < {at_least} && \
+             pthread_cond_timedwait(&c[{lock}], &m[{lock}], &soon); int v = value[{lock}]; {give} \
+             if (v >= {at_least}) {{ r = 10 * r + v + 5 * !w; break; }} }}"
+        ),
+        6 => format!("{take} value[{lock}]++; pthread_cond_signal(&c[{lock}]); {give}"),
+        7 => format!("atomic_fetch_add(&flag, 1); {take} value[{lock}]++; {give}"),
+        8 => format!("{take} r = 10 * r + value[{lock}]++; {give}"),
         _ => format!("{take} value[{lock}] += 2; {give} r = 10 * r + atomic_load(&flag);"),
     }
 }
@@ -65,10 +82,10 @@ fn program(seed: u64) -> String {
         for me in 0..threads {
             let _ = writeln!(text, "pthread_create(t + {me}, 0, p{number}t{me}, 0);");
         }
-        let _ = writeln!(
-            text,
-            "for (int i = 0; i < {threads}; i++) pthread_join(t[i], 0); }}"
-        );
+        for me in 0..threads {
+            let _ = writeln!(text, "pthread_join(t[{me}], 0);");
+        }
+        text += "}\n";
     }
     let _ = writeln!(
         text,
@@ -78,7 +95,7 @@ fn program(seed: u64) -> String {
         let _ = writeln!(text, "case {number}: p{number}(); break;");
     }
     text + "}
-    for (int i = 0; i < 3; i++) atomic_load(&out[i]);
+    atomic_load(&out[0]); atomic_load(&out[1]); atomic_load(&out[2]);
     atomic_store(&flag, value[0] + 10 * value[1]);
     return 0; }\n"
 }
@@ -120,7 +137,7 @@ impl<M> Observer<M> for Collect {
 fn explore<C: Model>(program: &Program, watch_locks: bool) -> (Collect, u64) {
     let unroll = match watch_locks {
         true => Unroll::default(),
-        false => Unroll::all(3),
+        false => Unroll::all(2),
     };
     let mut machine = program.load(Settings {
         watch_locks,
@@ -147,7 +164,7 @@ fn check<C: Model>(build: Build, seeds: std::ops::Range<u64>) {
             "looks.c",
             &program(seed),
             build.marks(&Settings {
-                unroll: Unroll::all(3),
+                unroll: Unroll::all(2),
                 ..Settings::default()
             }),
         );
@@ -172,9 +189,9 @@ fn looking_under_a_mutex_again_and_again_loses_nothing() {
         "looking_under_a_mutex_again_and_again_loses_nothing",
         || {
             check::<SequentialConsistency>(GCC, 0..8);
-            check::<Rc11>(GCC, 8..14);
+            check::<Rc11>(GCC, 9..12);
             for build in Build::installed(&[CLANG]) {
-                check::<Rc11>(build, 14..16);
+                check::<Rc11>(build, 13..15);
             }
         },
     );
@@ -229,6 +246,58 @@ fn looking_for_what_never_comes_is_endless() {
         let found = check_with(watching(), &looker(other));
         found.has_bug(FailureKind::Livelock, "spins for ever");
     });
+}
+
+/// A thread that waits on a condition variable with a time-out until it may stop, beside another one.
+fn waiter(other: &str) -> String {
+    format!(
+        "#include <pthread.h>
+         #include <time.h>
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+         static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+         static const struct timespec soon = {{ 1, 0 }};
+         static int ready;
+         static void *wait(void *p) {{
+             pthread_mutex_lock(&m);
+             while (!ready) pthread_cond_timedwait(&c, &m, &soon);
+             pthread_mutex_unlock(&m);
+             return 0;
+         }}
+         static void *other(void *p) {{ {other} return 0; }}
+         int main(void) {{
+             pthread_t a, b;
+             pthread_create(&a, 0, wait, 0);
+             pthread_create(&b, 0, other, 0);
+             pthread_join(a, 0);
+             pthread_join(b, 0);
+             return 0;
+         }}"
+    )
+}
+
+/// The other thread comes first, or gets in during the first wait, or wakes the thread during the first or second one.
+#[test]
+fn waiting_again_after_a_time_out_costs_no_executions() {
+    isolated("waiting_again_after_a_time_out_costs_no_executions", || {
+        let other =
+            "pthread_mutex_lock(&m); ready = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);";
+        check_with(watching(), &waiter(other)).is_fine_in(4);
+        let silent = "pthread_mutex_lock(&m); ready = 1; pthread_mutex_unlock(&m);";
+        check_with(watching(), &waiter(silent)).is_fine_in(2);
+    });
+}
+
+#[test]
+fn waiting_with_time_outs_for_what_never_comes_is_endless() {
+    isolated(
+        "waiting_with_time_outs_for_what_never_comes_is_endless",
+        || {
+            let other =
+                "pthread_mutex_lock(&m); pthread_cond_signal(&c); pthread_mutex_unlock(&m);";
+            let found = check_with(watching(), &waiter(other));
+            found.has_bug(FailureKind::Livelock, "spins for ever");
+        },
+    );
 }
 
 /// The other thread ends the loop only if it saw that the mutex was held meanwhile.
