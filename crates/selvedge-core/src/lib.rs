@@ -25,6 +25,7 @@ pub mod report;
 mod rewind;
 pub mod saved;
 pub mod settings;
+pub mod spawned;
 mod spins;
 pub mod states;
 pub mod tracer;

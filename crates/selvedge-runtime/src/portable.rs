@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use selvedge_core::spawned::{self, SpawnPath};
 use selvedge_core::{Fact, Portable, ThreadId};
 
 use crate::arena::IMAGE_SHADOW;
@@ -82,20 +83,6 @@ fn word(cell: *mut Cell) -> Option<u64> {
     Some((offset / size_of::<Cell>()) as u64)
 }
 
-/// The way from main to a thread: the place of each creation among those of its thread.
-type Path = Vec<u32>;
-
-/// The paths of threads that were created so, main first.
-fn paths(spawned: &[(ThreadId, u32)]) -> Vec<Path> {
-    let mut paths = vec![Path::new()];
-    for &(parent, place) in spawned {
-        let mut path = paths[parent.index()].clone();
-        path.push(place);
-        paths.push(path);
-    }
-    paths
-}
-
 /// The fact that another thread reaches into the slot of the thread with this path.
 fn entered(path: &[u32]) -> Fact {
     let step = |hash: u64, &place: &u32| (hash ^ u64::from(place)).wrapping_mul(0x0100_0000_01b3);
@@ -104,26 +91,11 @@ fn entered(path: &[u32]) -> Fact {
 
 impl Runtime {
     fn spawned(&self) -> Vec<(ThreadId, u32)> {
-        let mut spawned = vec![(ThreadId::MAIN, 0); self.threads.len() - 1];
-        for (parent, thread) in self.threads.iter().enumerate() {
-            for (place, &child) in thread.children.iter().enumerate() {
-                spawned[child as usize - 1] = (ThreadId(parent as u32), place as u32);
-            }
-        }
-        spawned
+        spawned::spawned(self.threads.iter().map(|thread| &thread.children[..]))
     }
 
-    fn path(&self, thread: usize) -> Path {
-        let spawned = self.spawned();
-        let mut path = Path::new();
-        let mut at = thread;
-        while at > 0 {
-            let (parent, place) = spawned[at - 1];
-            path.push(place);
-            at = parent.index();
-        }
-        path.reverse();
-        path
+    fn path(&self, thread: usize) -> SpawnPath {
+        spawned::paths(&self.spawned()).swap_remove(thread)
     }
 
     /// The slot of `thread` is relied on to be its own.
@@ -155,32 +127,18 @@ impl Runtime {
     /// Gives the first numbers to threads that are created so, and further ones to the others that are
     /// known.
     fn renumber(&mut self, spawned: &[(ThreadId, u32)]) {
-        let own = self.spawned();
-        let common = own.iter().zip(spawned).take_while(|(a, b)| a == b);
-        if common.count() == spawned.len() {
+        let Some(children) = spawned::renumbered(&self.spawned(), spawned) else {
             return;
-        }
-        let mut all = paths(spawned);
-        for path in paths(&own) {
-            if !all.contains(&path) {
-                all.push(path);
+        };
+        while self.threads.len() < children.len() {
+            if let Err(problem) = self.add_thread() {
+                unreachable!("{problem} where there was one before");
             }
         }
-        for thread in &mut self.threads {
-            thread.children.clear();
+        for (thread, children) in self.threads.iter_mut().zip(children) {
+            thread.children = children;
         }
-        for (number, path) in all.iter().enumerate() {
-            let Some((_, parent)) = path.split_last() else {
-                continue;
-            };
-            let parent = all.iter().position(|path| path == parent);
-            let parent = parent.expect("the creator of a thread was created before");
-            match number < self.threads.len() {
-                true => self.threads[parent].children.push(number as u32),
-                false => self.introduce(parent, self.threads[parent].children.len()),
-            }
-        }
-        for (number, path) in all.iter().enumerate() {
+        for (number, path) in spawned::paths(&self.spawned()).iter().enumerate() {
             let fact = entered(path);
             let relied = self.facts.threads_relied_on.contains(&fact);
             let known = self.facts.threads_entered.contains(&fact);

@@ -351,6 +351,14 @@ impl Runtime {
 
     /// Gives the next number to a further child of `parent`.
     fn add_child(&mut self, parent: usize) -> Result<usize, String> {
+        let child = self.add_thread()?;
+        self.threads[parent].children.push(child as u32);
+        self.recall_slot(child);
+        Ok(child)
+    }
+
+    /// Adds a thread with the next number.
+    pub(crate) fn add_thread(&mut self) -> Result<usize, String> {
         let child = self.threads.len();
         if child >= self.settings.max_threads as usize {
             let limit = self.settings.max_threads;
@@ -368,8 +376,6 @@ impl Runtime {
         for thread in &mut self.threads {
             thread.clock.resize(child + 1, 0);
         }
-        self.threads[parent].children.push(child as u32);
-        self.recall_slot(child);
         Ok(child)
     }
 

@@ -4,7 +4,7 @@
 use std::hash::Hasher as _;
 
 use rustc_hash::{FxHashSet, FxHasher};
-use selvedge_core::{Fact, Portable, Site, ThreadId};
+use selvedge_core::{Fact, Portable, Site, ThreadId, spawned};
 
 use super::accesses::PROTECTED_RUNS;
 use super::determinism::First;
@@ -48,65 +48,22 @@ pub(super) fn seen(site: u64, word: usize) -> Fact {
     hash.finish() << 2 | SEEN
 }
 
-/// The way from main to a thread: the place of each creation among those of its thread.
-type Path = Vec<u32>;
-
-/// The paths of threads that were created so, main first. What does not fit is left out.
-fn paths(spawned: &[(ThreadId, u32)]) -> Vec<Path> {
-    let mut paths = vec![Path::new()];
-    for &(parent, place) in spawned {
-        let mut path = paths.get(parent.index()).cloned().unwrap_or_default();
-        path.push(place);
-        paths.push(path);
-    }
-    paths
-}
-
 impl State {
     fn spawned(&self) -> Vec<(ThreadId, u32)> {
-        let mut spawned = vec![(ThreadId::MAIN, 0); self.threads.len() - 1];
-        for (parent, thread) in self.threads.iter().enumerate() {
-            for (place, &child) in thread.children.iter().enumerate() {
-                spawned[child as usize - 1] = (ThreadId(parent as u32), place as u32);
-            }
-        }
-        spawned
+        spawned::spawned(self.threads.iter().map(|thread| &thread.children[..]))
     }
 
     /// Gives the first numbers to threads that are created so, and further ones to the others that are
     /// known. False if nothing changes.
     fn renumber(&mut self, spawned: &[(ThreadId, u32)]) -> bool {
-        let own = self.spawned();
-        let common = own.iter().zip(spawned).take_while(|(a, b)| a == b);
-        if common.count() == spawned.len() {
+        let Some(children) = spawned::renumbered(&self.spawned(), spawned) else {
             return false;
-        }
-        let mut all = paths(spawned);
-        for path in paths(&own) {
-            if !all.contains(&path) {
-                all.push(path);
-            }
-        }
-        while self.threads.len() < all.len() && self.add_thread().is_ok() {}
-        for thread in &mut self.threads {
-            thread.children.clear();
-        }
-        let mut creations: Vec<(usize, u32, u32)> = Vec::new();
-        for (number, path) in (0..).zip(&all).take(self.threads.len()).skip(1) {
-            let Some((&place, parent)) = path.split_last() else {
-                continue;
-            };
-            let parent = all.iter().position(|known| known == parent);
-            creations.extend(parent.map(|parent| (parent, place, number)));
-        }
-        creations.sort_unstable();
-        for (parent, place, number) in creations {
-            let known = self.threads.get_mut(parent);
-            // A damaged unit may leave creations out.
-            let children = known.map(|parent| &mut parent.children);
-            if let Some(children) = children.filter(|known| known.len() == place as usize) {
-                children.push(number);
-            }
+        };
+        while self.threads.len() < children.len() && self.add_thread().is_ok() {}
+        let known = self.threads.len() as u32;
+        for (thread, mut children) in self.threads.iter_mut().zip(children) {
+            children.retain(|&child| child < known);
+            thread.children = children;
         }
         true
     }
