@@ -1,6 +1,5 @@
 //! `selvedge attach`: follows a run, and continues it if it has no coordinator.
 
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,14 +10,12 @@ use selvedge_cluster::Run;
 use super::coordinate::Coordinator;
 use super::messages::{Record, RunState, Snapshot};
 use super::status::Follower;
-use super::{PROGRAM, STATE, connect, explorer, hash, identity, subject};
+use super::{STATE, connect, explorer, identity, program, refused, subject};
 use crate::args;
-use crate::compile::Image;
 use crate::interrupt;
 use crate::pool::State;
 use crate::pool::checkpoint::Saved;
 use crate::problem::{Problem, Status, note};
-use crate::scratch::Scratch;
 use crate::verify::{self, Search};
 
 /// A run whose record does not change for so long has no coordinator.
@@ -34,30 +31,15 @@ pub(crate) fn attach(attach: &args::Attach) -> Result<Status, Problem> {
             "stopped following the run, which goes on",
         ));
     };
-    let refuse = |why: &str| Problem::request(format!("run {name}: {why}"));
     if let Some(why) = record.mismatch() {
-        return Err(refuse(&why));
+        return Err(refused(&run, &why));
     }
     let subject = subject(&run)?;
     let mut verify = subject.verify(&subject.program);
     verify.format = attach.format;
     verify.trace_out = attach.trace_out.clone();
     verify.search.timeout = attach.timeout;
-    let program = run
-        .get(PROGRAM)?
-        .ok_or_else(|| refuse("it has no program"))?;
-    if hash(&program) != record.program {
-        return Err(refuse("its program is damaged"));
-    }
-    let failed = |error: std::io::Error| {
-        Problem::internal(format!("cannot write a temporary file: {error}"))
-    };
-    let scratch = Scratch::new().map_err(failed)?;
-    let image = Image {
-        library: scratch.path().join("program.so"),
-        scratch: scratch.path().to_owned(),
-    };
-    fs::write(&image.library, program).map_err(failed)?;
+    let (image, _scratch) = program(&run, &record)?;
     let state = saved(&run)?;
     let explorer = explorer(&verify)?;
     let coordinator = Coordinator::new(run, &subject, (record, revision), state);

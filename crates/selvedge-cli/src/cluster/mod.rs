@@ -20,6 +20,7 @@ use crate::compile::Image;
 use crate::explorer::Explorer;
 use crate::pool::checkpoint::Subject;
 use crate::problem::{Problem, note};
+use crate::scratch::Scratch;
 use crate::worker::libraries::hexadecimal;
 use crate::worker::protocol::Library;
 
@@ -135,4 +136,28 @@ fn subject(run: &Run) -> Result<Subject, Problem> {
     serde_json::from_slice(&text).map_err(|error| {
         Problem::request(format!("the run {} cannot be read: {error}", run.name()))
     })
+}
+
+/// The program of a run, in a directory that is removed with the value beside it.
+fn program(run: &Run, record: &Record) -> Result<(Image, Scratch), Problem> {
+    let program = run.get(PROGRAM)?;
+    let program = program.ok_or_else(|| refused(run, "it has no program"))?;
+    if hash(&program) != record.program {
+        return Err(refused(run, "its program is damaged"));
+    }
+    let failed = |error: std::io::Error| {
+        Problem::internal(format!("cannot write a temporary file: {error}"))
+    };
+    let scratch = Scratch::new().map_err(failed)?;
+    let image = Image {
+        library: scratch.path().join("program.so"),
+        scratch: scratch.path().to_owned(),
+    };
+    std::fs::write(&image.library, program).map_err(failed)?;
+    Ok((image, scratch))
+}
+
+/// Why this machine does not take part in a run.
+fn refused(run: &Run, why: &str) -> Problem {
+    Problem::request(format!("run {}: {why}", run.name()))
 }

@@ -1,6 +1,5 @@
 //! A run on a machine that serves: its program, and the exploration of its units.
 
-use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -10,7 +9,7 @@ use nix::sys::signal::Signal;
 use selvedge_cluster::{Queue, Run};
 
 use super::messages::{Job, Record, Trouble};
-use super::{PROGRAM, explorer, hash, subject};
+use super::{explorer, program, refused, subject};
 use crate::args::Verify;
 use crate::compile::Image;
 use crate::explorer::Explorer;
@@ -73,33 +72,18 @@ impl End {
 impl Site {
     /// Gets what the run needs. Refuses, with a reason, where the program would not be the same.
     pub(super) fn prepare(run: Run, record: &Record) -> Result<Site, Problem> {
-        let refuse = |why: &str| Problem::request(format!("run {}: {why}", run.name()));
         if let Some(why) = record.mismatch() {
-            return Err(refuse(&why));
+            return Err(refused(&run, &why));
         }
         let subject = subject(&run)?;
-        let program = run
-            .get(PROGRAM)?
-            .ok_or_else(|| refuse("it has no program"))?;
-        if hash(&program) != record.program {
-            return Err(refuse("its program is damaged"));
-        }
-        let failed = |error: std::io::Error| {
-            Problem::internal(format!("cannot write a temporary file: {error}"))
-        };
-        let scratch = Scratch::new().map_err(failed)?;
-        let image = Image {
-            library: scratch.path().join("program.so"),
-            scratch: scratch.path().to_owned(),
-        };
-        fs::write(&image.library, program).map_err(failed)?;
+        let (image, scratch) = program(&run, record)?;
         let mut verify = subject.verify(&subject.program);
         // The program is somebody else's.
         verify.machine.no_confinement = false;
         let explorer = explorer(&verify)?;
         let search = Search::new(&verify, &image, &explorer);
         if let Some(why) = record.differs(&search.libraries()?) {
-            return Err(refuse(&why));
+            return Err(refused(&run, &why));
         }
         let request = search.slices();
         Ok(Site {
