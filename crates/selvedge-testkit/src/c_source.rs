@@ -7,8 +7,9 @@ use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder};
 
 use crate::brute::brute_force;
+use crate::program::{Instruction, Program};
 use crate::random::{Flavour, random_program};
-use crate::script::{Instruction, Program, ScriptMachine};
+use crate::script::ScriptMachine;
 
 /// Programs that C has a counterpart for and that some schedule brings to a good end, whatever
 /// others do; none fails in another way than by getting stuck.

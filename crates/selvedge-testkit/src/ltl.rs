@@ -3,7 +3,7 @@
 use selvedge_core::ltl::{Atom, Binary, Formula, Unary};
 use selvedge_core::random::Random;
 
-use crate::script::{Instruction, Program};
+use crate::program::{Instruction, Program};
 
 /// A random formula over `atoms` with at most so many operators on each way from the root.
 pub fn random_formula(random: &mut Random, atoms: &[Atom], depth: u32) -> Formula {

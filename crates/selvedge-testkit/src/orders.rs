@@ -3,8 +3,8 @@
 use selvedge_core::MemoryOrder as M;
 use selvedge_core::op::Rmw;
 
+use crate::program::{Instruction, Program};
 use crate::random::Random;
-use crate::script::{Instruction, Program};
 
 /// A small program in the shape of a litmus test: two to four threads that are created at once, with
 /// a few loads, stores and updates of two or three variables.

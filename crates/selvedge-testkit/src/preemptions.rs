@@ -114,7 +114,7 @@ pub(crate) fn fails<M: Machine>(machine: &M) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::Instruction as I;
+    use crate::program::Instruction as I;
     use crate::{Flavour, Program, ScriptMachine, brute_force, random_program};
 
     #[test]

@@ -5,7 +5,7 @@ use selvedge_core::objects::ObjectFunction;
 use selvedge_core::op::Rmw;
 pub use selvedge_core::random::Random;
 
-use crate::script::{Instruction, Program};
+use crate::program::{Instruction, Program};
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,8 @@ use selvedge_core::{
     Function, Location, Machine, Op, Outcome, Pending, PendingAccess, StateMachine, ThreadId, Value,
 };
 
-use crate::script::{Instruction, Program, ScriptMachine};
+use crate::program::{Instruction, Program};
+use crate::script::ScriptMachine;
 
 /// Runs a [`Program`] that has its variables in itself: part 0 is the memory, the others are threads.
 #[derive(Clone, Debug)]

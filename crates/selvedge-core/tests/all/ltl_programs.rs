@@ -9,8 +9,8 @@ use selvedge_core::ltl::{
 use selvedge_core::random::Random;
 use selvedge_core::report::{Ending, NoObserver, Report, StateCounts};
 use selvedge_core::{FailureKind, ThreadId};
+use selvedge_testkit::Instruction;
 use selvedge_testkit::ltl::MARK;
-use selvedge_testkit::script::Instruction;
 use selvedge_testkit::{
     Explicit, StateScript, holds_on_word, random_formula, random_server, temporal_size,
 };
