@@ -7,6 +7,7 @@ mod cache;
 mod cancellation;
 pub(crate) mod checks;
 mod compiler;
+mod complete;
 mod expressions;
 mod fingerprint;
 pub(crate) mod flags;
