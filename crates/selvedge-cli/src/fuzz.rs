@@ -16,7 +16,8 @@ use crate::report::html::Page;
 use crate::report::human;
 use crate::trace::Trace;
 use crate::worker::orders::{Order, Sliced};
-use crate::worker::protocol::{self, FoundBug, Reply, Request};
+use crate::worker::protocol::{FoundBug, Reply, Request};
+use crate::worker::wire;
 
 /// A target: its name, which is that of its corpus, and what it does with an input.
 pub type Target = (&'static str, fn(&[u8]));
@@ -105,10 +106,10 @@ pub fn prefix(bytes: &[u8]) {
 
 /// Messages between the command and its workers.
 pub fn protocol(bytes: &[u8]) {
-    let _ = protocol::receive::<Request>(&mut &*bytes);
-    let _ = protocol::receive::<Order>(&mut &*bytes);
+    let _ = wire::receive::<Request>(&mut &*bytes);
+    let _ = wire::receive::<Order>(&mut &*bytes);
     let mut rest = bytes;
-    while let Ok(Some(reply)) = protocol::receive::<Reply>(&mut rest) {
+    while let Ok(Some(reply)) = wire::receive::<Reply>(&mut rest) {
         match reply {
             Reply::Bug(bug) => show(&bug),
             Reply::Sliced(sliced) => slices(*sliced),

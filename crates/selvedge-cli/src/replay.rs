@@ -14,8 +14,9 @@ use crate::report::html::Page;
 use crate::report::{Bug, human, json};
 use crate::trace::Trace;
 use crate::worker;
+use crate::worker::counters::Counters;
 use crate::worker::progress::Limits;
-use crate::worker::protocol::{Counters, FoundBug, Replayed, Reply, Request, Task, Unloadable};
+use crate::worker::protocol::{FoundBug, Replayed, Reply, Request, Task, Unloadable};
 use crate::worker::supervise::{self, End, Output};
 
 /// Runs the schedule of a trace and tells how it ends.

@@ -12,9 +12,10 @@ use selvedge_core::report::Counts;
 use selvedge_core::trust::UnitId;
 use selvedge_runtime::process::SharedCounters;
 
+use crate::worker::counters::Counters;
 use crate::worker::orders::Order;
 use crate::worker::process::{Message, Worker, resident};
-use crate::worker::protocol::{Counters, Request};
+use crate::worker::protocol::Request;
 use crate::worker::supervise::Output;
 
 /// A worker, the unit it has, and what it was told.

@@ -7,9 +7,10 @@ use selvedge_core::repair::{self, Repair};
 use selvedge_core::report::Bug as RawBug;
 use selvedge_core::{Machine, Site, SpinLoops, ThreadId, with_model};
 
+use super::counters::Counters;
 use super::follow;
 use super::journal::Watched;
-use super::protocol::{Counters, Replayed};
+use super::protocol::Replayed;
 use crate::args::Model;
 use crate::describe::{self, Accesses, Binary};
 use crate::report::Advice;

@@ -15,7 +15,9 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::unistd::{Pid, dup2_stdin, getppid};
 use selvedge_runtime::process::SharedCounters;
 
-use super::protocol::{self, Counters, Reply, Request};
+use super::counters::Counters;
+use super::protocol::{Reply, Request};
+use super::wire;
 use crate::args;
 use crate::problem::Status;
 
@@ -74,7 +76,7 @@ fn work() -> io::Result<()> {
     let stdin = io::stdin();
     let mut socket = UnixStream::from(stdin.as_fd().try_clone_to_owned()?);
     dup2_stdin(File::open("/dev/null")?)?;
-    let Some(request) = protocol::receive::<Request>(&mut socket)? else {
+    let Some(request) = wire::receive::<Request>(&mut socket)? else {
         return Ok(());
     };
     let counters = Counters(SharedCounters::open(&request.counters)?);
@@ -83,7 +85,7 @@ fn work() -> io::Result<()> {
     let reply = |reply: Reply| {
         let (socket, failed) = &mut *state.borrow_mut();
         if failed.is_ok() {
-            *failed = protocol::send(socket, &reply);
+            *failed = wire::send(socket, &reply);
         }
     };
     if !request.machine.no_confinement
@@ -92,7 +94,7 @@ fn work() -> io::Result<()> {
         reply(Reply::Unconfined(why));
     }
     super::perform(&request, &counters, &reply, &mut || {
-        protocol::receive(&mut orders).ok().flatten()
+        wire::receive(&mut orders).ok().flatten()
     });
     state.into_inner().1
 }

@@ -10,9 +10,10 @@ use selvedge_core::report::{Counts, Ending, NoObserver, Observer, Report};
 use selvedge_core::trust::{self, Descent, Settings};
 use selvedge_core::with_model;
 
+use super::counters::Counters;
 use super::journal::Watched;
 use super::orders::Forecast;
-use super::protocol::{Counters, Sampled, Sampling};
+use super::protocol::{Sampled, Sampling};
 use crate::describe::{self, Binary};
 use crate::report::Place;
 

@@ -19,11 +19,12 @@ use selvedge_core::witness;
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::processor_time;
 
+use super::counters::Counters;
 use super::journal::Watched;
 use super::lines::Lines;
 use super::measure::memory;
 use super::origins::{Origins, Sites};
-use super::protocol::{Bound, Counters, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
+use super::protocol::{Bound, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;

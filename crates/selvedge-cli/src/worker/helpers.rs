@@ -8,8 +8,8 @@ use selvedge_core::irs::{self, Explored, Part};
 use selvedge_runtime::peers::Team;
 use serde::{Deserialize, Serialize};
 
+use super::counters::Counters;
 use super::journal::Watched;
-use super::protocol::Counters;
 
 /// A helper tells what it has after this time, so that nobody waits long for it.
 const PART: Duration = Duration::from_millis(200);

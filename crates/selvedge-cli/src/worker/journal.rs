@@ -13,8 +13,8 @@ use selvedge_core::{
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
 
+use super::counters::Counters;
 use super::origins::Sites;
-use super::protocol::Counters;
 
 /// Told of every step before it is taken, and of every new start with `None`.
 pub(super) type Listener<'a> = dyn FnMut(&NativeMachine, Option<&witness::Step>) + 'a;

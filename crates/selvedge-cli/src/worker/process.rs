@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::child::OURSELVES;
-use super::protocol::{self, Reply, Request};
+use super::protocol::{Reply, Request};
 use super::supervise::Output;
+use super::wire;
 
 /// What the worker with some number says; `None` once it says nothing more.
 pub(crate) type Message = (usize, Option<Reply>);
@@ -51,7 +52,7 @@ impl Worker {
         let mut worker = Worker { child, socket };
         worker.tell(request)?;
         thread::spawn(move || {
-            while let Ok(Some(reply)) = protocol::receive(&mut ours) {
+            while let Ok(Some(reply)) = wire::receive(&mut ours) {
                 if hear.send((number, Some(reply))).is_err() {
                     return;
                 }
@@ -63,7 +64,7 @@ impl Worker {
 
     /// Tells it something.
     pub(crate) fn tell(&mut self, message: &impl Serialize) -> io::Result<()> {
-        protocol::send(&mut self.socket, message)
+        wire::send(&mut self.socket, message)
     }
 
     /// The number of its process.

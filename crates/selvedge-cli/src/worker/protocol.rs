@@ -1,17 +1,12 @@
-//! What the command and its worker say to each other: length-prefixed JSON over a socket, and
-//! counters in shared memory.
+//! What the command and its worker say to each other.
 
-use std::io::{self, Read, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use selvedge_core::Failure;
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, StateCounts};
 use selvedge_core::witness;
 use selvedge_runtime::Extent;
-use selvedge_runtime::process::SharedCounters;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::orders::{Order, Sliced};
@@ -22,9 +17,6 @@ use crate::explorer::Explorer;
 use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
-
-/// No message is anywhere near this large; a length beyond it is garbage.
-const LONGEST: u32 = 1 << 30;
 
 /// What a worker is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -393,142 +385,4 @@ pub(crate) enum Replayed {
     Diverged(String),
     /// The schedule was followed to its end and nothing failed.
     Passed,
-}
-
-/// Writes one message.
-pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let body = serde_json::to_vec(message)?;
-    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    to.write_all(&length.to_le_bytes())?;
-    to.write_all(&body)?;
-    to.flush()
-}
-
-/// Reads one message; `None` at the end of the stream.
-pub(crate) fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<T>> {
-    let mut length = [0; 4];
-    match from.read_exact(&mut length) {
-        Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        Err(error) => return Err(error),
-    }
-    let length = u32::from_le_bytes(length);
-    if length > LONGEST {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidData,
-            "a message of absurd length",
-        ));
-    }
-    // Memory is taken as the bytes arrive: the length alone proves nothing.
-    let mut body = Vec::new();
-    from.take(length.into()).read_to_end(&mut body)?;
-    if body.len() != length as usize {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(Some(serde_json::from_slice(&body)?))
-}
-
-/// The shared counters by name.
-pub(crate) struct Counters(pub(crate) SharedCounters);
-
-impl Counters {
-    fn slot(&self, index: usize) -> &AtomicU64 {
-        &self.0.counters()[index]
-    }
-
-    /// Complete executions.
-    pub(crate) fn executions(&self) -> &AtomicU64 {
-        self.slot(0)
-    }
-
-    /// Blocked executions.
-    pub(crate) fn blocked(&self) -> &AtomicU64 {
-        self.slot(1)
-    }
-
-    /// How often the program was started from the beginning.
-    pub(crate) fn runs(&self) -> &AtomicU64 {
-        self.slot(2)
-    }
-
-    /// Steps of all runs: grows as long as the worker is alive.
-    pub(crate) fn steps(&self) -> &AtomicU64 {
-        self.slot(3)
-    }
-
-    /// Set by the command when the worker is to stop.
-    pub(crate) fn stop(&self) -> &AtomicU64 {
-        self.slot(4)
-    }
-
-    /// Set when a process of a proof has done its part, so that the others divide what they have left.
-    pub(crate) fn part_done(&self) -> &AtomicU64 {
-        self.slot(10)
-    }
-
-    /// How far a search over states has come.
-    pub(crate) fn tell_states(&self, counts: &StateCounts) {
-        let all = [
-            counts.states,
-            counts.transitions,
-            counts.layer.into(),
-            counts.queue,
-            counts.bytes,
-        ];
-        for (slot, count) in (5..).zip(all) {
-            self.slot(slot).store(count, Ordering::Relaxed);
-        }
-    }
-
-    /// The same for the reader; `None` if the search is about something else.
-    pub(crate) fn states(&self) -> Option<StateCounts> {
-        let slot = |index| self.slot(index).load(Ordering::Relaxed);
-        let counts = StateCounts {
-            states: slot(5),
-            transitions: slot(6),
-            layer: slot(7) as u32,
-            queue: slot(8),
-            bytes: slot(9),
-        };
-        (counts.states > 0).then_some(counts)
-    }
-
-    /// Executions so far.
-    pub(crate) fn counts(&self) -> Counts {
-        Counts {
-            executions: self.executions().load(Ordering::Relaxed),
-            blocked: self.blocked().load(Ordering::Relaxed),
-            ..Counts::default()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_survive_the_way() {
-        let mut wire = Vec::new();
-        send(&mut wire, &Reply::Loaded).unwrap();
-        send(
-            &mut wire,
-            &Reply::Replayed(Replayed::Diverged("elsewhere".to_owned())),
-        )
-        .unwrap();
-        let mut wire = wire.as_slice();
-        assert!(matches!(receive(&mut wire).unwrap(), Some(Reply::Loaded)));
-        let second = receive(&mut wire).unwrap();
-        let Some(Reply::Replayed(Replayed::Diverged(what))) = second else {
-            panic!("{second:?}")
-        };
-        assert_eq!(what, "elsewhere");
-        assert!(receive::<Reply>(&mut wire).unwrap().is_none());
-    }
-
-    #[test]
-    fn garbage_is_an_error() {
-        assert!(receive::<Reply>(&mut [0xff, 0xff, 0xff, 0xff, 0].as_slice()).is_err());
-        assert!(receive::<Reply>(&mut [2, 0, 0, 0, b'{', b'x'].as_slice()).is_err());
-    }
 }

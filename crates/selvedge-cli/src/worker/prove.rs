@@ -12,10 +12,11 @@ use selvedge_core::irs::{
 use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_irs_format::{Class, Contents, Flags, InputPart, SiteEntry, View};
 
+use super::counters::Counters;
 use super::helpers::Helpers;
 use super::journal::Watched;
 use super::prefix::{bug_of, has_bug, kind, lineage, part, thread_sites};
-use super::protocol::{Constraint, Counters, FoundBug, Relax, Relaxed, Reply, Summary};
+use super::protocol::{Constraint, FoundBug, Relax, Relaxed, Reply, Summary};
 use crate::args::Plain;
 use crate::describe::{self, Binary};
 use crate::input;

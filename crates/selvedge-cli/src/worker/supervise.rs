@@ -13,10 +13,11 @@ use selvedge_core::report::{Counts, StateCounts};
 use selvedge_runtime::process::SharedCounters;
 use serde::{Deserialize, Serialize};
 
+use super::counters::Counters;
 use super::history::Sample;
 use super::process::{Worker, memory_limit, resident};
 use super::progress::{Limits, Now, Progress};
-use super::protocol::{Counters, Reply, Request};
+use super::protocol::{Reply, Request};
 use crate::interrupt;
 use crate::problem::{Problem, warn};
 
