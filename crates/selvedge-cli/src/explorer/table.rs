@@ -53,6 +53,11 @@ pub(crate) struct Descriptor {
     pub(crate) compared: bool,
     /// Why it does not support `--jobs`, if it does not.
     pub(crate) sequential: Option<&'static str>,
+    /// Whether the machine parks threads that repeat a failed attempt. Random schedules would be wasted by
+    /// that.
+    pub(crate) skips_retries: bool,
+    /// Whether the machine recognises threads that take a mutex, look, and give it back again and again.
+    pub(crate) watches_locks: bool,
 }
 
 /// What most explorers have in common.
@@ -69,6 +74,8 @@ const USUAL: Descriptor = Descriptor {
     named: true,
     compared: false,
     sequential: Some("its search is not divided into work units"),
+    skips_retries: true,
+    watches_locks: false,
 };
 
 const fn interleaving(engine: Engine, about: &'static str) -> Descriptor {
@@ -109,6 +116,7 @@ const fn random(kind: ExplorerKind, name: &'static str, about: &'static str) -> 
         about,
         complete: false,
         visits_once: false,
+        skips_retries: false,
         ..USUAL
     }
 }
@@ -133,6 +141,7 @@ static EXPLORERS: [Descriptor; 23] = [
         preemptions: TakesBound::Optional,
         compared: true,
         sequential: None,
+        watches_locks: true,
         ..USUAL
     },
     Descriptor {

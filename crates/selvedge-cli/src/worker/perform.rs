@@ -5,6 +5,7 @@ use std::ffi::CString;
 use selvedge_runtime::{LoadError, NativeMachine, Plain, Settings, Unroll};
 
 use super::advise::Advisor;
+use super::counters::Counters;
 use super::estimate;
 use super::explore::Exploration;
 use super::follow;
@@ -12,7 +13,6 @@ use super::journal::Watched;
 use super::libraries;
 use super::measure;
 use super::orders::Order;
-use super::counters::Counters;
 use super::protocol::{Reply, Request, Task, Unloadable};
 use super::prove::Prover;
 use crate::args;
@@ -26,27 +26,15 @@ pub(crate) fn perform(
     reply: &dyn Fn(Reply),
     orders: &mut dyn FnMut() -> Option<Order>,
 ) {
-    let fences = match &request.task {
-        Task::Search(search) | Task::Slices(search, _) => {
-            search.explorer.model() != args::Model::Ra
-        }
-        Task::Libraries
-        | Task::Advise(..)
-        | Task::Replay(_)
-        | Task::Estimate(_)
-        | Task::Measure(_)
-        | Task::Relax(_) => true,
-    };
     let settings = Settings {
-        fences,
-        skip_retries: skips_retries(&request.task),
-        watch_locks: watches_locks(&request.task),
-        enforced: matches!(request.task, Task::Relax(_)),
         stateful: request.stateful,
         propositions: request.asked.propositions.clone(),
         progress: request.asked.progress,
         unroll: unroll(request),
-        ..settings(&request.machine, request.show_output)
+        ..for_task(
+            &request.task,
+            settings(&request.machine, request.show_output),
+        )
     };
     let machine = match NativeMachine::load(&request.library, settings) {
         Ok(machine) => machine,
@@ -121,27 +109,34 @@ pub(crate) fn perform(
     reply(Reply::Done);
 }
 
-/// Whether threads are stopped that repeat an attempt which failed. Random schedules would be wasted by that,
-/// a schedule that is repeated may come from one, and an executable has to keep to whatever it does.
-fn skips_retries(task: &Task) -> bool {
+/// `settings` with what depends on the task.
+fn for_task(task: &Task, settings: Settings) -> Settings {
     match task {
-        Task::Search(search) | Task::Slices(search, _) => {
-            !matches!(search.explorer, Explorer::Random(_))
-        }
-        Task::Measure(explorer) => !matches!(explorer, Explorer::Random(_)),
-        Task::Advise(..) | Task::Estimate(_) | Task::Libraries => true,
-        Task::Replay(_) | Task::Relax(_) => false,
+        Task::Search(search) | Task::Slices(search, _) => Settings {
+            fences: search.explorer.model() != args::Model::Ra,
+            watch_locks: search.explorer.descriptor().watches_locks,
+            ..for_explorer(&search.explorer, settings)
+        },
+        Task::Measure(explorer) => for_explorer(explorer, settings),
+        Task::Advise(..) | Task::Estimate(_) | Task::Libraries => settings,
+        // The schedule may come from an explorer that skips nothing.
+        Task::Replay(_) => Settings {
+            skip_retries: false,
+            ..settings
+        },
+        // The executable has to keep to whatever it does.
+        Task::Relax(_) => Settings {
+            skip_retries: false,
+            enforced: true,
+            ..settings
+        },
     }
 }
 
-/// Whether threads that take a mutex, look, and give it back again and again are recognised: the graph search knows
-/// what to do with them.
-fn watches_locks(task: &Task) -> bool {
-    match task {
-        Task::Search(search) | Task::Slices(search, _) => {
-            matches!(search.explorer, Explorer::Trust(_))
-        }
-        _ => false,
+fn for_explorer(explorer: &Explorer, settings: Settings) -> Settings {
+    Settings {
+        skip_retries: explorer.descriptor().skips_retries,
+        ..settings
     }
 }
 
