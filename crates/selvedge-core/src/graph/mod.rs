@@ -4,10 +4,12 @@
 //! as stacks: adding and undoing allocate nothing once the stacks have grown. Consistency is not
 //! decided here, see [`crate::model`].
 
+mod clock_trail;
 mod clocks;
 mod restrict;
 mod saved;
 
+pub use clock_trail::ClockTrail;
 pub(crate) use clocks::LANES;
 pub use clocks::{Clocks, join};
 pub use saved::{Performed, SavedGraph};

@@ -10,7 +10,7 @@
 //!   new event has, in one pass.
 
 use super::{Access, Model};
-use crate::graph::{Clocks, Graph, INIT, Slot};
+use crate::graph::{ClockTrail, Clocks, Graph, INIT, Slot};
 use crate::ids::ThreadId;
 use crate::op::Op;
 
@@ -18,24 +18,14 @@ use crate::op::Op;
 #[derive(Clone, Debug, Default)]
 pub struct SequentialConsistency {
     order: Clocks,
-    trail: Vec<Overwritten>,
-    saved: Vec<u32>,
+    trail: ClockTrail,
     done: Vec<u32>,
-}
-
-/// The clock of `target` was changed when `cause` was added; the old one is on the `saved` stack.
-#[derive(Clone, Copy, Debug)]
-struct Overwritten {
-    cause: Slot,
-    target: Slot,
-    width: usize,
 }
 
 impl Model for SequentialConsistency {
     fn clear(&mut self) {
         self.order.truncate(0);
         self.trail.clear();
-        self.saved.clear();
     }
 
     fn oldest(&mut self, graph: &Graph, access: &Access) -> usize {
@@ -58,22 +48,7 @@ impl Model for SequentialConsistency {
     }
 
     fn undo(&mut self, events: usize) {
-        while let Some(&Overwritten {
-            cause,
-            target,
-            width,
-        }) = self.trail.last()
-        {
-            if (cause as usize) < events {
-                break;
-            }
-            let start = self.saved.len() - width;
-            let clock = self.order.of_mut(target);
-            clock[..width].copy_from_slice(&self.saved[start..]);
-            clock[width..].fill(0);
-            self.saved.truncate(start);
-            self.trail.pop();
-        }
+        self.trail.undo(&mut self.order, events);
         self.order.truncate(events as Slot);
     }
 
@@ -214,12 +189,7 @@ impl SequentialConsistency {
         for later in 0..graph.len() as Slot {
             let clock = self.order.of(later);
             if clock[id.thread.index()] > id.index && later != slot {
-                self.saved.extend_from_slice(clock);
-                self.trail.push(Overwritten {
-                    cause: slot,
-                    target: later,
-                    width: self.order.width(),
-                });
+                self.trail.save(&self.order, later, slot);
                 self.order.join(later, slot);
             }
         }

@@ -18,7 +18,7 @@
 //! write, so the positions it may take are a suffix of the coherence order.
 
 use super::{Access, Model};
-use crate::graph::{Clocks, Event, Graph, INIT, Slot};
+use crate::graph::{ClockTrail, Clocks, Event, Graph, INIT, Slot};
 use crate::ids::{EventId, ThreadId};
 use crate::op::{MemoryOrder, Op};
 
@@ -29,18 +29,10 @@ pub struct TotalStoreOrder {
     reads: Clocks,
     /// What a write right after the event would come after; all that a read would and more.
     writes: Clocks,
-    trail: Vec<Overwritten>,
-    saved: Vec<u32>,
+    reads_trail: ClockTrail,
+    writes_trail: ClockTrail,
     /// Scratch: events that come after some that were added later.
     late: Vec<Slot>,
-}
-
-/// The clocks of `target` were changed when `cause` was added; the old ones are on the `saved` stack.
-#[derive(Clone, Copy, Debug)]
-struct Overwritten {
-    cause: Slot,
-    target: Slot,
-    width: usize,
 }
 
 /// How an event stands to the two lines of its thread.
@@ -85,8 +77,8 @@ impl Model for TotalStoreOrder {
     fn clear(&mut self) {
         self.reads.truncate(0);
         self.writes.truncate(0);
-        self.trail.clear();
-        self.saved.clear();
+        self.reads_trail.clear();
+        self.writes_trail.clear();
     }
 
     fn oldest(&mut self, graph: &Graph, access: &Access) -> usize {
@@ -121,24 +113,8 @@ impl Model for TotalStoreOrder {
     }
 
     fn undo(&mut self, events: usize) {
-        while let Some(&Overwritten {
-            cause,
-            target,
-            width,
-        }) = self.trail.last()
-        {
-            if (cause as usize) < events {
-                break;
-            }
-            for clocks in [&mut self.writes, &mut self.reads] {
-                let start = self.saved.len() - width;
-                let clock = clocks.of_mut(target);
-                clock[..width].copy_from_slice(&self.saved[start..]);
-                clock[width..].fill(0);
-                self.saved.truncate(start);
-            }
-            self.trail.pop();
-        }
+        self.reads_trail.undo(&mut self.reads, events);
+        self.writes_trail.undo(&mut self.writes, events);
         self.reads.truncate(events as Slot);
         self.writes.truncate(events as Slot);
     }
@@ -305,13 +281,8 @@ impl TotalStoreOrder {
             if !counts_write(self.writes.of(later), id) {
                 continue;
             }
-            self.saved.extend_from_slice(self.reads.of(later));
-            self.saved.extend_from_slice(self.writes.of(later));
-            self.trail.push(Overwritten {
-                cause: slot,
-                target: later,
-                width: self.writes.width(),
-            });
+            self.reads_trail.save(&self.reads, later, slot);
+            self.writes_trail.save(&self.writes, later, slot);
             let also_reads = counts_write(self.reads.of(later), id);
             if writes {
                 self.writes.join(later, slot);

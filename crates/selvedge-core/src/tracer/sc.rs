@@ -15,7 +15,7 @@
 
 use super::consistency::{Consistency, Newest};
 use super::linearization::Linearization;
-use crate::graph::{Clocks, Graph, INIT, Kind, Slot};
+use crate::graph::{ClockTrail, Clocks, Graph, INIT, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::Op;
 
@@ -25,8 +25,7 @@ pub struct SaturatedSc {
     /// The clock of the operations before each operation, itself included, in the slot of its first
     /// event.
     order: Clocks,
-    trail: Vec<Overwritten>,
-    saved: Vec<u32>,
+    trail: ClockTrail,
     /// The length of `trail` before the event in each slot was added.
     marks: Vec<usize>,
     /// Operations whose clock has grown; the rules have to be applied to them again.
@@ -40,12 +39,6 @@ pub struct SaturatedSc {
     shelf: Vec<Shelved>,
     shelved_ranks: Vec<u64>,
     linearization: Linearization,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Overwritten {
-    target: Slot,
-    width: usize,
 }
 
 /// The certificate before the event `cause`.
@@ -92,7 +85,7 @@ impl Consistency for SaturatedSc {
     fn added(&mut self, graph: &Graph, slot: Slot) -> bool {
         self.order.widen(graph.threads());
         self.order.push_zero();
-        self.marks.push(self.trail.len());
+        self.marks.push(self.trail.mark());
         self.queued.push(false);
         self.ranks.push(self.next_rank);
         self.next_rank += 1;
@@ -141,7 +134,7 @@ impl Consistency for SaturatedSc {
     }
 
     fn orders(&mut self, graph: &Graph, newest: &[Newest]) -> Option<Vec<(Location, Vec<Slot>)>> {
-        let mark = self.trail.len();
+        let mark = self.trail.mark();
         self.shelve(graph.len() as Slot);
         let possible = self.settle(graph, newest) && (newest.is_empty() || self.certify(graph));
         let orders = possible.then(|| {
@@ -278,12 +271,7 @@ impl SaturatedSc {
             if clock[id.thread.index()] <= id.index {
                 continue;
             }
-            let width = clock.len();
-            self.saved.extend_from_slice(clock);
-            self.trail.push(Overwritten {
-                target: slot,
-                width,
-            });
+            self.trail.save(&self.order, slot, other);
             self.order.join(slot, one);
             if !std::mem::replace(&mut self.queued[slot as usize], true) {
                 self.queue.push(slot);
@@ -294,17 +282,7 @@ impl SaturatedSc {
 
     /// Restores the clocks down to `mark`, and empties the queue.
     fn unwind(&mut self, mark: usize) {
-        while self.trail.len() > mark {
-            let Some(Overwritten { target, width }) = self.trail.pop() else {
-                break;
-            };
-            let start = self.saved.len() - width;
-            // Threads that were created later had no events then.
-            let clock = self.order.of_mut(target);
-            clock[..width].copy_from_slice(&self.saved[start..]);
-            clock[width..].fill(0);
-            self.saved.truncate(start);
-        }
+        self.trail.unwind(&mut self.order, mark);
         while let Some(slot) = self.queue.pop() {
             self.queued[slot as usize] = false;
         }
@@ -352,7 +330,7 @@ impl SaturatedSc {
         let Some((one, other)) = self.open_pair(graph) else {
             return false;
         };
-        let mark = self.trail.len();
+        let mark = self.trail.mark();
         for (first, second) in [(one, other), (other, one)] {
             let possible =
                 self.edge(graph, first, second) && self.drain(graph) && self.certify(graph);
