@@ -107,20 +107,20 @@ impl NativeMachine {
     }
 
     /// From now on it is known where accesses were no events.
-    pub fn note_silent(&mut self) {
+    pub fn note_eventless(&mut self) {
         with(|runtime| {
             let size = runtime.image.whole.end - runtime.image.whole.start;
-            runtime.silent = vec![0; size.div_ceil(64)];
-            runtime.parted = runtime.silent.clone();
+            runtime.eventless = vec![0; size.div_ceil(64)];
+            runtime.parted = runtime.eventless.clone();
         });
     }
 
     /// Whether an access at `site` was no event, in some execution since
-    /// [`note_silent`](Self::note_silent).
-    pub fn was_silent(&self, site: Site) -> bool {
+    /// [`note_eventless`](Self::note_eventless).
+    pub fn was_eventless(&self, site: Site) -> bool {
         with(|runtime| {
             let place = runtime.image.relative(site.0 as usize) as usize;
-            has(&runtime.silent, place)
+            has(&runtime.eventless, place)
         })
     }
 
@@ -135,7 +135,7 @@ impl NativeMachine {
     /// zero, with their numbers.
     pub fn uncommon_accesses(&self) -> [Vec<(usize, u64)>; 2] {
         with(|runtime| {
-            [&runtime.silent, &runtime.parted].map(|words| {
+            [&runtime.eventless, &runtime.parted].map(|words| {
                 let words = words.iter().copied().enumerate();
                 words.filter(|&(_, word)| word != 0).collect()
             })
@@ -145,7 +145,7 @@ impl NativeMachine {
     /// Takes over what another process noted.
     pub fn add_uncommon_accesses(&self, noted: &[Vec<(usize, u64)>; 2]) {
         with(|runtime| {
-            for (words, noted) in [&mut runtime.silent, &mut runtime.parted]
+            for (words, noted) in [&mut runtime.eventless, &mut runtime.parted]
                 .into_iter()
                 .zip(noted)
             {
@@ -159,7 +159,7 @@ impl NativeMachine {
     }
 
     /// Whether an access at `site` was several events, since it overlapped locations of other sizes, in some
-    /// execution since [`note_silent`](Self::note_silent).
+    /// execution since [`note_eventless`](Self::note_eventless).
     pub fn was_parted(&self, site: Site) -> bool {
         with(|runtime| {
             let place = runtime.image.relative(site.0 as usize) as usize;

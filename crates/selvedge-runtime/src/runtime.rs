@@ -81,7 +81,7 @@ pub(crate) struct Runtime {
     /// The visible locations inside of the range that is being accessed.
     pub(crate) parts: Vec<Location>,
     /// For each place in the program whether an access there was no event, if that is recorded.
-    pub(crate) silent: Vec<u64>,
+    pub(crate) eventless: Vec<u64>,
     /// The same of places where one access was several events.
     pub(crate) parted: Vec<u64>,
     /// Heap addresses that visible operations wrote in this execution, if leaks are looked for.
@@ -193,7 +193,7 @@ impl Runtime {
             locations: Locations::default(),
             owed: Vec::new(),
             parts: Vec::new(),
-            silent: Vec::new(),
+            eventless: Vec::new(),
             parted: Vec::new(),
             written_addresses: Vec::new(),
             failure: None,

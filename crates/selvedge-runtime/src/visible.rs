@@ -9,7 +9,7 @@ use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::runtime::Runtime;
 use crate::settings::Plain;
-use crate::shadow::{Kind, Record, View};
+use crate::shadow::{Kind, Record};
 use crate::spin::Point;
 
 /// Why a thread does not get to its operation.
@@ -211,21 +211,16 @@ impl Runtime {
             self.check_mixed(location, site)?;
         }
         let cells = self.locations.entry(location).cells();
-        let thread = &self.threads[self.running];
+        let epoch = self.threads[self.running].clock[self.running].wrapping_sub(1);
         for (cell, mask) in cells {
             let record = Record {
-                epoch: thread.clock[self.running].wrapping_sub(1),
+                epoch,
                 site: self.image.relative(site),
                 thread: self.running as u16,
                 mask,
                 kind,
             };
-            let view = View {
-                run: self.run,
-                clock: &thread.clock,
-                ends: &self.ends,
-            };
-            if let Some(other) = self.shadow.access(cell, record, view) {
+            if let Some(other) = self.note_access(cell, record) {
                 return Err(self.unordered(other));
             }
         }

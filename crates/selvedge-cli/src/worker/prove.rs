@@ -53,7 +53,7 @@ impl Prover<'_> {
             order: self.request.order,
             ..Settings::default()
         };
-        machine.inner_mut().note_silent();
+        machine.inner_mut().note_eventless();
         let helpers = match Helpers::begin(machine, self.request.jobs, self.counters) {
             Ok(helpers) => helpers,
             Err(why) => return Relaxed::Impossible(why),
@@ -101,7 +101,7 @@ impl Prover<'_> {
     /// nobody else knew the memory at that time.
     fn uncountable(&self, machine: &Watched<'_>, verified: &Verified, base: u64) -> Option<String> {
         let mut counted = verified.counted.iter();
-        let site = counted.find(|&&site| machine.inner().was_silent(site))?;
+        let site = counted.find(|&&site| machine.inner().was_eventless(site))?;
         let place = self.place(base, *site);
         Some(format!(
             "the access at {place} is sometimes made to memory that no other thread can know, so that its turns \
@@ -356,7 +356,7 @@ impl Writer<'_> {
 
     /// Whether events at `site` are compared with histories at run time.
     fn is_tracked(&mut self, site: Site, alone: bool, what: Doing, machine: &Watched<'_>) -> bool {
-        if machine.inner().was_silent(site) || machine.inner().was_parted(site) {
+        if machine.inner().was_eventless(site) || machine.inner().was_parted(site) {
             self.untracked.insert(site);
         }
         let address = site.0.wrapping_sub(self.base) as u32;

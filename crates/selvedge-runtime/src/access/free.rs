@@ -4,7 +4,7 @@ use selvedge_core::{Site, ThreadId};
 
 use super::{Access, FREED, liveness};
 use crate::runtime::{Phase, Runtime};
-use crate::shadow::{Kind, Record, View, words};
+use crate::shadow::{Kind, Record, words};
 use crate::states;
 use crate::watch::Fate;
 
@@ -63,12 +63,7 @@ impl Runtime {
                     continue;
                 };
                 let record = self.record_now(access, mask);
-                let view = View {
-                    run: self.run,
-                    clock: &self.threads[self.running].clock,
-                    ends: &self.ends,
-                };
-                if let Some(other) = self.shadow.check(cell, record, view) {
+                if let Some(other) = self.shadow.check(cell, record, self.view()) {
                     return Err(FreeProblem::InUse(other));
                 }
                 let mut inside = self.locations.touched(cell, self.run);

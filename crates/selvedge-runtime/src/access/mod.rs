@@ -7,7 +7,7 @@ mod range;
 use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
-use crate::shadow::{Kind, Record, View, words};
+use crate::shadow::{Cell, Kind, Record, View, words};
 pub(crate) use address::{FREED, liveness};
 pub(crate) use free::FreeProblem;
 
@@ -71,8 +71,8 @@ impl Runtime {
     #[inline(always)]
     pub(crate) fn plain(&mut self, access: Access) -> Step {
         let step = self.judge_plain(access);
-        if step == Step::Go && !self.silent.is_empty() {
-            self.note_silent(access.site);
+        if step == Step::Go && !self.eventless.is_empty() {
+            self.note_eventless(access.site);
         } else if step == Step::Parts {
             self.note_parts(access.site);
         }
@@ -81,10 +81,10 @@ impl Runtime {
 
     /// Notes that an access at `site` was no event.
     #[cold]
-    fn note_silent(&mut self, site: usize) {
+    fn note_eventless(&mut self, site: usize) {
         let place = self.image.relative(site) as usize;
         if self.phase == Phase::Fiber
-            && let Some(word) = self.silent.get_mut(place / 64)
+            && let Some(word) = self.eventless.get_mut(place / 64)
         {
             *word |= 1 << (place % 64);
         }
@@ -140,7 +140,7 @@ impl Runtime {
             return Step::Stop(problem);
         }
         if access.kind.writes() {
-            self.writes_silently(access);
+            self.writes_without_event(access);
         } else if self.current().spin.idles() && self.is_endless(access.address) {
             return Step::Stop(Problem::Endless);
         }
@@ -169,12 +169,7 @@ impl Runtime {
             };
         }
         self.undo.cell(cell, &self.shadow, self.run);
-        let view = View {
-            run: self.run,
-            clock: &self.threads[self.running].clock,
-            ends: &self.ends,
-        };
-        match self.shadow.access(cell, record, view) {
+        match self.note_access(cell, record) {
             None => Step::Go,
             Some(other) => Step::Stop(Problem::Race(other)),
         }
@@ -197,7 +192,7 @@ impl Runtime {
             return Step::Event;
         }
         if access.kind.writes() {
-            self.writes_silently(access);
+            self.writes_without_event(access);
         }
         Step::Go
     }
@@ -214,7 +209,7 @@ impl Runtime {
 
     /// The running thread writes by an access that is no event.
     #[inline(always)]
-    fn writes_silently(&mut self, access: Access) {
+    fn writes_without_event(&mut self, access: Access) {
         self.undo.bytes(access.address, access.size);
         if self.on_own_stack(access.address) {
             for (word, mask) in words(access.address, access.size) {
@@ -261,6 +256,17 @@ impl Runtime {
             clock: &self.threads[self.running].clock,
             ends: &self.ends,
         }
+    }
+
+    /// Notes an access of the running thread, and returns an earlier one that it races with.
+    #[inline(always)]
+    pub(crate) fn note_access(&mut self, cell: *mut Cell, record: Record) -> Option<Record> {
+        let view = View {
+            run: self.run,
+            clock: &self.threads[self.running].clock,
+            ends: &self.ends,
+        };
+        self.shadow.access(cell, record, view)
     }
 
     /// The problem of conflicting with `other` unordered.

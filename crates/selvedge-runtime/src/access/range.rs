@@ -4,7 +4,7 @@ use super::{Access, Problem, Step};
 use crate::locations::Kind as LocationKind;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
-use crate::shadow::{View, words};
+use crate::shadow::words;
 
 impl Runtime {
     /// Judges and notes a plain access to a range of bytes, which is no event, except on the visible
@@ -19,7 +19,7 @@ impl Runtime {
         self.touches(access.address)?;
         let own = self.threads[self.running].slot.contains(access.address);
         if access.kind.writes() {
-            self.writes_silently(access);
+            self.writes_without_event(access);
             if !own {
                 self.current().published = true;
             }
@@ -44,12 +44,7 @@ impl Runtime {
                 self.visible_parts(access, (word, mask))?;
             }
             self.undo.cell(cell, &self.shadow, self.run);
-            let view = View {
-                run: self.run,
-                clock: &self.threads[self.running].clock,
-                ends: &self.ends,
-            };
-            self.shadow.access(cell, record, view);
+            self.note_access(cell, record);
         }
         Ok(())
     }

@@ -15,11 +15,7 @@ pub(crate) const PROTECTED_RUNS: u32 = 256;
 
 impl State {
     pub(super) fn view(&self) -> View<'_> {
-        View {
-            thread: self.running as u32,
-            clock: &self.threads[self.running].clock,
-            ends: &self.ends,
-        }
+        View::of(self.running, &self.threads, &self.ends)
     }
 
     /// What the running thread does now, between two of its events.
@@ -52,11 +48,7 @@ impl State {
         site: Site,
     ) -> Result<Option<Value>, Failure> {
         let access = self.access(site);
-        let view = View {
-            thread: self.running as u32,
-            clock: &self.threads[self.running].clock,
-            ends: &self.ends,
-        };
+        let view = View::of(self.running, &self.threads, &self.ends);
         let place = &mut self.places[at.index()];
         if let Some(gone) = place.gone {
             let what = place.what;

@@ -3,6 +3,7 @@
 use selvedge_core::Site;
 
 use super::gone::Gone;
+use super::thread::Thread;
 
 /// The cell that an [`crate::cell::UnsafeCell`] is in this execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +69,16 @@ impl Ended {
     };
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
+    /// The view of `thread` now.
+    pub(super) fn of(thread: usize, threads: &'a [Thread], ends: &'a [Ended]) -> View<'a> {
+        View {
+            thread: thread as u32,
+            clock: &threads[thread].clock,
+            ends,
+        }
+    }
+
     /// Whether what `access` did happens before the present point.
     pub(super) fn knows(&self, access: &Access) -> bool {
         if access.thread == self.thread {

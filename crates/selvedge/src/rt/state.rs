@@ -1,4 +1,4 @@
-//! What an execution consists of, seen from the host.
+//! The state of one execution, seen from the host.
 
 use std::any::Any;
 use std::ops::Range;
@@ -343,7 +343,7 @@ impl State {
                 return true;
             }
         };
-        // Whoever writes the value that is there changes nothing, as a failed test-and-set does.
+        // A thread that writes the value that is there changes nothing, as a failed test-and-set does.
         let changes = match op {
             Op::Update { .. } => wrote.is_some_and(|wrote| wrote != outcome.read),
             _ => wrote.is_some(),
@@ -354,11 +354,7 @@ impl State {
         self.watch(thread, heap);
         let mut access = self.access(site);
         access.epoch = access.epoch.wrapping_sub(1);
-        let view = View {
-            thread: thread as u32,
-            clock: &self.threads[thread].clock,
-            ends: &self.ends,
-        };
+        let view = View::of(thread, &self.threads, &self.ends);
         if let Some(gone) = self.places[at.index()].gone {
             let failure = self.use_of_gone(self.places[at.index()].what, &gone, site);
             self.fail(failure);
