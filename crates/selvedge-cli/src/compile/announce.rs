@@ -15,7 +15,7 @@ use super::assembly::{line_to, without_comment};
 use super::checks::{Check, Checks};
 use super::frames;
 use super::fresh::{self, Fresh};
-use crate::scan::{Operand, Silence, Unannounced};
+use crate::scan::{Omission, Operand, Unannounced};
 
 /// The section that tells where callbacks were put in: two addresses for each.
 pub(crate) const SECTION: &str = ".selvedge.own";
@@ -46,20 +46,20 @@ pub(super) struct Place<'a> {
 
 /// Collects what to put in, given the line of each instruction by its function, address and number.
 fn collect<'a>(
-    silences: &'a [Silence],
+    omissions: &'a [Omission],
     mut line_of: impl FnMut(usize, &Unannounced) -> Option<usize>,
 ) -> Option<Places<'a>> {
     let mut places = Places::new();
-    for (n, silence) in silences.iter().enumerate() {
-        for access in &silence.accesses {
+    for (n, omission) in omissions.iter().enumerate() {
+        for access in &omission.accesses {
             let place = places.entry(line_of(n, access)?).or_default();
-            place.accesses.push((access, silence.float));
+            place.accesses.push((access, omission.float));
         }
-        for store in &silence.stores {
+        for store in &omission.stores {
             let place = places.entry(line_of(n, &store.access)?).or_default();
             place.store = Some(Check {
                 store,
-                extended: silence.float || silence.wide,
+                extended: omission.float || omission.wide,
             });
         }
     }
@@ -75,16 +75,16 @@ pub(super) struct Labelled {
     lines: Vec<usize>,
 }
 
-/// Calls `found` for every line: its number, the line, and which of `silences` it is an
+/// Calls `found` for every line: its number, the line, and which of `omissions` it is an
 /// instruction of.
 fn each_line<'a>(
     text: &'a str,
-    silences: &[Silence],
+    omissions: &[Omission],
     mut found: impl FnMut(usize, &'a str, Option<usize>),
 ) {
     let mut wanted: HashMap<&str, usize> = HashMap::new();
-    for (n, silence) in silences.iter().enumerate() {
-        wanted.extend(silence.names.iter().map(|name| (name.as_str(), n)));
+    for (n, omission) in omissions.iter().enumerate() {
+        wanted.extend(omission.names.iter().map(|name| (name.as_str(), n)));
     }
     // What was put in, which no access is looked for in.
     let begins = |name: &str| {
@@ -114,28 +114,28 @@ fn each_line<'a>(
     }
 }
 
-/// The lines of the accesses in `silences`, found by counting instructions. That is quick, but
+/// The lines of the accesses in `omissions`, found by counting instructions. That is quick, but
 /// wrong where a line is not an instruction: callers have to check the result.
-pub(super) fn count<'a>(text: &str, silences: &'a [Silence]) -> Option<Places<'a>> {
+pub(super) fn count<'a>(text: &str, omissions: &'a [Omission]) -> Option<Places<'a>> {
     const PREFIXES: [&str; 3] = ["rex64", "data16", "rep"];
-    let mut lines = vec![Vec::new(); silences.len()];
-    each_line(text, silences, |number, line, function| {
+    let mut lines = vec![Vec::new(); omissions.len()];
+    each_line(text, omissions, |number, line, function| {
         if let Some(function) = function
             && !PREFIXES.contains(&line.trim())
         {
             lines[function].push(number);
         }
     });
-    collect(silences, |function, access| {
+    collect(omissions, |function, access| {
         lines[function].get(access.nth).copied()
     })
 }
 
-/// Puts a label on every instruction of the functions in `silences`.
-pub(super) fn label(text: &str, silences: &[Silence]) -> Labelled {
+/// Puts a label on every instruction of the functions in `omissions`.
+pub(super) fn label(text: &str, omissions: &[Omission]) -> Labelled {
     let mut labelled = String::with_capacity(text.len() + text.len() / 2);
     let mut lines = Vec::new();
-    each_line(text, silences, |number, line, function| {
+    each_line(text, omissions, |number, line, function| {
         if function.is_some() {
             line_to(&mut labelled, &format!(".Lselvedge_at_{}:", lines.len()));
             lines.push(number);
@@ -154,9 +154,13 @@ pub(super) fn label(text: &str, silences: &[Silence]) -> Labelled {
 }
 
 impl Labelled {
-    /// The lines of the accesses in `silences`, given what the labelled text was assembled to.
+    /// The lines of the accesses in `omissions`, given what the labelled text was assembled to.
     /// `None` if one cannot be found.
-    pub(super) fn find<'a>(&self, file: &File<'_>, silences: &'a [Silence]) -> Option<Places<'a>> {
+    pub(super) fn find<'a>(
+        &self,
+        file: &File<'_>,
+        omissions: &'a [Omission],
+    ) -> Option<Places<'a>> {
         let mut places = HashMap::new();
         for (offset, relocation) in file.section_by_name(LINES)?.relocations() {
             let RelocationTarget::Symbol(index) = relocation.target() else {
@@ -173,10 +177,10 @@ impl Labelled {
                 starts.insert(name.to_owned(), (section, symbol.address()));
             }
         }
-        collect(silences, |function, access| {
-            let silence = &silences[function];
-            let &(section, start) = starts.get(silence.names.first()?)?;
-            let address = start + (access.ip - silence.start);
+        collect(omissions, |function, access| {
+            let omission = &omissions[function];
+            let &(section, start) = starts.get(omission.names.first()?)?;
+            let address = start + (access.ip - omission.start);
             places.get(&(section, address)).copied()
         })
     }
@@ -426,7 +430,7 @@ mod tests {
     #[test]
     fn only_the_functions_in_question_get_labels() {
         let text = "f:\n\tnop\n\t.cfi_endproc\ng: # @g\n.LFB1:\n\tnop\n\t.loc 1 2\n\tret\n\t.cfi_endproc\n";
-        let silence = Silence {
+        let omission = Omission {
             names: vec!["f2".to_owned(), "g".to_owned()],
             start: 0,
             accesses: Vec::new(),
@@ -434,6 +438,6 @@ mod tests {
             float: false,
             wide: false,
         };
-        assert_eq!(label(text, &[silence]).lines, [5, 7]);
+        assert_eq!(label(text, &[omission]).lines, [5, 7]);
     }
 }

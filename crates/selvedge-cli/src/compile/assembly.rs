@@ -1,9 +1,9 @@
-//! Inline assembly in what the compiler wrote.
+//! Inline assembly in the assembly that the compiler wrote.
 //!
-//! Both compilers mark inline assembly in the assembly they write. The marks are gone once it is
-//! assembled, so each marked block gets a label on either side, and a section that no linker keeps
-//! tells where the labels came to lie. What the instructions in between do is for
-//! [`crate::scan`] to decode; what only the assembler understands is looked at here.
+//! Both compilers mark inline assembly. The assembler drops the marks, so each marked block gets a
+//! label on either side, and a section that no linker keeps records the addresses of the labels.
+//! [`crate::scan`] decodes the instructions in between; this file handles what only the assembler
+//! understands.
 
 /// The section that tells where inline assembly is: two addresses for each block.
 pub(crate) const SECTION: &str = ".selvedge.asm";

@@ -1,8 +1,8 @@
-//! Which functions clang was to instrument.
+//! The functions that clang was asked to instrument.
 //!
 //! clang announces no accesses of 3, 5, 6 and 7 bytes, as to bit fields. A function that makes no
 //! other accesses looks like one that the user exempts from instrumentation, whose plain accesses
-//! could be meant as atomic. Which of the two it is, only the compiler's intermediate code tells.
+//! could be meant as atomic. Only the compiler's intermediate code tells the two apart.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
-//! Small things worth keeping between runs, in the user's cache directory.
+//! Small files that are kept between runs, in the user's cache directory.
 //!
-//! Nothing depends on it: where the directory cannot be written, the work is done each time. What
-//! was damaged there is made again.
+//! Nothing depends on them: where the directory cannot be written, the work is done each time. A
+//! damaged file is made again.
 
 use std::env;
 use std::fs;

@@ -8,7 +8,7 @@ use object::File;
 use super::toolchain::{Toolchain, read_assembly};
 use super::{Object, announce, traps};
 use crate::problem::Problem;
-use crate::scan::{self, Finding, Scanned, Silence, Trap};
+use crate::scan::{self, Finding, Omission, Scanned, Trap};
 
 impl Toolchain {
     /// Puts into a compiled file what its inspection asks for: traps before what cannot be checked,
@@ -34,10 +34,10 @@ impl Toolchain {
                 self.trap(object, &scanned.findings, round)?;
                 scanned = scan::again(object, false)?;
                 more.extend(scanned.findings.iter().cloned());
-            } else if scanned.silences.is_empty() {
+            } else if scanned.omissions.is_empty() {
                 return Ok(more);
             } else {
-                scanned = self.announce(object, std::mem::take(&mut scanned.silences))?;
+                scanned = self.announce(object, std::mem::take(&mut scanned.omissions))?;
                 more.extend(scanned.findings.iter().cloned());
             }
         }
@@ -54,27 +54,27 @@ impl Toolchain {
     }
 
     /// Announces what the compiler did not, until the scan is content or cannot be helped.
-    fn announce(&self, object: &Object, silences: Vec<Silence>) -> Result<Scanned, Problem> {
+    fn announce(&self, object: &Object, omissions: Vec<Omission>) -> Result<Scanned, Problem> {
         /// What is put in may make the scan doubt more; it never took more than three rounds.
         const ROUNDS: usize = 6;
         let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
         let mut text = read_assembly(&object.text).map_err(failed)?;
-        let mut silences = silences;
+        let mut omissions = omissions;
         let mut counting = true;
         for round in 0..ROUNDS {
             let places = match counting {
-                true => announce::count(&text, &silences),
-                false => self.find_lines(object, &text, &silences)?,
+                true => announce::count(&text, &omissions),
+                false => self.find_lines(object, &text, &omissions)?,
             };
             let written = places.and_then(|places| announce::write(&text, &places, round));
             if let Some(written) = written {
                 self.reassemble(object, &written)?;
                 let left = scan::again(object, round + 1 == ROUNDS)?;
-                if left.silences.is_empty() && (left.findings.is_empty() || !counting) {
+                if left.omissions.is_empty() && (left.findings.is_empty() || !counting) {
                     return Ok(left);
                 }
                 if !counting {
-                    (text, silences) = (written, left.silences);
+                    (text, omissions) = (written, left.omissions);
                 }
             } else if !counting {
                 return Err(unannounceable(object));
@@ -84,18 +84,18 @@ impl Toolchain {
         Err(unannounceable(object))
     }
 
-    /// The lines of the accesses in `silences`, told by labels.
+    /// The lines of the accesses in `omissions`, told by labels.
     fn find_lines<'a>(
         &self,
         object: &Object,
         text: &str,
-        silences: &'a [Silence],
+        omissions: &'a [Omission],
     ) -> Result<Option<announce::Places<'a>>, Problem> {
-        let labelled = announce::label(text, silences);
+        let labelled = announce::label(text, omissions);
         self.reassemble(object, &labelled.text)?;
         let bytes = fs::read(&object.path).unwrap_or_default();
         let file = File::parse(&*bytes).map_err(|_| unannounceable(object))?;
-        Ok(labelled.find(&file, silences))
+        Ok(labelled.find(&file, omissions))
     }
 
     fn reassemble(&self, object: &Object, text: &str) -> Result<(), Problem> {

@@ -1,4 +1,4 @@
-//! What tells a program from every other one: a hash of its compiled files.
+//! The identity of a program: a hash of its compiled files.
 
 use std::fs;
 

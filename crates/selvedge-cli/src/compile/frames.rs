@@ -1,9 +1,8 @@
 //! Clears stack frames when they are allocated.
 //!
-//! Variables that are not initialised, and padding, hold whatever lay on the stack before: also
-//! what the runtime left there, which differs between an execution and its repetition. Copying
-//! such bytes is allowed, as when a structure is assigned, so a program that is right could seem
-//! to depend on more than its schedule. A call behind the allocation of each frame clears it.
+//! Uninitialised variables and padding hold old contents of the stack, leftovers of the runtime
+//! included, and those differ between an execution and its repetition. A structure assignment may
+//! copy such bytes, so a correct program could seem to depend on more than its schedule. A call behind the allocation of each frame clears it.
 
 use selvedge_runtime::support::CLEAR_FRAME;
 

@@ -1,4 +1,4 @@
-//! From source files to a shared object that the runtime can load.
+//! Compiles source files to a shared object that the runtime can load.
 
 pub(crate) mod announce;
 pub(crate) mod assembly;

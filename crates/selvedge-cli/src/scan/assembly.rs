@@ -1,7 +1,8 @@
-//! What inline assembly does.
+//! The effect of inline assembly.
 //!
-//! The compiler knows nothing of it and announces nothing. Work on registers is fine; whatever
-//! touches memory, be it the stack, is not, nor is what cannot be followed.
+//! The compiler knows nothing of it and announces nothing. Instructions that only use registers are
+//! allowed. Those that access memory, the stack included, are refused, and so are those whose effect is
+//! not known.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, OpAccess, Register,

@@ -45,7 +45,7 @@ fn is_generated(name: &str) -> bool {
 
 /// What has to be put into a function.
 #[derive(Clone, Debug)]
-pub(crate) struct Silence {
+pub(crate) struct Omission {
     /// The function's symbols.
     pub(crate) names: Vec<String>,
     /// Where it begins in its section.
@@ -143,7 +143,7 @@ impl Inspection<'_> {
         if stores.is_empty() && unannounced.is_empty() {
             return;
         }
-        let silence = Silence {
+        let omission = Omission {
             names: names.to_owned(),
             start,
             accesses: unannounced,
@@ -152,8 +152,8 @@ impl Inspection<'_> {
             wide: verdict.wide,
         };
         if self.last {
-            let stores = silence.stores.iter().map(|store| store.access.ip);
-            let first = silence
+            let stores = omission.stores.iter().map(|store| store.access.ip);
+            let first = omission
                 .accesses
                 .iter()
                 .map(|unannounced| unannounced.ip)
@@ -163,8 +163,8 @@ impl Inspection<'_> {
             self.find(place, what.to_owned(), SIMPLER, entry());
             return;
         }
-        let Some(first) = silence.accesses.first() else {
-            self.silences.push(silence);
+        let Some(first) = omission.accesses.first() else {
+            self.omissions.push(omission);
             return;
         };
         let first = first.ip;
@@ -179,7 +179,7 @@ impl Inspection<'_> {
         };
         let announceable = verdict.instrumented
             || verdict.fills_result
-            || silence.accesses.iter().all(large)
+            || omission.accesses.iter().all(large)
             || names.iter().any(sanitized)
             || self.in_system_header(section, first);
         if !announceable {
@@ -189,13 +189,13 @@ impl Inspection<'_> {
             return;
         }
         let unknown = |unannounced: &Unannounced| unannounced.operand.bytes == 0;
-        if silence.wide || silence.accesses.iter().any(unknown) {
+        if omission.wide || omission.accesses.iter().any(unknown) {
             let place = self.place(section, first);
             let what = "has an access that the compiler does not announce";
             self.find(place, what.to_owned(), SIMPLER, entry());
             return;
         }
-        self.silences.push(silence);
+        self.omissions.push(omission);
     }
 
     /// Finds the instructions of a function that are refused wherever they are.

@@ -1,7 +1,7 @@
 //! Which accesses to a function's own frame other threads may see.
 //!
-//! Its own, except for the variables whose address was handed out: to a function, to memory outside
-//! of the frame, or out of sight of the analysis.
+//! Other threads can see the variables whose address was handed out: to a function, to memory outside
+//! of the frame, or where the analysis does not follow it.
 
 use std::collections::HashMap;
 use std::mem;

@@ -1,6 +1,6 @@
 //! Source lines of an object file that has not been linked yet.
 //!
-//! Its debug information still wants relocating. Each section of code gets a place of its own in a
+//! Its debug information has to be relocated first. Each section of code gets a place of its own in a
 //! made-up address space, and the debug sections are relocated to that.
 
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Scans the user's compiled files for accesses and instructions that Selvedge would not see, and refuses
 //! them by name.
 //!
-//! A verdict is only worth something if every access of the program is announced. Whatever is not,
-//! is found here before anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the
+//! A verdict holds only if every access of the program is announced. The scan finds the others before
+//! anything runs: see [`instructions`], [`assembly`] and [`accesses`], and the
 //! list of the C library's functions in [`selvedge_runtime::symbols`].
 
 mod accesses;
@@ -36,7 +36,7 @@ use selvedge_runtime::symbols::{self, Symbol as External};
 pub(crate) use self::accesses::{Operand, Unannounced};
 use self::assembly::Block;
 pub(crate) use self::assembly::{blocks, instructions as instructions_of};
-pub(crate) use self::code::Silence;
+pub(crate) use self::code::Omission;
 use self::findings::Findings;
 pub(crate) use self::findings::{Finding, Trap, listed, refuse};
 use self::index::Index;
@@ -51,7 +51,7 @@ use crate::problem::Problem;
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
     /// What the compiler does not announce and has to be announced by hand.
-    pub(crate) silences: Vec<Silence>,
+    pub(crate) omissions: Vec<Omission>,
     /// What cannot be checked.
     pub(crate) findings: Vec<Finding>,
 }
@@ -90,9 +90,12 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
         }
         let mut inspection = Inspection::new(&file, object, &mut findings);
         inspection.symbols(&defined);
-        let silences = inspection.run();
+        let omissions = inspection.run();
         let findings = findings.into_list();
-        all.push(Scanned { silences, findings });
+        all.push(Scanned {
+            omissions,
+            findings,
+        });
     }
     match mains.as_slice() {
         [_] => Ok(all),
@@ -150,9 +153,12 @@ pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {
     let file = parse(&object.path, &bytes)?;
     let mut inspection = Inspection::new(&file, object, &mut findings);
     inspection.last = last;
-    let silences = inspection.run();
+    let omissions = inspection.run();
     let findings = findings.into_list();
-    Ok(Scanned { silences, findings })
+    Ok(Scanned {
+        omissions,
+        findings,
+    })
 }
 
 /// Functions that a program calls and that have no definition, and all else about what it needs that cannot
@@ -282,7 +288,7 @@ struct Inspection<'a> {
     /// The blocks of inline assembly.
     blocks: Vec<Option<Block>>,
     /// Functions with accesses that the compiler does not announce.
-    silences: Vec<Silence>,
+    omissions: Vec<Omission>,
     /// Whether there may be none.
     last: bool,
 }
@@ -296,12 +302,12 @@ impl<'a> Inspection<'a> {
             findings,
             refused: Vec::new(),
             blocks: assembly::blocks(file, INLINE),
-            silences: Vec::new(),
+            omissions: Vec::new(),
             last: false,
         }
     }
 
-    fn run(mut self) -> Vec<Silence> {
+    fn run(mut self) -> Vec<Omission> {
         let index = Index::new(self.file);
         self.inline_assembly(&index);
         for section in self
@@ -311,7 +317,7 @@ impl<'a> Inspection<'a> {
         {
             self.code(&section, &index);
         }
-        self.silences
+        self.omissions
     }
 
     fn find(&mut self, place: String, what: String, help: &str, trap: Trap) {

@@ -1,4 +1,4 @@
-//! What is known at a place in the code, and what was announced there.
+//! The knowledge of the analysis at a place in the code: values, and announcements.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! Where a function's local variables are, as the debug information tells.
 //!
-//! An address that is handed out gives away the variable it points into and no other. Where the
-//! debug information says nothing, everything from there on may have been meant.
+//! An address that is handed out gives access to the variable it points into and to no other. Where the
+//! debug information says nothing, it may give access to everything from there on.
 
 use std::collections::HashMap;
 

@@ -11,7 +11,7 @@ use super::demands::Demands;
 use super::log::Log;
 use super::part::Part;
 use super::plan::{Plan, Reversed};
-use super::relax::{Context, Listener, Reason, Relaxed, Step, Watcher, Work, miscounts};
+use super::relax::{Context, Listener, Reason, Relaxed, StepResult, Watcher, Work, miscounts};
 use super::reversal::Pair;
 use crate::ids::{Site, ThreadId};
 use crate::machine::Portable;
@@ -66,7 +66,7 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
         demands: &Demands,
         reversed: Option<Reversed>,
         limit: Option<u64>,
-    ) -> Step {
+    ) -> StepResult {
         let key = (reversed, limit.is_some());
         let begun = self
             .attempts
@@ -88,22 +88,22 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
             },
         };
         let step = match &attempt.failed {
-            Some(Failed::TooMany) => Step::TooMany,
-            Some(Failed::Unsafe(reason)) => Step::Unsafe(reason.clone()),
+            Some(Failed::TooMany) => StepResult::TooMany,
+            Some(Failed::Unsafe(reason)) => StepResult::Unsafe(reason.clone()),
             None => self.go_on(of, &mut attempt, limit),
         };
         match &step {
-            Step::TooMany => attempt.failed = Some(Failed::TooMany),
-            Step::Unsafe(reason) => attempt.failed = Some(Failed::Unsafe(reason.clone())),
-            Step::Paused | Step::Ended(Ending::Stopped) => {}
-            Step::Safe { .. } | Step::Ended(_) => return step,
+            StepResult::TooMany => attempt.failed = Some(Failed::TooMany),
+            StepResult::Unsafe(reason) => attempt.failed = Some(Failed::Unsafe(reason.clone())),
+            StepResult::Paused | StepResult::Ended(Ending::Stopped) => {}
+            StepResult::Safe { .. } | StepResult::Ended(_) => return step,
         }
         self.attempts.push(attempt);
         step
     }
 
     /// Explores what is left of an attempt.
-    fn go_on(&mut self, of: &Relaxed, attempt: &mut Attempt, limit: Option<u64>) -> Step {
+    fn go_on(&mut self, of: &Relaxed, attempt: &mut Attempt, limit: Option<u64>) -> StepResult {
         let demands = attempt.demands.clone();
         let plan = Plan {
             inputs: &of.inputs,
@@ -149,7 +149,7 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
             if let (Ending::FirstBug, Some(reason)) = (&ending, slice.found.take())
                 && attempt.alone_so_far()
             {
-                return Step::Unsafe(reason);
+                return StepResult::Unsafe(reason);
             }
             if ending == Ending::FirstBug || !usable || explored.len() < others.len() {
                 attempt.begin_alone();
@@ -180,20 +180,20 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
             }
             let executions = attempt.work.counts().executions;
             match ending {
-                _ if limit.is_some_and(|limit| executions > limit) => return Step::TooMany,
+                _ if limit.is_some_and(|limit| executions > limit) => return StepResult::TooMany,
                 Ending::Complete => {}
-                Ending::Stopped if exceeded => return Step::TooMany,
-                Ending::Stopped if paused => return Step::Paused,
-                ending => return Step::Ended(ending),
+                Ending::Stopped if exceeded => return StepResult::TooMany,
+                Ending::Stopped if paused => return StepResult::Paused,
+                ending => return StepResult::Ended(ending),
             }
         }
         let log = std::mem::take(&mut attempt.log);
         if attempt.work.found().unrolled {
-            Step::Ended(Ending::Refused("a loop was cut off by --unroll".to_owned()))
+            StepResult::Ended(Ending::Refused("a loop was cut off by --unroll".to_owned()))
         } else if miscounts(&attempt.demands, &of.log, &log) {
-            Step::Unsafe(Reason::Spins)
+            StepResult::Unsafe(Reason::Spins)
         } else {
-            Step::Safe {
+            StepResult::Safe {
                 traces: attempt.traces,
                 log,
             }

@@ -1,7 +1,7 @@
 //! The sequences of events that a thread performed in the explored executions.
 //!
-//! A running program compares its events with them, so that an execution that was never explored is
-//! noticed at the first event that differs. The sequences are a trie; a pure iteration of a spin loop leads
+//! A running program compares its events with them. So it notices an execution that was never explored
+//! at the first event that differs. The sequences are a trie; a pure iteration of a spin loop leads
 //! back to the node where it began, because it may be repeated any number of times.
 
 use rustc_hash::FxHashMap;

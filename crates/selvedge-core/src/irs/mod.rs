@@ -51,7 +51,7 @@ use crate::ids::{Site, ThreadId};
 use crate::machine::{Machine, Portable};
 use crate::report::{Bug, Ending};
 use attempt::Attempt;
-use relax::{Context, Step};
+use relax::{Context, StepResult};
 
 /// What is proven.
 #[derive(Clone, Debug, Default)]
@@ -298,19 +298,21 @@ fn prove<M: Portable, W: Watcher<M>>(
     let mut explore = || context.explore(input, &input.demands, None, None);
     let step = loop {
         match explore() {
-            Step::Paused => {}
+            StepResult::Paused => {}
             step => break step,
         }
     };
     context.attempts.clear();
     match step {
-        Step::Safe { traces, log } => {
+        StepResult::Safe { traces, log } => {
             input.traces = traces;
             input.log = log;
             ControlFlow::Continue(true)
         }
-        Step::Unsafe(_) | Step::TooMany | Step::Paused => ControlFlow::Continue(false),
-        Step::Ended(ending) => ControlFlow::Break(ending),
+        StepResult::Unsafe(_) | StepResult::TooMany | StepResult::Paused => {
+            ControlFlow::Continue(false)
+        }
+        StepResult::Ended(ending) => ControlFlow::Break(ending),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is built into a program: waits, and the flags that stand for them.
+//! The waits that are built into a program, and the flags that stand for them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};

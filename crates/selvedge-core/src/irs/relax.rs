@@ -66,7 +66,7 @@ pub struct Relaxed {
 }
 
 /// What became of one step.
-pub(super) enum Step {
+pub(super) enum StepResult {
     /// Everything that it adds is safe.
     Safe { traces: u64, log: Log },
     /// Not so.
@@ -284,28 +284,31 @@ impl Relaxed {
         let mut accepted = without.clone();
         // Where a step is too large, or fails, a smaller one may do: only until the next event of
         // the thread.
-        let smaller = matches!(step, Step::TooMany | Step::Unsafe(Reason::Bug(_)));
+        let smaller = matches!(
+            step,
+            StepResult::TooMany | StepResult::Unsafe(Reason::Bug(_))
+        );
         if let Some(postponed) = postponed.filter(|_| smaller) {
-            let large = matches!(step, Step::TooMany);
+            let large = matches!(step, StepResult::TooMany);
             match context.explore(self, &postponed, reversed, None) {
-                Step::Unsafe(Reason::Stuck | Reason::Spins) if large => {
+                StepResult::Unsafe(Reason::Stuck | Reason::Spins) if large => {
                     step = context.explore(self, &without, reversed, None);
                 }
-                Step::Unsafe(reason) if large => step = Step::Unsafe(reason),
-                Step::Paused => return ControlFlow::Continue(()),
-                Step::Unsafe(_) | Step::TooMany => {}
+                StepResult::Unsafe(reason) if large => step = StepResult::Unsafe(reason),
+                StepResult::Paused => return ControlFlow::Continue(()),
+                StepResult::Unsafe(_) | StepResult::TooMany => {}
                 done => (step, accepted) = (done, postponed),
             }
         }
-        if !matches!(step, Step::Paused | Step::Ended(_)) {
+        if !matches!(step, StepResult::Paused | StepResult::Ended(_)) {
             context.attempts.clear();
         }
         match step {
-            Step::Paused => {}
-            Step::Safe { traces, log } => self.accept(accepted, traces, log),
-            Step::Unsafe(reason) => self.kept.push(Kept { demand, reason }),
-            Step::TooMany => unreachable!("only steps that have smaller ones are limited"),
-            Step::Ended(ending) => return ControlFlow::Break(ending),
+            StepResult::Paused => {}
+            StepResult::Safe { traces, log } => self.accept(accepted, traces, log),
+            StepResult::Unsafe(reason) => self.kept.push(Kept { demand, reason }),
+            StepResult::TooMany => unreachable!("only steps that have smaller ones are limited"),
+            StepResult::Ended(ending) => return ControlFlow::Break(ending),
         }
         ControlFlow::Continue(())
     }
@@ -333,13 +336,13 @@ impl Relaxed {
             return ControlFlow::Continue(());
         }
         match context.explore(self, &rest, None, None) {
-            Step::Paused => return ControlFlow::Continue(()),
-            Step::Safe { traces, log } => {
+            StepResult::Paused => return ControlFlow::Continue(()),
+            StepResult::Safe { traces, log } => {
                 self.traces = 0;
                 self.accept(rest, traces, log);
             }
-            Step::Unsafe(_) | Step::TooMany => {}
-            Step::Ended(ending) => return ControlFlow::Break(ending),
+            StepResult::Unsafe(_) | StepResult::TooMany => {}
+            StepResult::Ended(ending) => return ControlFlow::Break(ending),
         }
         context.attempts.clear();
         ControlFlow::Continue(())

@@ -41,7 +41,7 @@ impl Pair {
         let from = graph.thread(first)[index as usize];
         let to = match self.later.get() {
             Some(index) => Some(graph.thread(later)[index as usize]),
-            // It waited for the end of the thread instead, or of whoever did not create it.
+            // It waited for the end of the thread instead, or of a thread that did not create it.
             None => last_of(graph, later, places),
         };
         to.is_some_and(|to| comes_before(graph, from, to))

@@ -1,4 +1,4 @@
-//! What is proven, to be taken up again later.
+//! A proof in progress as a value, to be continued later.
 
 use serde::{Deserialize, Serialize};
 
