@@ -2,16 +2,12 @@
 //! on a condition variable with a time-out.
 //! Stopping them after an iteration that saw nothing is compared with exploring a few iterations.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-
-use selvedge_core::graph::{Graph, Kind};
+use selvedge_core::FailureKind;
 use selvedge_core::model::{Model, Rc11, SequentialConsistency};
 use selvedge_core::random::Random;
-use selvedge_core::trust::{self, Ending, Observer};
-use selvedge_core::{FailureKind, ThreadId, Value};
 use selvedge_runtime::{Settings, Unroll};
 
+use crate::common::many::{self, ByProgram, ManyPrograms};
 use crate::common::search::check_with;
 use crate::common::{Build, CLANG, GCC, Program, isolated};
 
@@ -65,96 +61,38 @@ fn statement(random: &mut Random) -> String {
 
 fn program(seed: u64) -> String {
     let mut random = Random::new(seed);
-    let mut text = HEAD.to_owned();
-    for number in 0..PROGRAMS {
+    let mut programs = ManyPrograms::new(HEAD);
+    for _ in 0..PROGRAMS {
         let threads = 2 + random.below(2) as usize;
-        for me in 0..threads {
-            let _ = writeln!(text, "static void *p{number}t{me}(void *p) {{ int r = 0;");
-            for _ in 0..1 + random.below(4 - threads as u64) {
-                text += &statement(&mut random);
-            }
-            let _ = writeln!(text, "atomic_store(&out[{me}], r); return 0; }}");
-        }
-        let _ = writeln!(
-            text,
-            "static void p{number}(void) {{ pthread_t t[{threads}];"
-        );
-        for me in 0..threads {
-            let _ = writeln!(text, "pthread_create(t + {me}, 0, p{number}t{me}, 0);");
-        }
-        for me in 0..threads {
-            let _ = writeln!(text, "pthread_join(t[{me}], 0);");
-        }
-        text += "}\n";
-    }
-    let _ = writeln!(
-        text,
-        "int main(void) {{ switch (selvedge_choose({PROGRAMS})) {{"
-    );
-    for number in 0..PROGRAMS {
-        let _ = writeln!(text, "case {number}: p{number}(); break;");
-    }
-    text + "}
-    atomic_load(&out[0]); atomic_load(&out[1]); atomic_load(&out[2]);
-    atomic_store(&flag, value[0] + 10 * value[1]);
-    return 0; }\n"
-}
-
-/// What main reads and writes in the end, for each program, and which of them never end.
-#[derive(Default)]
-struct Collect {
-    finals: BTreeMap<u32, BTreeSet<Vec<Value>>>,
-    stuck: BTreeSet<u32>,
-}
-
-fn choice(graph: &Graph) -> u32 {
-    graph.event(graph.thread(ThreadId::MAIN)[0]).choice
-}
-
-impl<M> Observer<M> for Collect {
-    fn complete(&mut self, graph: &Graph) {
-        let main = graph.thread(ThreadId::MAIN).iter();
-        let accessed = main.filter_map(|&slot| {
-            let event = graph.event(slot);
-            match event.kind {
-                Kind::Read => Some(event.read),
-                Kind::Write => Some(event.wrote),
-                _ => None,
-            }
+        let bodies = (0..threads).map(|me| {
+            let statements = 1 + random.below(4 - threads as u64);
+            let text: String = (0..statements).map(|_| statement(&mut random)).collect();
+            format!("int r = 0; {text} atomic_store(&out[{me}], r);")
         });
-        let accessed = accessed.collect();
-        self.finals
-            .entry(choice(graph))
-            .or_default()
-            .insert(accessed);
+        programs.add(&bodies.collect::<Vec<_>>());
     }
-
-    fn stuck(&mut self, graph: &Graph) {
-        self.stuck.insert(choice(graph));
-    }
+    programs.finish(
+        "atomic_load(&out[0]); atomic_load(&out[1]); atomic_load(&out[2]);
+         atomic_store(&flag, value[0] + 10 * value[1]);",
+    )
 }
 
-fn explore<C: Model>(program: &Program, watch_locks: bool) -> (Collect, u64) {
+fn explore<C: Model>(program: &Program, watch_locks: bool) -> (ByProgram, u64) {
     let unroll = match watch_locks {
         true => Unroll::default(),
         false => Unroll::all(2),
     };
-    let mut machine = program.load(Settings {
+    let settings = Settings {
         watch_locks,
         unroll,
         ..Settings::default()
-    });
-    let mut all = Collect::default();
-    let settings = trust::Settings {
-        keep_going: true,
-        preemptions: None,
     };
-    let report = trust::search::<C, _>(&mut machine, settings, &mut all);
-    assert_eq!(report.ending, Ending::Complete);
-    for bug in report.bugs {
+    let (all, bugs) = many::explore::<C>(program, settings);
+    for bug in bugs {
         assert_eq!(bug.failure.kind, FailureKind::Livelock);
     }
-    (all, report.counts.executions)
+    let executions = all.executions.values().sum();
+    (all, executions)
 }
 
 fn check<C: Model>(build: Build, seeds: std::ops::Range<u64>) {

@@ -2,16 +2,13 @@
 //! with plain enumeration (the same final states) and with programs in which a failed attempt is a false
 //! assumption (the same number of executions).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use selvedge_core::graph::{Graph, Kind};
 use selvedge_core::model::{Model, Rc11, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::random::Random;
-use selvedge_core::trust::{self, Ending, Observer};
-use selvedge_core::{ThreadId, Value};
 use selvedge_runtime::Settings;
 
+use crate::common::many::{self, ByProgram, ManyPrograms};
 use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 
 /// How many programs there are in a file.
@@ -99,16 +96,14 @@ const OWN: [&str; 3] = [
     "own[2].before = h;",
 ];
 
-/// Program number `number`, and whether skipping and assuming come to the same.
-fn functions(random: &mut Random, number: u32) -> (String, bool) {
+/// The functions of a program's threads, and whether skipping and assuming come to the same.
+fn functions(random: &mut Random) -> (Vec<String>, bool) {
     let threads = 2 + random.below(2) as usize;
-    let (mut text, mut same) = (String::new(), true);
-    for me in 0..threads {
-        let _ = write!(
-            text,
-            "static void *p{number}t{me}(void *p) {{
-             struct node *n = calloc(1, sizeof *n); long h = 0, g = 0, last = 0, tries = 0, v[2] = {{ 0, 0 }};\n"
-        );
+    let mut same = true;
+    let bodies = (0..threads).map(|me| {
+        let mut text = "struct node *n = calloc(1, sizeof *n);
+             long h = 0, g = 0, last = 0, tries = 0, v[2] = { 0, 0 };\n"
+            .to_owned();
         // Three threads that do more have too many executions to enumerate them all.
         for _ in 0..1 + random.below(4 - threads as u64) {
             match random.below(6) {
@@ -134,82 +129,37 @@ fn functions(random: &mut Random, number: u32) -> (String, bool) {
         }
         let _ = writeln!(
             text,
-            "atomic_store_explicit(&out[{me}], last + 100 * (n->before + 10 * n->value) + 10000 * (v[0] + tries + g), relaxed);
-             return 0; }}"
+            "atomic_store_explicit(&out[{me}], last + 100 * (n->before + 10 * n->value) + 10000 * (v[0] + tries + g), relaxed);"
         );
-    }
-    let _ = writeln!(
-        text,
-        "static void p{number}(void) {{ pthread_t t[{threads}];"
-    );
-    for me in 0..threads {
-        let _ = writeln!(text, "pthread_create(t + {me}, 0, p{number}t{me}, 0);");
-    }
-    let _ = writeln!(
-        text,
-        "for (int i = 0; i < {threads}; i++) pthread_join(t[i], 0); }}"
-    );
-    (text, same)
+        text
+    });
+    (bodies.collect(), same)
 }
 
 fn program(seed: u64) -> (String, Vec<bool>) {
     let mut random = Random::new(seed);
-    let (mut text, mut same) = (HEAD.to_owned(), Vec::new());
-    for number in 0..PROGRAMS {
-        let (functions, fits) = functions(&mut random, number);
-        text += &functions;
+    let (mut programs, mut same) = (ManyPrograms::new(HEAD), Vec::new());
+    for _ in 0..PROGRAMS {
+        let (threads, fits) = functions(&mut random);
+        programs.add(&threads);
         same.push(fits);
     }
-    text += "int main(void) {\nswitch (selvedge_choose(";
-    let _ = writeln!(text, "{PROGRAMS})) {{");
-    for number in 0..PROGRAMS {
-        let _ = writeln!(text, "case {number}: p{number}(); break;");
-    }
-    text += "}
-    long sum = 0;
-    for (int i = 0; i < 2; i++) sum += atomic_load(&x[i]);
-    for (int i = 0; i < 3; i++) sum += atomic_load(&out[i]) + own[i].before;
-    atomic_store(&x[0], sum);
-    return 0;\n}\n";
+    let text = programs.finish(
+        "long sum = 0;
+         for (int i = 0; i < 2; i++) sum += atomic_load(&x[i]);
+         for (int i = 0; i < 3; i++) sum += atomic_load(&out[i]) + own[i].before;
+         atomic_store(&x[0], sum);",
+    );
     (text, same)
 }
 
-/// How many executions each program has, and what main reads in the end.
-#[derive(Default)]
-struct Collect {
-    executions: BTreeMap<u32, u64>,
-    finals: BTreeMap<u32, BTreeSet<Vec<Value>>>,
-}
-
-impl<M> Observer<M> for Collect {
-    fn complete(&mut self, graph: &Graph) {
-        let main = graph.thread(ThreadId::MAIN);
-        let choice = graph.event(main[0]).choice;
-        *self.executions.entry(choice).or_default() += 1;
-        let events = main.iter().map(|&slot| graph.event(slot));
-        let read = events.filter_map(|event| match event.kind {
-            Kind::Read => Some(event.read),
-            Kind::Write => Some(event.wrote),
-            _ => None,
-        });
-        let read = read.collect();
-        self.finals.entry(choice).or_default().insert(read);
-    }
-}
-
-fn explore<C: Model>(program: &Program, skip_retries: bool) -> Collect {
-    let mut machine = program.load(Settings {
+fn explore<C: Model>(program: &Program, skip_retries: bool) -> ByProgram {
+    let settings = Settings {
         skip_retries,
         ..Settings::default()
-    });
-    let mut all = Collect::default();
-    let settings = trust::Settings {
-        keep_going: true,
-        preemptions: None,
     };
-    let report = trust::search::<C, _>(&mut machine, settings, &mut all);
-    assert_eq!(report.ending, Ending::Complete);
-    assert_eq!(report.bugs.len(), 0, "{:?}", report.bugs);
+    let (all, bugs) = many::explore::<C>(program, settings);
+    assert_eq!(bugs.len(), 0, "{bugs:?}");
     all
 }
 
@@ -230,7 +180,7 @@ fn compare<C: Model>(
             plain.finals.get(&number),
             "{place}"
         );
-        let executions = |all: &Collect| all.executions.get(&number).copied().unwrap_or(0);
+        let executions = |all: &ByProgram| all.executions.get(&number).copied().unwrap_or(0);
         assert!(executions(&skipped) <= executions(&plain), "{place}");
         // Optimised code keeps variables of the first attempt that nothing reads any more.
         if *same && build.level == "-O0" {

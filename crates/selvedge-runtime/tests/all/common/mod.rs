@@ -4,6 +4,7 @@
 pub mod checks;
 pub mod driver;
 pub mod ends;
+pub mod many;
 pub mod programs;
 pub mod search;
 
