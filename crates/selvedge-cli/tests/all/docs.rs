@@ -242,6 +242,34 @@ fn the_code_map_names_files_that_exist() {
     assert!(checked > 100, "only {checked} files are named");
 }
 
+/// Files of some length are in the map, by their names or by a directory that they are in.
+#[test]
+fn the_code_map_has_every_large_file() {
+    let map = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("there is a map");
+    let named: Vec<&str> = map.split('`').skip(1).step_by(2).collect();
+    let mut missing = Vec::new();
+    let crates = fs::read_dir(root().join("crates")).expect("there are crates");
+    for sources in crates.map(|entry| entry.expect("a crate").path().join("src")) {
+        for file in files(&sources) {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            let path = file.strip_prefix(&sources).expect("a source");
+            let is_root = ["main.rs", "lib.rs", "mod.rs"].map(|name| file.ends_with(name));
+            let is_source = file.extension().is_some_and(|end| end == "rs");
+            if !is_source || is_root.contains(&true) || text.lines().count() < 100 {
+                continue;
+            }
+            let in_map = named.iter().any(|name| match name.strip_suffix('/') {
+                Some(directory) => path.starts_with(directory.trim_start_matches("src/")),
+                None => name.ends_with(".rs") && file.ends_with(name),
+            });
+            if !in_map {
+                missing.push(file.display().to_string());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not in the code map: {missing:#?}");
+}
+
 #[test]
 fn quotes_keep_words_together() {
     let words = words("selvedge verify a.c --ltl 'G (p -> F q)' --fair");
