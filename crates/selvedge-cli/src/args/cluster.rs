@@ -7,18 +7,18 @@ use clap::Args;
 
 use super::values::{Format, TextOrJson, seconds};
 
-/// How to be admitted by the broker.
+/// Credentials for the broker.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Broker {
     /// NATS credentials for the broker
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub(crate) creds: Option<PathBuf>,
 
-    /// Certificates of the authority that the broker's certificate comes from
+    /// Certificates of the authority that signed the broker's certificate
     #[arg(long, value_name = "FILE", help_heading = "Cluster")]
     pub(crate) tls_ca: Option<PathBuf>,
 
-    /// A certificate for a broker that asks for one; needs --tls-key
+    /// Client certificate, for a broker that asks for one; needs --tls-key
     #[arg(
         long,
         value_name = "FILE",
@@ -27,7 +27,7 @@ pub(crate) struct Broker {
     )]
     pub(crate) tls_cert: Option<PathBuf>,
 
-    /// The key of that certificate
+    /// Key of the client certificate
     #[arg(
         long,
         value_name = "FILE",
@@ -36,7 +36,7 @@ pub(crate) struct Broker {
     )]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// What all names in the broker begin with
+    /// Prefix of all names in the broker
     #[arg(
         long,
         value_name = "NAME",
@@ -49,7 +49,7 @@ pub(crate) struct Broker {
 /// Where a search is explored.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Cluster {
-    /// Let the workers explore that `selvedge serve URL` starts on other machines
+    /// Explore by the workers that `selvedge serve URL` starts on other machines
     #[arg(
         long,
         value_name = "URL",
@@ -95,7 +95,7 @@ pub(crate) struct Runs {
     #[arg(long, value_name = "RUN")]
     pub(crate) remove: Option<String>,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
 
@@ -113,7 +113,7 @@ pub(crate) struct Attach {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 

@@ -48,7 +48,7 @@ pub(crate) struct Estimate {
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: ProgramOptions,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
     pub(crate) format: TextOrJson,
 }

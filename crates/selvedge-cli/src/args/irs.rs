@@ -92,7 +92,7 @@ pub(crate) struct IrsVerify {
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: ProgramOptions,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human, help_heading = "Output")]
     pub(crate) format: TextOrJson,
 }
@@ -119,7 +119,7 @@ pub(crate) struct IrsStat {
     #[arg(long, value_name = "VALUES", value_delimiter = ',')]
     pub(crate) input: Vec<u64>,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
 

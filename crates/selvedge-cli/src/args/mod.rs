@@ -151,7 +151,7 @@ pub(crate) enum Command {
     /// Run verified schedules only, and more of them as the proof goes on
     #[command(subcommand)]
     Irs(Irs),
-    /// Tell what a search of a program costs, and what the program costs without it
+    /// Measure the cost of a search of a program, and of the program without it
     #[command(hide = true)]
     Measure(Box<Verify>),
     /// List the final states of a litmus test
@@ -247,7 +247,7 @@ pub(crate) struct Resume {
     #[command(flatten)]
     pub(crate) compiler: FileCompiler,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) format: Format,
 
@@ -276,7 +276,7 @@ pub(crate) struct Replay {
     #[command(flatten)]
     pub(crate) shown: Shown,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
 

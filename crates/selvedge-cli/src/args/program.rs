@@ -78,7 +78,7 @@ pub(crate) struct ProgramOptions {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
 
-    /// What `main` is called with, after the program's name: words as in a shell
+    /// Arguments of `main` after the program's name, as words of a shell
     #[arg(long, value_name = "ARGUMENTS", value_parser = words)]
     #[serde(default)]
     pub(crate) args: Option<Words>,

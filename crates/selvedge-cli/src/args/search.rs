@@ -14,7 +14,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_parser = memory_model())]
     pub(crate) model: Option<Model>,
 
-    /// Which executions count as the same
+    /// The executions that count as the same: of these, one is enough
     #[arg(long, value_enum, default_value_t = Equivalence::Mazurkiewicz)]
     pub(crate) equivalence: Equivalence,
 
@@ -55,7 +55,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_enum, conflicts_with_all = ["ltl", "algorithm"], help_heading = "Properties")]
     pub(crate) property: Option<ReadyMade>,
 
-    /// Only executions in which every thread that can go on goes on at some time (weak fairness)
+    /// Only executions in which a thread that can always continue does continue (weak fairness)
     #[arg(long, help_heading = "Properties")]
     pub(crate) fair: bool,
 
@@ -63,11 +63,11 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) runs: Option<u64>,
 
-    /// Where the random numbers of a random search start [default: 0]
+    /// Seed of a random search [default: 0]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// How many steps must come in a certain order for the bugs that pct looks for [default: 3]
+    /// Depth of the bugs that pct looks for: the number of steps whose order matters [default: 3]
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) depth: Option<u32>,
 

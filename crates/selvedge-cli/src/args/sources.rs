@@ -34,7 +34,7 @@ pub(crate) struct Sources {
     )]
     pub(crate) build_dir: Option<PathBuf>,
 
-    /// Which program of that build
+    /// The program of that build to check
     #[arg(
         long,
         value_name = "NAME",

@@ -1,4 +1,4 @@
-//! What options can be set to.
+//! The values of options.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub(super) fn algorithm(other: Option<&'static str>) -> PossibleValuesParser {
     PossibleValuesParser::new(named.chain(other))
 }
 
-/// Which executions count as the same.
+/// The executions that count as the same: of these, one is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Equivalence {

@@ -1,4 +1,4 @@
-//! `selvedge verify`, and what other commands share with it.
+//! The options of `selvedge verify`, which other commands share.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ pub(crate) struct Verify {
     #[arg(long, help_heading = "Output")]
     pub(crate) list_unsupported: bool,
 
-    /// How to print the result
+    /// Format of the result
     #[arg(long, value_enum, default_value_t = Format::Human, help_heading = "Output")]
     pub(crate) format: Format,
 
