@@ -1,4 +1,4 @@
-//! What reads files and messages of others, for the fuzz targets in `fuzz/`.
+//! The parsers of files and messages, as entry points for the fuzz targets in `fuzz/`.
 //!
 //! Each function takes arbitrary bytes. It may refuse them, but must not panic, hang or take much
 //! memory. Checksums would stop nearly every input, so they are computed here.

@@ -1,7 +1,7 @@
 //! The `selvedge` command: a model checker for concurrent C and C++ programs.
 //!
-//! It is a library so that the fuzz targets can call what reads files and messages; there is no
-//! interface for other programs.
+//! It is a library only because the fuzz targets call its parsers. It has no interface for other
+//! programs.
 #![forbid(unsafe_code)]
 
 mod args;

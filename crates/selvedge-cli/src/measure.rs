@@ -1,4 +1,4 @@
-//! `selvedge measure`: what a search of a program costs, as one object of JSON. The benchmarks
+//! `selvedge measure`: prints the cost of a search of a program as one object of JSON. The benchmarks
 //! use it.
 
 use crate::args;

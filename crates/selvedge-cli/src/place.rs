@@ -1,4 +1,4 @@
-//! How places in the source are written.
+//! Formats places in the source.
 
 use std::env;
 use std::path::Path;

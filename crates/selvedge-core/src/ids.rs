@@ -1,7 +1,8 @@
 //! Names of threads, events and memory locations.
 //!
-//! No name depends on the interleaving: that is what lets a graph of one execution be replayed,
-//! compared with, and grown into another one.
+//! The name of a thread or an event does not depend on the interleaving. So a graph of one execution can be
+//! replayed, compared with another one, and grown into it. A location keeps its number for a whole
+//! search, but another process may number locations differently.
 
 use std::fmt;
 

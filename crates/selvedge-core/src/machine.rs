@@ -1,4 +1,4 @@
-//! The seam between explorers and programs under test.
+//! The interface between explorers and programs under test.
 
 use serde::{Deserialize, Serialize};
 

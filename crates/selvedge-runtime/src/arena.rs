@@ -1,4 +1,4 @@
-//! Where everything lies: fixed addresses for whatever the program can see the address of.
+//! Fixed addresses for all memory whose address the program can see.
 //!
 //! | from | what |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What `main` is called with. It lies at the top of its stack, as the system puts it there:
+//! The arguments and the environment of `main`. They lie at the top of its stack, where the system puts them:
 //! pointers to the arguments, pointers to the environment, and then all strings.
 
 use std::ffi::CStr;

@@ -1,9 +1,8 @@
 //! Memory that is still allocated at the end and that nothing can free.
 //!
-//! What the globals, and whatever they lead to, hold the address of, into or of the start of a
-//! block, could still be freed. Where visible operations are concerned, memory need not show the
-//! last of them, so every address that one of them wrote counts as held: a leak that is reported is
-//! one.
+//! A block can still be freed if a global, or memory reachable from globals, holds an address in it.
+//! Memory need not show the newest value of a visible operation, so every address that a visible
+//! operation wrote counts as held. A reported leak is therefore a leak.
 
 use selvedge_core::{Failure, FailureKind, Pending, Stop};
 

@@ -1,8 +1,8 @@
 //! Memory of the process that is neither the program's nor the runtime's: the C library's.
 //!
 //! Programs read it through pointers that the C library hands out, such as the tables behind
-//! `isdigit`. What they write there would be the worker's. Whatever else lies outside of the program's image,
-//! heaps and stacks belongs to the checker, and accessing it is a bug of the program.
+//! `isdigit`. A write there would change the worker. All other memory outside of the program's image, heaps and
+//! stacks belongs to the checker, and accessing it is a bug of the program.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! What a program does that is explored in full only with an option.
+//! Behaviour of a program that only an option explores in full.
 
 use crate::access::FREED;
 use crate::access::liveness;

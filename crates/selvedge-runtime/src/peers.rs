@@ -271,7 +271,7 @@ impl Team {
         });
     }
 
-    /// Whether nobody has ended. Who ended before its time, whatever the reason, has rank 0 end in
+    /// Whether no process has ended. A process that ended early, for any reason, makes rank 0 end in
     /// the same way: the search is one, in however many processes. The others need not ask, since
     /// they die with rank 0.
     fn is_complete(&self) -> bool {

@@ -1,5 +1,5 @@
-//! What processes that search one program together have to agree on: which number each thread has, and
-//! what was found out about the program beyond one execution.
+//! Agreement between processes that search one program together: the number of each thread, and facts
+//! about the program that hold beyond one execution.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! From a wrong access to a failure that a person can read.
+//! Words a wrong access as a failure.
 
 use selvedge_core::failure::Other;
 use selvedge_core::{FailureKind, Site, ThreadId};

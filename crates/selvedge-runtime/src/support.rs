@@ -1,4 +1,4 @@
-//! What the command line needs to build a program that the runtime can load.
+//! The parts of a program that the command line adds, to build what the runtime can load.
 
 use std::fmt::Write as _;
 use std::mem::offset_of;

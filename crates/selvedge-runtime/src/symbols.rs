@@ -1,7 +1,7 @@
 //! The external names that a program may use.
 //!
-//! One table ([`functions`]) says of every external name what the function does to memory, and who
-//! performs it; a name that is not in it is refused. Programs and C++'s standard library, which is
+//! One table ([`functions`]) says of every external name which memory the function accesses, and whether
+//! the runtime or the host's C library performs it. A name that is not in it is refused. Programs and C++'s standard library, which is
 //! linked in whole files, refer to many functions that they never call. So each refused function
 //! has a stub that gives up by name when it is called (see [`refusing_stubs`]).
 

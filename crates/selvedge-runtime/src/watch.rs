@@ -1,4 +1,4 @@
-//! The calls in which an access was made that a report is about.
+//! The call stacks of the accesses that a report is about.
 //!
 //! A race has two sides, and only one of its threads stands there when it is noticed. So when a
 //! failure is repeated for its report, its places are watched: each time a thread passes one, the

@@ -1,8 +1,8 @@
 //! Weak compare-exchanges that fail although they read what they expect.
 //!
-//! Before a weak exchange the explorer picks whether it does. One that does is a load; where that
-//! does not read the expected value, the exchange would have failed anyway, and the execution is
-//! given up: it is explored with the other choice. A thread that comes back to the exchange in the
+//! Before a weak exchange the explorer chooses whether it fails for no reason. If it does, it is a
+//! load. Where the load does not read the expected value, the exchange would have failed anyway, and
+//! the execution is given up: it is explored with the other choice. A thread that comes back to the exchange in the
 //! same state, without a side effect since, is not asked again, so that loops that only wait are
 //! recognised as ever. If the exchange failed for no reason in between, the execution is given up:
 //! the one without that iteration is explored as well.

@@ -43,8 +43,8 @@ pub fn least_preemptions<M: Machine>(machine: &mut M, limit: usize) -> Option<Pr
     })
 }
 
-/// The same with a price for each step: from the thread that ran before, the one that takes it, and
-/// who could have. Searches the interleavings in the order of their cost; two of them that are
+/// The same with a price for each step: from the thread that ran before, the one that takes the step, and
+/// those that could have taken it. Searches the interleavings in the order of their cost; two of them that are
 /// equivalent so far and have the same thread running have the same future.
 pub fn least_cost<M: Machine>(
     machine: &mut M,

@@ -71,7 +71,7 @@ impl ScriptMachine {
         machine
     }
 
-    /// The same, but threads that only wait go on waiting, for whoever looks at states.
+    /// The same, but threads that only wait go on waiting, for searches over states.
     pub fn without_parking(program: Program) -> ScriptMachine {
         let mut machine = ScriptMachine::new(program);
         machine.parks = false;

@@ -12,7 +12,7 @@ struct SpinLock<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is accessed only by who holds the lock. The checker reports it if that is not so.
+// SAFETY: the value is accessed only by the thread that holds the lock. The checker reports any other access.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
 
 impl<T> SpinLock<T> {

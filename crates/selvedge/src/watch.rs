@@ -1,4 +1,4 @@
-//! Watches a search: its limits, what it finds, and how it gets on.
+//! Watches a search: its limits, its findings, and its progress.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What coordinators and workers say to each other.
+//! The messages between coordinators and workers.
 
 use selvedge_core::trust::UnitId;
 use selvedge_core::{Fact, Failure};

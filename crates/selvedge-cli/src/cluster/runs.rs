@@ -1,4 +1,4 @@
-//! `selvedge runs`: what a broker has.
+//! `selvedge runs`: lists the runs of a broker.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! `selvedge serve`: explores units of the runs that a broker has.
+//! `selvedge serve`: explores units of a broker's runs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! How a run that somebody else coordinates is getting on.
+//! The progress of a run that another process coordinates.
 
 use selvedge_core::report::Counts;
 

@@ -1,4 +1,4 @@
-//! Turns what a search found, addresses and numbers, into names, places and words.
+//! Turns the addresses and numbers of a search's result into names, places and words.
 
 mod advice;
 mod binary;

@@ -1,5 +1,5 @@
-//! Names of C++ functions without what fills lines: return types, parameters, and all template
-//! arguments but the first.
+//! Short names of C++ functions: without return types, parameters, and all template arguments but the
+//! first.
 
 /// The symbols of operators, longer ones before those that they begin with.
 const OPERATORS: [&str; 41] = [

@@ -1,4 +1,4 @@
-//! What each kind of bug is: `selvedge explain KIND`, and the rules of SARIF.
+//! Explains each kind of bug, for `selvedge explain KIND` and the rules of SARIF.
 
 mod verdict;
 

@@ -1,4 +1,4 @@
-//! Where an executable calls the enforcement library.
+//! Finds the calls of the enforcement library in an executable.
 
 use std::collections::{BTreeMap, HashMap};
 

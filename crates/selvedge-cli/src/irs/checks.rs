@@ -1,4 +1,4 @@
-//! The checks behind stores, which an executable has no use for.
+//! Removes the checks behind stores, which an executable does not need.
 
 use selvedge_runtime::support::{STORES_ADDRESS, STORES_SCRATCH};
 

@@ -1,4 +1,4 @@
-//! What a compiler's command line asks for.
+//! Reads a compiler's command line.
 
 use std::path::{Path, PathBuf};
 

@@ -193,13 +193,13 @@ pub(crate) struct Search<'a> {
     pub(crate) image: &'a Image,
     /// The explorer.
     pub(crate) explorer: &'a Explorer,
-    /// What the line that shows progress begins with.
+    /// The beginning of the line that shows progress.
     pub(crate) label: Option<&'static str>,
     /// The search that is continued.
     pub(crate) resumed: Option<&'a Saved>,
-    /// What tells the program from others, if the search is kept in a file.
+    /// The identity of the program, if the search is kept in a file.
     pub(crate) fingerprint: Option<[u8; 16]>,
-    /// Who explores the units, if not workers on this machine.
+    /// Explores the units, if workers on this machine do not.
     pub(crate) elsewhere: Option<&'a dyn Elsewhere>,
     /// How the program behaves.
     pub(crate) machine: args::ProgramOptions,

@@ -99,7 +99,7 @@ impl Search<'_> {
         Checkpoint::new(path, &subject, fingerprint).map(Some)
     }
 
-    /// What is searched, for somebody who is somewhere else.
+    /// The program and the options of the search, for another process or machine.
     fn subject(&self) -> Result<Subject, Problem> {
         let directory = std::env::current_dir().map_err(|error| {
             Problem::internal(format!("the current directory is gone: {error}"))
@@ -114,8 +114,8 @@ impl Search<'_> {
         })
     }
 
-    /// Who has the search explored on other machines, if the user wants that, and the command that
-    /// continues it.
+    /// The coordinator of other machines, if the user wants these to explore, and the command that
+    /// continues the search.
     #[cfg(feature = "cluster")]
     pub(super) fn coordinator(&self) -> Result<Option<(Coordinator, String)>, Problem> {
         let Some(url) = &self.verify.cluster.cluster else {

@@ -1,8 +1,8 @@
 //! Following a recorded schedule in a fresh process.
 //!
 //! Numbers of threads and locations are handed out as a search meets them, so they can be others
-//! here. What a schedule fixes is who goes on in what order, which step each read gets its value
-//! from, and which alternative is taken; numbers are translated and values computed anew.
+//! here. A schedule fixes the order of the threads' steps, the step that each read gets its value from,
+//! and the alternative of each choice. Numbers are translated, and values are computed anew.
 
 use std::collections::HashMap;
 use std::mem::discriminant;

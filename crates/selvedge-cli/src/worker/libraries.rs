@@ -1,5 +1,5 @@
-//! The shared libraries that a program brings along: a search of a program that calls others is another
-//! search.
+//! The shared libraries that a program loads. With other libraries, a search of the program is a
+//! different search.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! What executions cost with a search, and what the same number of them costs without one.
+//! Measures the cost of executions with a search, and of the same number without one.
 
 use std::fs;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the command and its workers say to each other about work units.
+//! The messages between the command and its workers about work units.
 
 use std::time::Duration;
 

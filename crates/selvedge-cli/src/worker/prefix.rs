@@ -1,4 +1,4 @@
-//! What a proof has come to, as a prefix file has it.
+//! The state of a proof as a prefix file.
 
 use std::collections::{BTreeMap, HashMap};
 

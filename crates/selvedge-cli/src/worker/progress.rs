@@ -1,4 +1,4 @@
-//! How far a search has come: one line on a terminal's standard error once it takes a while, an
+//! Progress of a search: one line on a terminal's standard error once it takes a while, an
 //! event every second for `--format jsonl`, and a history for the HTML report.
 
 use std::io::{IsTerminal as _, stderr};

@@ -1,4 +1,4 @@
-//! What the command and its worker say to each other.
+//! The messages between the command and its worker.
 
 use std::path::PathBuf;
 use std::time::Duration;

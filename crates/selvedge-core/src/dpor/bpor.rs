@@ -4,8 +4,8 @@
 //!
 //! A thread that has to wait is left for free, so what *ends* its waiting matters as well: the last
 //! step of a thread that is joined, an unlock, a post. Had it come later, leaving would have cost
-//! nothing. Such a step can never be exchanged with the waiting one, but whoever is enabled before
-//! it may go first. (Without that, `y = 1 | x = 1; y = 2; x = 3` with main doing `x = 4`, joining
+//! nothing. Such a step can never be exchanged with the waiting one, but any thread that is enabled
+//! before it may go first. (Without that, `y = 1 | x = 1; y = 2; x = 3` with main doing `x = 4`, joining
 //! the first thread and doing `x = 5` loses one class at two preemptions.)
 //!
 //! Complete within the bound only without sleep sets, without a happens-before filter, and if the

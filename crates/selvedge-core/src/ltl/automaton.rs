@@ -1,7 +1,7 @@
 //! From formulas to automata.
 //!
-//! `tableau.rs` makes the states and edges. A run is accepting if no `U` is put off for ever.
-//! States that lead nowhere are left out here, and states with equal edges are one.
+//! `tableau.rs` makes the states and edges. A run is accepting if no `U` is postponed forever.
+//! This file removes states that lead nowhere, and merges states with equal edges.
 
 use std::collections::HashMap;
 

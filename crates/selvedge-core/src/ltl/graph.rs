@@ -1,4 +1,4 @@
-//! What a formula is checked on: states, and the moves between them.
+//! The graph that a formula is checked on: states, and the moves between them.
 
 use crate::ids::ThreadId;
 

@@ -1,8 +1,7 @@
 //! The states of a program as a graph, each of them run once.
 //!
-//! What is kept of a state is its label and its moves, so the searches over the product never touch
-//! the machine again: the second pass, the counterexample and every further formula work on what is
-//! here.
+//! The graph keeps the label and the moves of each state. So the machine is not needed for the second
+//! pass, the counterexample and further formulas.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -1,7 +1,7 @@
 //! Memory models: which graphs are consistent.
 //!
 //! The search asks a model two things: how far back a thread may look, and what happens before what.
-//! A model keeps whatever it needs to answer in step with the graph.
+//! A model keeps the data for its answers in step with the graph.
 
 mod kinds;
 mod psc;

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A new event has no `hb` successor, so a cycle through it leaves it by `fr` or `co`, for a write
-//! that is newer than the one it reads or follows. Whatever comes in through the write that it
-//! reads or follows comes to that newer write by `co` as well. Hence only what comes in from its
-//! own thread counts, and if one position in the coherence order closes no cycle, no later
+//! that is newer than the one it reads or follows. An edge into the event through the write that it
+//! reads or follows also leads to that newer write, by `co`. Hence only edges from its own thread
+//! count, and if one position in the coherence order closes no cycle, no later
 //! one does. The search below goes through the positions from the newest to the oldest and follows
 //! `psc` from the writes passed by. The SC events of one thread are ordered by `psc`, so the set
 //! reached is a suffix of each thread.

@@ -1,4 +1,4 @@
-//! Hashes of what states consist of.
+//! Hashes of the contents of states.
 
 use crate::fingerprint::Fingerprint;
 

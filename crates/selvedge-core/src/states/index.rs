@@ -1,4 +1,4 @@
-//! A hash table that holds numbers only; what they stand for lies elsewhere.
+//! A hash table of numbers; the entries that they stand for lie elsewhere.
 
 /// Finds numbers by the hash of what they stand for: one flat array, half of the hash beside each
 /// number, so that hardly ever anything else is looked at in vain and growing needs nothing else.

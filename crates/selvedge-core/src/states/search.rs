@@ -1,4 +1,4 @@
-//! What all searches over states share.
+//! Code that all searches over states share.
 
 use std::ops::ControlFlow;
 

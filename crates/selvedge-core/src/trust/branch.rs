@@ -130,7 +130,7 @@ pub(super) struct ReadBranch {
     positions: Positions,
     oldest: Oldest,
     /// A value that makes the thread spin, touching nothing else. What it does then does not depend
-    /// on who wrote the value, so it is not worth reading again where a newer one is known.
+    /// on which thread wrote the value, so it is not worth reading again where a newer one is known.
     futile: Option<Value>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn object(address: usize, width: Width) -> Location {
     })
 }
 
-/// The queue of those who wait for the word at `address`, which knows nothing of the queue: empty
+/// The queue of threads that wait for the word at `address`, which knows nothing of the queue: empty
 /// at first.
 pub(crate) fn queue(address: usize) -> Location {
     with(|runtime| {

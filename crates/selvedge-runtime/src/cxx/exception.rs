@@ -19,7 +19,7 @@ extern "C" fn selvedge_share_exception(thrown: usize) {
 }
 
 /// The running thread is about to give up a reference to a thrown object: what it did with it
-/// happens before whatever those do who give up theirs later.
+/// happens before everything that other threads do after they give up theirs later.
 extern "C" fn selvedge_release_exception(thrown: usize, rethrown: bool, site: usize) {
     if rethrown || local(|local| local.shared_exceptions.contains(&thrown)) {
         let references = Object::new(thrown - ROOM, 8, "exception").seen_from(Site(site as u64));

@@ -1,4 +1,4 @@
-//! What the C++ runtime library asks for: guards of local statics, exceptions that threads share, and
+//! Support for the C++ runtime library: guards of local statics, exceptions that threads share, and
 //! the end of a program that does not catch its exceptions.
 
 mod exception;

@@ -13,7 +13,8 @@ pub(crate) enum Kind {
     Memory,
     /// A synchronisation object: its abstract state is not kept in memory.
     Object,
-    /// The queue of those who wait for a word to change: kept nowhere, and no access to that word.
+    /// The queue of threads that wait for a word to change. It is not kept in memory, and using it is no
+    /// access to that word.
     Queue,
 }
 

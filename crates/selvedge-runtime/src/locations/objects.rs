@@ -26,7 +26,7 @@ impl Locations {
         }
     }
 
-    /// The same for the objects in `size` bytes at `address`, which are written to. Those who wait
+    /// The same for the objects in `size` bytes at `address`, which are written to. Threads that wait
     /// for such a word go on waiting.
     pub(crate) fn forget_objects(&mut self, address: usize, size: usize) {
         let before = |location: &Location| self.entries[location.index()].address < address;

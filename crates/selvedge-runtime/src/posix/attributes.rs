@@ -1,5 +1,4 @@
-//! Thread attributes: accepted, and of consequence only where they decide whether a thread can be
-//! joined and how large its stack is.
+//! Thread attributes. All are accepted. Only the detach state and the stack size have an effect.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! What is needed of the host's own C library beyond the `libc` crate.
+//! Functions of the host's own C library that the `libc` crate lacks.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::ptr::{with_exposed_provenance, with_exposed_provenance_mut};

@@ -1,4 +1,4 @@
-//! From strings to numbers, where the function does not tell where the number ends.
+//! Conversions of strings to numbers by functions that do not tell where the number ends.
 
 use std::ffi::{c_char, c_double, c_int, c_long, c_longlong};
 use std::ptr::with_exposed_provenance;

@@ -1,4 +1,4 @@
-//! What a program asks about its process, and the ways to end it badly.
+//! A program's questions about its process, and abnormal ends of it.
 
 use std::ffi::{c_char, c_int};
 

@@ -1,4 +1,4 @@
-//! What the C library knows between two calls.
+//! The state of the C library between two calls.
 //!
 //! It belongs to the execution: every reset brings back what the program's constructors left
 //! behind. What a thread knows about itself (which locks it holds, its clock) is kept here and not

@@ -1,4 +1,4 @@
-//! What the shim asks on behalf of the functions that had to be written in C.
+//! Requests of the shim, for functions that have to be written in C.
 
 use std::ffi::{c_int, c_long};
 

@@ -1,7 +1,7 @@
-//! What a program tells for formulas of temporal logic: propositions and progress marks.
+//! Propositions and progress marks, which a program tells for formulas of temporal logic.
 //!
 //! Each of them is a store to a byte of its own inside of the program, so that the values are part
-//! of its state and no change of them is lost. Whatever nobody asks about is no operation at all.
+//! of its state and no change of them is lost. A proposition that no formula asks about is no operation.
 
 use std::ffi::c_int;
 

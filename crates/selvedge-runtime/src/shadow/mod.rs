@@ -1,4 +1,4 @@
-//! What was accessed by whom: the memory behind the race check.
+//! Shadow memory: the accesses that the race check remembers.
 //!
 //! Every 8-byte word of the program's stacks, heaps and globals has a cell. A cell keeps the
 //! accesses that a later one could race with, exactly: an access is forgotten only when a newer one
@@ -136,7 +136,7 @@ pub(crate) struct View<'a> {
 pub(crate) struct Ended {
     /// The number of its events.
     pub(crate) events: u32,
-    /// Who waited.
+    /// The thread that waited.
     pub(crate) by: u32,
     /// The index of that event.
     pub(crate) at: u32,

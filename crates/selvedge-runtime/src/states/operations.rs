@@ -1,5 +1,5 @@
-//! Operations where states are saved: what a thread is stopped in, what it is about to do, and what
-//! that changes.
+//! Operations in searches over states: the call that a thread is stopped in, its next step, and the
+//! changes that the step makes.
 
 use selvedge_core::fingerprint::Fingerprint;
 use selvedge_core::{Effect, MemoryOrder, Op, Outcome, Pending, PendingAccess, Site, Width};

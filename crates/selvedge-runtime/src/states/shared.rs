@@ -1,5 +1,5 @@
-//! What threads share: globals, synchronisation objects, and what the C library knows about the
-//! process.
+//! The part of a state that threads share: globals, synchronisation objects, and the C library's
+//! knowledge of the process.
 
 use selvedge_core::{Location, Value};
 use serde::{Deserialize, Serialize};

@@ -130,7 +130,7 @@ fn all(bytes: usize) -> u32 {
     ((1_u64 << bytes) - 1) as u32
 }
 
-/// Who accesses a range of bytes.
+/// The code that accesses a range of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     /// The program, after it was told to go on.

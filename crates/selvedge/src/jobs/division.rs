@@ -1,7 +1,7 @@
 //! A search that is divided into work units: what is left of it, and what was found.
 //!
-//! The result does not depend on who explores which unit when. Even what makes a search start over is
-//! kept where it was found in the search tree: one search would have come to the first such place only.
+//! The result does not depend on which process explores which unit, or when. A reason to start the search
+//! over is kept with its place in the search tree: one search would have come to the first such place only.
 
 use selvedge_core::Fact;
 use selvedge_core::report::{Counts, Ending};

@@ -1,7 +1,7 @@
 //! Searches that are divided into work units: by several processes, or by one that saves what is left.
 //!
 //! A slice of a search is a pure function, from a unit and a budget to counts, bugs and further units. So
-//! the result does not depend on who explores which unit. The test explores alone at first. If that
+//! the result does not depend on which process explores which unit. The test explores alone at first. If that
 //! takes long, its program is started again for this one test, and those processes explore the model from
 //! its beginning: they are loaded at the same addresses, other than the test itself.
 

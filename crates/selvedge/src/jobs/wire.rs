@@ -1,4 +1,4 @@
-//! What a test and its workers say to each other: JSON behind its length.
+//! The messages between a test and its workers: JSON behind its length.
 
 use std::io::{self, Read, Write};
 

@@ -2,8 +2,8 @@
 //!
 //! A program may keep an address in an integer, tagged or not, and a search compares what atomics
 //! hold across executions. So each name of a block has one home for the whole search. The homes of
-//! all searches of the process lie in one stretch of its address space, by which whoever frees a
-//! block can tell it from those of the system's allocator.
+//! all searches of the process lie in one stretch of its address space, by which `free` can
+//! tell a block from those of the system's allocator.
 
 use std::alloc::Layout;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! The ends of objects: dropping one, or freeing the memory it is in, is a write to it, and whatever
-//! uses it afterwards is a failure.
+//! The ends of objects: dropping one, or freeing the memory it is in, is a write to it, and every
+//! later use is a failure.
 
 use std::cell::Cell;
 use std::panic::RefUnwindSafe;

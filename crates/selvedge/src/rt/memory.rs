@@ -8,7 +8,7 @@
 //! is presented as (block, offset). Freed blocks are kept until the execution ends: an address is
 //! never used twice in one execution, which keeps pointers apart that the program keeps apart, and
 //! a block that is freed twice is noticed. They are overwritten, and in some executions protected,
-//! so that whoever uses them is noticed as well.
+//! so that uses of them are noticed as well.
 //!
 //! At the end of an execution its blocks are gone, freed or not, except those that something outside
 //! of the model leads to (see [`reach`](super::reach)): a static or

@@ -1,8 +1,8 @@
 //! What outlives an execution: blocks that a thread of the model allocated and that a static, a
 //! thread-local, what the closure captured, or memory that these lead to, points to.
 //!
-//! That is asked for whenever an execution is over, but seldom has anything changed outside of the
-//! model. So that memory is copied, and only words that changed are followed.
+//! The question is asked after each execution, but memory outside of the model seldom changes. So that
+//! memory is copied, and only words that changed are followed.
 
 use std::ops::Range;
 

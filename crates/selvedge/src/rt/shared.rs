@@ -2,7 +2,7 @@
 //!
 //! Increments and decrements commute, and all that depends on their order is which thread drops the value.
 //! So as long as nobody asks for the count, and dropping the value does nothing that others can
-//! see, they are no events. As soon as one of that happens, the search starts over with the counts
+//! see, they are no events. As soon as one of these happens, the search starts over, with the counts
 //! of values created at that place as atomics.
 
 use selvedge_core::objects::FREE;
@@ -226,7 +226,7 @@ fn note(counter: Counter, address: usize) {
     });
 }
 
-/// Whether a thread has ended, for those who ask. As long as nobody does, that is no event.
+/// Whether a thread has ended. As long as no thread asks, the end is no event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     at: Option<Location>,

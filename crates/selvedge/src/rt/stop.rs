@@ -1,4 +1,4 @@
-//! Why a thread takes no further step.
+//! The reasons for which a thread takes no further step.
 
 use selvedge_core::{Failure, FailureKind, Op, Pending, Site, Stop};
 

@@ -13,7 +13,7 @@ use crate::rt::{self, Object, host, site_of};
 /// As [`std::sync::Mutex`].
 pub struct Mutex<T: ?Sized> {
     object: Object,
-    /// Never waited for: the object decides who may have it.
+    /// Never waited for: the object decides which thread may have it.
     data: StdMutex<T>,
 }
 

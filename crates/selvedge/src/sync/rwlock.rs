@@ -13,7 +13,7 @@ use crate::rt::{self, Object, site_of};
 /// As [`std::sync::RwLock`].
 pub struct RwLock<T: ?Sized> {
     object: Object,
-    /// Never waited for: the object decides who may have it.
+    /// Never waited for: the object decides which thread may have it.
     data: StdRwLock<T>,
 }
 

@@ -14,7 +14,7 @@ use crate::rt::{self, shared, site_of};
 /// A scope to spawn scoped threads in. See [`scope`].
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Who spawned whom. Threads of the scope may spawn others in it; no thread is suspended with
+    /// The creator of each thread. Threads of the scope may spawn others in it; no thread is suspended with
     /// this lock.
     spawned: Mutex<Vec<(ThreadId, ThreadId)>>,
     scope: PhantomData<&'scope mut &'scope ()>,
@@ -49,8 +49,8 @@ where
 }
 
 impl Scope<'_, '_> {
-    /// Waits for what `parent` has spawned, and for what that has spawned. Who is waited for next
-    /// depends only on threads that have ended, and so not on how far others have come.
+    /// Waits for what `parent` has spawned, and for what that has spawned. The next thread to wait
+    /// for depends only on threads that have ended, not on how far others have come.
     fn wait(&self, parent: ThreadId, site: Site) {
         let mut parents = VecDeque::from([parent]);
         while let Some(parent) = parents.pop_front() {

@@ -1,4 +1,4 @@
-//! What the two halves of a channel share.
+//! The queue that the two halves of a channel share.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SendError;
