@@ -7,7 +7,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::path::PathBuf;
 
-use selvedge_core::{Failure, Location, MemoryOrder};
+use selvedge_core::{Failure, Location, MemoryOrder, ThreadEnd};
 
 use crate::access::Access;
 use crate::fiber::Context;
@@ -21,7 +21,7 @@ use crate::overlooked::{Compared, Overlooked};
 use crate::portable::Facts;
 use crate::rounds::Loops;
 use crate::settings::Settings;
-use crate::shadow::{Ended, Shadow};
+use crate::shadow::Shadow;
 use crate::signals::Watchdog;
 use crate::snapshot::Snapshot;
 use crate::states::States;
@@ -47,7 +47,7 @@ pub(crate) enum Phase {
 pub(crate) struct Deferred {
     pub(crate) access: Access,
     pub(crate) order: MemoryOrder,
-    /// What was there before.
+    /// The bytes before.
     pub(crate) old: u128,
     /// The object that it begins a new life of.
     pub(crate) object: Option<Location>,
@@ -64,7 +64,7 @@ pub(crate) struct Runtime {
     /// The threads of this execution in the order of their creation.
     pub(crate) started: Vec<u32>,
     /// How the threads of this execution ended, by number.
-    pub(crate) ends: Vec<Ended>,
+    pub(crate) ends: Vec<ThreadEnd>,
     pub(crate) layout: Layout,
     /// Bytes of address space for heaps, and for stacks.
     pub(crate) heaps: usize,
@@ -105,17 +105,17 @@ pub(crate) struct Runtime {
     pub(crate) hottest: Hottest,
     /// A slot that was taken for private was entered by another thread.
     pub(crate) misjudged: bool,
-    /// What was found out about the program beyond one execution.
+    /// Facts about the program that hold beyond one execution.
     pub(crate) facts: Facts,
     /// The places of the failure that is being repeated.
     pub(crate) watch: Watch,
-    /// What of a stopped thread's stack matters.
+    /// The parts of a stopped thread's stack that matter.
     pub(crate) liveness: Liveness,
     /// The loops of the program, if they are bounded.
     pub(crate) loops: Loops,
     /// Pointers to heap blocks that compare-exchanges of this execution had as operands.
     pub(crate) compared: Compared,
-    /// What the program does that only options explore in full.
+    /// Behaviour of the program that only options explore in full.
     pub(crate) overlooked: Overlooked,
     /// Whether pure iterations stop a thread.
     pub(crate) parking: bool,
@@ -123,7 +123,7 @@ pub(crate) struct Runtime {
     pub(crate) simulating: bool,
     /// The steps that can be taken back.
     pub(crate) undo: Undo,
-    /// What was saved, if states are.
+    /// The saved states, if states are saved.
     pub(crate) states: States,
     pub(crate) settings: Settings,
 }
@@ -182,7 +182,7 @@ impl Runtime {
             host: Context::NONE,
             threads,
             started: Vec::new(),
-            ends: vec![Ended::NOT],
+            ends: vec![ThreadEnd::NOT_AWAITED],
             layout,
             heaps,
             stacks: layout.stacks(),
@@ -237,7 +237,7 @@ impl Runtime {
     /// Makes thread `index` exist in this execution; its fiber is up to the caller.
     pub(crate) fn begin_thread(&mut self, index: usize) {
         self.threads[index].begin(self.run);
-        self.ends[index] = Ended::NOT;
+        self.ends[index] = ThreadEnd::NOT_AWAITED;
         self.started.push(index as u32);
         if self.placed {
             self.initialise_locals(index);
@@ -317,17 +317,13 @@ impl Runtime {
         self.run = 0;
     }
 
-    /// What the running thread, which has just waited for `child`, knows of its end.
+    /// Notes that the running thread has just waited for the end of `child`.
     pub(crate) fn joined(&mut self, child: usize) {
-        if self.exists(child) && self.ends[child].events == u32::MAX {
+        if self.exists(child) && !self.ends[child].is_awaited() {
             let at = self.threads[self.running].clock[self.running].wrapping_sub(1);
             let events = self.threads[child].clock[child];
             self.undo.ends(child, self.ends[child]);
-            self.ends[child] = Ended {
-                events,
-                by: self.running as u32,
-                at,
-            };
+            self.ends[child] = ThreadEnd::awaited(events, self.running as u32, at);
         }
     }
 
@@ -372,7 +368,7 @@ impl Runtime {
             .open()
             .map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
         self.threads.push(thread);
-        self.ends.push(Ended::NOT);
+        self.ends.push(ThreadEnd::NOT_AWAITED);
         for thread in &mut self.threads {
             thread.clock.resize(child + 1, 0);
         }

@@ -12,6 +12,8 @@ mod spills;
 
 use spills::Spills;
 
+use selvedge_core::ThreadEnd;
+
 use crate::arena::{self, HEAPS, IMAGE_SHADOW, SHADOW, STACKS, pointer};
 use crate::loader::Range;
 
@@ -76,7 +78,7 @@ impl Record {
 /// How many accesses a cell holds itself.
 const INLINE: usize = 4;
 
-/// What is known of one word.
+/// The knowledge about one word.
 #[repr(C, align(64))]
 pub(crate) struct Cell {
     run: u32,
@@ -85,7 +87,7 @@ pub(crate) struct Cell {
     pub(crate) visible: u8,
     /// The bytes that a visible operation wrote in this execution.
     pub(crate) written: u8,
-    /// What is known of the halves of the word for the whole search: those that plain accesses
+    /// The knowledge about the halves of the word for the whole search: those that plain accesses
     /// touched, and from [`RELIED_ON`] on those that were taken for never touched by one; further
     /// [`MERGED`].
     pub(crate) always: u8,
@@ -127,44 +129,19 @@ pub(crate) struct View<'a> {
     /// How many events of each thread happen before.
     pub(crate) clock: &'a [u32],
     /// How the threads ended.
-    pub(crate) ends: &'a [Ended],
-}
-
-/// The end of a thread that was waited for. What a thread does after its last event happens before
-/// whatever follows that wait, although no event of its own can tell.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    /// The number of its events.
-    pub(crate) events: u32,
-    /// The thread that waited.
-    pub(crate) by: u32,
-    /// The index of that event.
-    pub(crate) at: u32,
-}
-
-impl Ended {
-    /// A thread that nobody has waited for.
-    pub(crate) const NOT: Ended = Ended {
-        events: u32::MAX,
-        by: 0,
-        at: 0,
-    };
+    pub(crate) ends: &'a [ThreadEnd],
 }
 
 impl View<'_> {
     /// Whether the present point comes after a wait for the end of `thread`.
     pub(crate) fn knows_end(&self, thread: usize) -> bool {
-        let end = &self.ends[thread];
-        end.events != Ended::NOT.events && self.clock[end.by as usize] > end.at
+        self.ends[thread].is_known(self.clock)
     }
 
     /// Whether what another thread did at `epoch` happens before the present point.
     #[inline(always)]
     pub(crate) fn knows(&self, thread: usize, epoch: u32) -> bool {
-        self.clock[thread] > epoch || {
-            let end = &self.ends[thread];
-            end.events == epoch && self.clock[end.by as usize] > end.at
-        }
+        self.clock[thread] > epoch || self.ends[thread].orders(epoch, self.clock)
     }
 }
 
@@ -257,7 +234,7 @@ impl Shadow {
         self.spills.used = used;
     }
 
-    /// What is known of a cell in execution `run`, for comparisons.
+    /// The contents of a cell in execution `run`, for comparisons.
     pub(crate) fn digest(&self, cell: *mut Cell, run: u32, into: &mut impl std::hash::Hasher) {
         let spilled = self.spilled(cell, run).map_or(&[][..], |(_, bytes)| bytes);
         // SAFETY: as in `access`.

@@ -119,7 +119,7 @@ impl Spills {
     }
 }
 
-/// What a new access makes of an old one.
+/// The relation of a new access to an old one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Judgement {
     Race,

@@ -39,7 +39,7 @@ fn no_race_is_missed_and_none_is_invented() {
         Kind::AtomicRead,
         Kind::AtomicWrite,
     ];
-    let ends = [Ended::NOT; THREADS];
+    let ends = [ThreadEnd::NOT_AWAITED; THREADS];
     let (mut raced, mut spilled) = (0, 0);
     for seed in 0..20_000 {
         let mut random = Random::new(seed);

@@ -13,13 +13,15 @@ mod audit;
 mod back;
 mod image;
 
+use selvedge_core::ThreadEnd;
+
 use crate::abi;
 use crate::arena::pointer;
 use crate::gate::gate;
 use crate::posix::state::{self, Claim};
 use crate::runtime::Runtime;
 use crate::settings::Settings;
-use crate::shadow::{Cell, Ended, Shadow};
+use crate::shadow::{Cell, Shadow};
 use crate::spin::Spin;
 use audit::Audit;
 use image::Image;
@@ -31,7 +33,7 @@ pub(crate) struct Undo {
     steps: Vec<Mark>,
     /// One for each step; those beyond are kept for their memory.
     images: Vec<Image>,
-    /// What the images of the steps take.
+    /// The memory that the images of the steps take.
     kept: usize,
     records: Vec<Record>,
     bytes: Vec<u8>,
@@ -39,13 +41,13 @@ pub(crate) struct Undo {
     done: u64,
     started: u64,
     audit: Option<Audit>,
-    /// What a thread that was put back knew about its loops, see [`back`].
+    /// The knowledge about loops of a thread that was put back, see [`back`].
     aside: Spin,
     /// Whether executions are always replayed, as they are if `SELVEDGE_UNDO=0` is set.
     replays: bool,
 }
 
-/// What there was before a step.
+/// The data before a step.
 struct Mark {
     thread: u32,
     barrier: bool,
@@ -75,7 +77,7 @@ enum Record {
     },
     Ends {
         thread: u32,
-        before: Ended,
+        before: ThreadEnd,
     },
     Freed {
         owner: u32,
@@ -157,7 +159,7 @@ impl Undo {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// What is known of a word is about to change.
+    /// The knowledge about a word is about to change.
     #[inline(always)]
     pub(crate) fn cell(&mut self, cell: *mut Cell, shadow: &Shadow, run: u32) {
         if self.logging {
@@ -179,7 +181,7 @@ impl Undo {
     }
 
     /// The end of a thread is about to be waited for.
-    pub(crate) fn ends(&mut self, thread: usize, before: Ended) {
+    pub(crate) fn ends(&mut self, thread: usize, before: ThreadEnd) {
         let thread = thread as u32;
         self.push(Record::Ends { thread, before });
     }

@@ -2,11 +2,11 @@
 
 use std::alloc::Layout;
 
-use selvedge_core::{Failure, FailureKind, Location, Site, Value};
+use selvedge_core::{Failure, FailureKind, Location, Site, ThreadEnd, Value};
 
 use super::gone::{End, Handle};
 use super::memory::{Freed, Name};
-use super::race::{Access, AccessKind, CellId, CellState, Ended, LASTING, Race, View};
+use super::race::{Access, AccessKind, CellId, CellState, LASTING, Race, View};
 use super::state::State;
 
 /// In so many executions no access at all to freed memory is possible. In others, those by the
@@ -31,12 +31,8 @@ impl State {
         let by = self.running;
         let at = self.threads[by].counted(by).wrapping_sub(1);
         let events = self.threads[child].counted(child);
-        if self.ends[child].events == u32::MAX {
-            self.ends[child] = Ended {
-                events,
-                by: by as u32,
-                at,
-            };
+        if !self.ends[child].is_awaited() {
+            self.ends[child] = ThreadEnd::awaited(events, by as u32, at);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Plain accesses that nothing orders.
 
-use selvedge_core::Site;
+use selvedge_core::{Site, ThreadEnd};
 
 use super::gone::Gone;
 use super::thread::Thread;
@@ -49,29 +49,12 @@ pub(super) struct View<'a> {
     /// How many events of each thread happen before.
     pub(super) clock: &'a [u32],
     /// How threads ended that were waited for.
-    pub(super) ends: &'a [Ended],
-}
-
-/// The end of a thread that was waited for. What it did after its last event happens before whatever
-/// follows that wait, although no event of its own can tell.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
-    pub(super) events: u32,
-    pub(super) by: u32,
-    pub(super) at: u32,
-}
-
-impl Ended {
-    pub(super) const NOT: Ended = Ended {
-        events: u32::MAX,
-        by: 0,
-        at: 0,
-    };
+    pub(super) ends: &'a [ThreadEnd],
 }
 
 impl<'a> View<'a> {
     /// The view of `thread` now.
-    pub(super) fn of(thread: usize, threads: &'a [Thread], ends: &'a [Ended]) -> View<'a> {
+    pub(super) fn of(thread: usize, threads: &'a [Thread], ends: &'a [ThreadEnd]) -> View<'a> {
         View {
             thread: thread as u32,
             clock: &threads[thread].clock,
@@ -84,11 +67,11 @@ impl<'a> View<'a> {
         if access.thread == self.thread {
             return access.epoch != LASTING;
         }
-        let counted = |thread: u32| self.clock.get(thread as usize).copied().unwrap_or(0);
-        access.epoch != LASTING && counted(access.thread) > access.epoch || {
-            let end = self.ends.get(access.thread as usize).unwrap_or(&Ended::NOT);
-            end.events == access.epoch && access.epoch != LASTING && counted(end.by) > end.at
-        }
+        let thread = access.thread as usize;
+        let counted = self.clock.get(thread).copied().unwrap_or(0);
+        let ended = |end: &ThreadEnd| end.orders(access.epoch, self.clock);
+        // No thread counts as many events as an access that lasts has.
+        counted > access.epoch || self.ends.get(thread).is_some_and(ended)
     }
 }
 

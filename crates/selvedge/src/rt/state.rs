@@ -4,14 +4,16 @@ use std::any::Any;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use selvedge_core::{Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadId};
+use selvedge_core::{
+    Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadEnd, ThreadId,
+};
 
 use super::call_stack::CallStacks;
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside};
 use super::place::{New, Place};
-use super::race::{CellState, Ended, View};
+use super::race::{CellState, View};
 use super::reach::Reach;
 use super::shared::Shared;
 use super::spin::Arrival;
@@ -37,7 +39,7 @@ pub(crate) struct State {
     pub(super) running: usize,
     /// The threads of this execution in the order they began.
     pub(super) begun: Vec<usize>,
-    pub(super) ends: Vec<Ended>,
+    pub(super) ends: Vec<ThreadEnd>,
     pub(super) places: Vec<Place>,
     pub(super) cells: Vec<CellState>,
     pub(super) memory: Memory,
@@ -153,7 +155,7 @@ impl State {
         self.cells.clear();
         self.shared.clear();
         self.tracked.clear();
-        self.ends.fill(Ended::NOT);
+        self.ends.fill(ThreadEnd::NOT_AWAITED);
         self.failure = None;
         self.late = None;
         self.refusal = None;
@@ -204,7 +206,7 @@ impl State {
         let stack = Stack::new(self.limits.stack_size)
             .map_err(|e| format!("no memory for the stack of a thread: {e}"))?;
         self.threads.push(Thread::new(stack));
-        self.ends.push(Ended::NOT);
+        self.ends.push(ThreadEnd::NOT_AWAITED);
         Ok(())
     }
 
