@@ -9,7 +9,7 @@ use crate::report::human;
 
 /// A file that names a program.
 pub(crate) struct Untrusted<'a> {
-    /// What it is called.
+    /// Its name.
     pub(crate) what: &'static str,
     /// The command that reads it.
     pub(crate) command: &'static str,

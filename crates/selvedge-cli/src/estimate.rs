@@ -19,7 +19,7 @@ use crate::worker::supervise::{self, End, Output};
 /// For how long, if the user does not say so.
 const TIME: Duration = Duration::from_secs(2);
 
-/// What is printed.
+/// The printed result.
 #[derive(Serialize)]
 struct Estimate {
     schema: u32,

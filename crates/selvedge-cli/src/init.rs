@@ -40,7 +40,7 @@ pub(crate) fn run(init: &args::Init) -> Result<Status, Problem> {
 struct Harness {
     path: PathBuf,
     text: String,
-    /// What the user is told to do next.
+    /// The next step for the user.
     next: String,
 }
 

@@ -67,7 +67,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong, in one line.
+    /// The problem in one line.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -10,7 +10,7 @@ use crate::args::{self, ReadyMade};
 use crate::compile::Build;
 use crate::problem::Problem;
 
-/// What the program is asked about besides its behaviour.
+/// The questions to the program besides its behaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Asked {
     /// Propositions: named ones and expressions.
@@ -20,7 +20,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// What a property asks about.
+    /// The subjects of a property.
     pub(crate) fn by(property: &Property) -> Asked {
         let Property::Formula(formula) = property else {
             return Asked {
@@ -52,7 +52,7 @@ impl Asked {
     }
 }
 
-/// What is asked about executions that never end, as JSON tells it.
+/// The question about executions that never end, as JSON tells it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Question {
     /// The formula, or what a ready-made property is called.
@@ -65,7 +65,7 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// What a search looks for.
+    /// The kind of execution that a search looks for.
     pub(crate) fn of(settings: &ltl::Settings) -> Question {
         let (formula, property) = match &settings.property {
             Property::Formula(formula) => (Some(formula.to_string()), None),
@@ -154,7 +154,7 @@ fn has_marks(build: &Build) -> bool {
     })
 }
 
-/// What a check says if nothing is wrong.
+/// The message of a check that finds nothing wrong.
 pub(crate) fn verified(settings: &ltl::Settings) -> String {
     let fair = if settings.fair { "weakly fair " } else { "" };
     match &settings.property {

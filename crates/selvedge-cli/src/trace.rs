@@ -26,7 +26,7 @@ pub(crate) struct Trace {
     selvedge: String,
     /// How to build the program.
     pub(crate) program: Program,
-    /// What its files contained.
+    /// The contents of its files.
     contents: Vec<Contents>,
     /// How the program behaves.
     pub(crate) machine: args::ProgramOptions,

@@ -81,7 +81,7 @@ impl FailureKind {
 /// A bug as the machine sees it, in the thread it stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What it is.
+    /// Its kind.
     pub kind: FailureKind,
     /// One line for people, without the position.
     pub message: String,
@@ -101,6 +101,6 @@ pub struct Other {
     pub thread: ThreadId,
     /// Its place.
     pub site: Site,
-    /// What it did there, such as `write of 4 bytes`.
+    /// The access there, such as `write of 4 bytes`.
     pub what: String,
 }

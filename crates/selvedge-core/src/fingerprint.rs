@@ -45,7 +45,7 @@ impl Fingerprint {
         self.pair(word as usize, (word >> 64) as usize);
     }
 
-    /// What came of it.
+    /// The result.
     #[inline(always)]
     pub fn finish(self) -> (u64, u64) {
         (self.0, self.1)

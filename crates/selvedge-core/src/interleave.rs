@@ -21,7 +21,7 @@ struct Cell {
     clock: Vec<u32>,
 }
 
-/// What became of one step.
+/// The effect of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Performed {
     /// The operation.
@@ -33,7 +33,7 @@ pub struct Performed {
 }
 
 impl Performed {
-    /// What becomes of `op` where locations hold what `value` says. `thread` must be able to
+    /// The effect of `op` where locations have the values that `value` tells. `thread` must be able to
     /// perform it.
     pub(crate) fn new(
         thread: ThreadId,
@@ -60,7 +60,7 @@ impl Performed {
         Performed { op, read, wrote }
     }
 
-    /// What the machine is told about it.
+    /// The outcome that the machine is told.
     pub(crate) fn outcome(&self) -> Outcome {
         let update = matches!(self.op, Op::Update { .. });
         Outcome {

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::ids::{Location, Site, ThreadId};
 use crate::op::{Op, Value};
 
-/// What a thread is about to do.
+/// The next operation of a thread, or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pending {
     /// The thread has not been created in this execution.
@@ -71,7 +71,7 @@ pub enum Stop {
     Refused,
 }
 
-/// What became of an operation, decided by the explorer.
+/// The outcome of an operation, decided by the explorer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The value read by a load or an update, the number picked by a choice.
@@ -92,7 +92,7 @@ pub trait Machine {
     /// One more than the largest thread number handed out so far in the search.
     fn threads(&self) -> usize;
 
-    /// What `thread` is about to do. May be asked for any thread, also absent ones.
+    /// The next operation of `thread`. May be asked for any thread, also absent ones.
     fn pending(&self, thread: ThreadId) -> Pending;
 
     /// Whether `thread` is about to do `op`.
@@ -100,7 +100,7 @@ pub trait Machine {
         matches!(self.pending(thread), Pending::Op(pending) if pending == *op)
     }
 
-    /// What `location` holds before any visible write to it. Asked only while an operation on it
+    /// The value of `location` before any visible write to it. Asked only while an operation on it
     /// is pending or after one was performed.
     fn initial(&self, location: Location) -> Value;
 
@@ -140,17 +140,17 @@ pub trait Machine {
     /// The bug found, if a thread is [`Stop::Failed`].
     fn failure(&self) -> Option<Failure>;
 
-    /// What is wrong with the program although every thread has ended well, such as leaked
+    /// A failure of the program although every thread has ended well, such as leaked
     /// memory. Asked at the end of each complete execution.
     fn leftover(&self) -> Option<Failure> {
         None
     }
 
-    /// What is not modelled, if a thread is [`Stop::Refused`].
+    /// The behaviour that is not modelled, if a thread is [`Stop::Refused`].
     fn refusal(&self) -> Option<String>;
 }
 
-/// What explorers ask of a machine in order to drop iterations of spin loops and to continue them in place.
+/// Questions of explorers that drop iterations of spin loops and continue them in place.
 /// A machine that has no answers of its own need not define anything: every iteration is kept then.
 pub trait SpinLoops: Machine {
     /// Whether `thread`, which is [`Stop::Spinning`], touched nothing in its iteration that others can

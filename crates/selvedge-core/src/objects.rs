@@ -135,7 +135,7 @@ fn woken(slot: u32) -> Value {
 }
 
 impl ObjectFunction {
-    /// What reading `value` makes of it.
+    /// The effect of the step if it reads `value`.
     pub fn apply(self, value: Value) -> Effect {
         use Effect::{Block, Choose, Keep, Write};
         use ObjectFunction as F;

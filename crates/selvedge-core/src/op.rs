@@ -51,14 +51,14 @@ pub enum MemoryOrder {
 pub enum Op {
     /// Reads a location.
     Load {
-        /// What is read.
+        /// The location that is read.
         at: Location,
         /// With which order.
         order: MemoryOrder,
     },
     /// Writes a location.
     Store {
-        /// What is written.
+        /// The location that is written.
         at: Location,
         /// The new contents.
         value: Value,
@@ -69,7 +69,7 @@ pub enum Op {
     /// without writing, or waits. Read-modify-writes, compare-exchanges and everything that
     /// blocks (see [`Function`]).
     Update {
-        /// What is updated.
+        /// The location that is updated.
         at: Location,
         /// From the value read to the effect.
         function: Function,
@@ -122,7 +122,7 @@ impl Op {
     }
 }
 
-/// What an [`Op::Update`] does with the value it reads.
+/// The function that an [`Op::Update`] applies to the value it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Function {
     /// A read-modify-write of memory.
@@ -175,7 +175,7 @@ pub enum Rmw {
     Replace(Value),
 }
 
-/// What performing an update on a given value comes to.
+/// The effect of an update on a given value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It writes this value.
@@ -198,7 +198,7 @@ impl Function {
         }
     }
 
-    /// What reading `value` makes of it.
+    /// The effect if it reads `value`.
     pub fn apply(&self, value: Value) -> Effect {
         match *self {
             Function::Memory { offset, width, rmw } => {

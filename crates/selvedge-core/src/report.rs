@@ -100,9 +100,9 @@ pub enum Divergence {
     Operation {
         /// The thread.
         thread: ThreadId,
-        /// What it did before.
+        /// Its earlier operation.
         expected: Box<Op>,
-        /// What it is about to do now.
+        /// Its next operation now.
         got: Box<Pending>,
     },
     /// Something else could not be repeated.
@@ -132,7 +132,7 @@ impl fmt::Display for Divergence {
     }
 }
 
-/// What a random search tried.
+/// The runs of a random search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sampled {
     /// How many runs it made.
@@ -159,7 +159,7 @@ impl Sampled {
 /// A bug with the execution that shows it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bug {
-    /// What is wrong.
+    /// The failure.
     pub failure: Failure,
     /// How to get there.
     pub witness: Witness,
@@ -172,7 +172,7 @@ pub struct Bug {
 pub struct Waiting {
     /// The thread.
     pub thread: ThreadId,
-    /// What it wants to do. A spinning thread has no operation.
+    /// Its next operation. A spinning thread has none.
     pub op: Option<Op>,
     /// Where.
     pub site: Site,
@@ -180,7 +180,7 @@ pub struct Waiting {
     pub on: Option<ThreadId>,
 }
 
-/// What a search found out.
+/// The result of a search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Why it ended.
@@ -284,7 +284,7 @@ pub(crate) enum End {
     Stuck(Failure, Vec<Waiting>),
 }
 
-/// What keeps a thread from performing its pending operation.
+/// The reason why a thread cannot perform its pending operation.
 pub(crate) struct Obstacle {
     /// Whether it waits only because it has not seen what is newest.
     pub(crate) stale: bool,

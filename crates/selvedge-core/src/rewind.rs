@@ -270,7 +270,7 @@ fn same(one: &[u32], other: &[u32]) -> bool {
     one[..common] == other[..common] && rest.fold(0, |all, &count| all | count) == 0
 }
 
-/// What the machine is told about `event`, the last one of its operation.
+/// The outcome that the machine is told for `event`, the last one of its operation.
 pub(crate) fn outcome(event: &Event) -> Outcome {
     let wrote = (event.kind == Kind::WriteHalf).then_some(event.wrote);
     Outcome {

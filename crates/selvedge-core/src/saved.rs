@@ -86,7 +86,7 @@ pub trait StateMachine: Machine {
     /// except by [`restore`](StateMachine::restore).
     fn changed(&mut self, into: &mut Vec<u32>);
 
-    /// What `location` holds now.
+    /// The value of `location` now.
     fn value(&self, location: Location) -> Value;
 
     /// The memory that the pending operation of `thread` is about to access, if it is an access to

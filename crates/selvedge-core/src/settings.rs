@@ -1,6 +1,6 @@
 //! Settings that searches over executions share.
 
-/// What a search over executions is to do.
+/// The settings of a search over executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether to go on after a bug and report all of them.

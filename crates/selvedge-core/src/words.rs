@@ -7,7 +7,7 @@ use crate::objects::{self, ObjectFunction};
 use crate::op::{Function, MemoryOrder, Op, Rmw, Value};
 use crate::witness::Switch;
 
-/// What kind of object a location is, told by the operations on it.
+/// The kind of object at a location, told by the operations on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectKind {
     /// Plain or atomic memory.
@@ -24,7 +24,7 @@ pub enum ObjectKind {
     Barrier,
     /// A routine that is run once.
     Once,
-    /// What a pipe, a file or another modelled resource is guarded by.
+    /// The guard of a pipe, a file or another modelled resource.
     Guard,
 }
 
@@ -136,7 +136,7 @@ pub fn operation(op: &Op, on: ObjectKind) -> &'static str {
     }
 }
 
-/// What a thread waits for that cannot perform `op`.
+/// The event that a thread waits for if it cannot perform `op`.
 pub fn waits_for(op: &Op, on: ObjectKind, object: Option<&str>) -> String {
     use ObjectFunction as F;
     let object = object.unwrap_or("something");

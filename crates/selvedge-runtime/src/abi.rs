@@ -17,11 +17,11 @@ pub(crate) struct Export {
     pub(crate) name: Cow<'static, str>,
     /// The address of the function it gets.
     pub(crate) function: usize,
-    /// What the stub notes before it jumps.
+    /// The data that the stub notes before it jumps.
     pub(crate) entry: Entry,
 }
 
-/// What the stub of an export notes in the gate.
+/// The data that the stub of an export notes in the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
     /// Return address and stack pointer.

@@ -32,7 +32,7 @@ pub(crate) const SHADOW: usize = 0x2000_0000_0000;
 /// Access history of the program's own segments.
 pub(crate) const IMAGE_SHADOW: usize = 0x4a00_0000_0000;
 
-/// What the program's constructors run on.
+/// The stack that the program's constructors run on.
 pub(crate) const BOOT_STACK: Range = Range {
     start: 0x1c00_0000_0000,
     end: 0x1c00_0080_0000,

@@ -61,9 +61,9 @@ pub(crate) struct Gate {
 /// can write to while a program is loaded.
 #[repr(C, align(4096))]
 pub(crate) struct Targets {
-    /// What a stub calls before anything else when `attention` is set.
+    /// The function that a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,
-    /// What the checks behind stores call.
+    /// The function that the checks behind stores call.
     pub(crate) stored: usize,
     /// The entry points, in the order of `abi::exports`.
     pub(crate) table: [usize; CAPACITY],

@@ -101,7 +101,7 @@ impl NativeMachine {
         })
     }
 
-    /// What the program did in the search so far that is explored in full only with an option.
+    /// Behaviour of the program in the search so far that only an option explores in full.
     pub fn overlooked(&self) -> Overlooked {
         with(|runtime| runtime.overlooked)
     }

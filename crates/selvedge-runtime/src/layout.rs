@@ -98,7 +98,7 @@ pub(crate) struct Slot {
     control: usize,
 }
 
-/// What the runtime itself may use of a stack below the lowest stack pointer it saw.
+/// The bytes that the runtime itself may use of a stack below the lowest stack pointer it saw.
 pub(crate) const MARGIN: usize = 1024;
 /// How much below that is looked at, in case something went deeper.
 const STRIP: usize = 256;
@@ -145,7 +145,7 @@ impl Slot {
         }
     }
 
-    /// What lies there.
+    /// The area there.
     pub(crate) fn local_bytes(&self) -> &[u8] {
         let Range { start, end } = self.locals_range();
         // SAFETY: mapped as long as the slot is open, and no fiber runs.

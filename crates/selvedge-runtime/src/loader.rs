@@ -115,7 +115,7 @@ pub(crate) struct Function {
 /// The name of what the shim has for it.
 const TOLD: &[u8] = b"selvedge_told";
 
-/// What the file says; addresses are relative to the load base until [`Image::place`] has made them
+/// The contents of the file; addresses are relative to the load base until [`Image::place`] has made them
 /// real.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Image {

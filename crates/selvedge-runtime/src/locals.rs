@@ -8,7 +8,7 @@ use crate::liveness::Liveness;
 use crate::runtime::{Phase, Runtime, with};
 use crate::{current, loader};
 
-/// What the compiler passes to `__tls_get_addr`: a module, of which there is one, and an offset.
+/// The argument that the compiler passes to `__tls_get_addr`: a module, of which there is one, and an offset.
 #[repr(C)]
 struct Index {
     module: usize,

@@ -19,7 +19,7 @@ impl Runtime {
         }
     }
 
-    /// What lies at `address`, in words.
+    /// The memory at `address`, in words.
     pub(crate) fn name(&self, address: usize) -> String {
         if let Some(block) = self.block_near(address) {
             let offset = address as u64 - block.start;

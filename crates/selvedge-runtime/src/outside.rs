@@ -16,7 +16,7 @@ unsafe extern "C" {
 /// How much of the thread's own block the C library uses below and above the thread pointer.
 const LOCALS: (usize, usize) = (8 << 10, 4 << 10);
 
-/// What there was before the first program was loaded.
+/// The memory of the process before the first program was loaded.
 pub(crate) fn of_worker() -> Vec<Range> {
     static OF_WORKER: OnceLock<Vec<Range>> = OnceLock::new();
     OF_WORKER.get_or_init(shared).clone()

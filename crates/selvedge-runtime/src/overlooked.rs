@@ -5,7 +5,7 @@ use crate::access::liveness;
 use crate::locations::Extent;
 use crate::runtime::{Phase, Runtime};
 
-/// What a program does that is explored in full only with an option.
+/// Behaviour of a program that only an option explores in full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overlooked {
     /// It uses weak compare-exchanges, which may fail for no reason.

@@ -16,7 +16,7 @@ const THREAD: Fact = 1 << 63;
 /// The fact that some thread looks whether a mutex is held.
 const LOCK_IS_TRIED: Fact = THREAD - 1;
 
-/// What was taken for granted, and what was found to hold, in the whole search.
+/// Facts that the whole search relied on, and facts that were found to hold.
 #[derive(Default)]
 pub(crate) struct Facts {
     /// Not told yet.

@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 use crate::settings::Plain;
 use crate::shadow::{Cell, RELIED_ON, halves};
 
-/// What a thread touched besides its visible operations.
+/// The memory that a thread touched besides its visible operations.
 #[derive(Default)]
 pub(crate) struct Quiet {
     /// Its events before it last touched what others can reach.

@@ -10,7 +10,7 @@ use selvedge_core::ltl::Atom;
 use crate::locations::Extent;
 use crate::rounds::Unroll;
 
-/// What plain (non-atomic) accesses are.
+/// The treatment of plain (non-atomic) accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Plain {
     /// Invisible, and checked for data races.
@@ -23,7 +23,7 @@ pub enum Plain {
 /// Settings of a [`NativeMachine`](crate::NativeMachine); the defaults suit small programs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What plain accesses are.
+    /// The treatment of plain accesses.
     pub plain: Plain,
     /// How many rounds loops may make. The program has to be compiled with marks
     /// (`-fsanitize-coverage=trace-pc`).
@@ -70,7 +70,7 @@ pub struct Settings {
     pub propositions: Vec<Atom>,
     /// Whether progress marks are visible.
     pub progress: bool,
-    /// What `main` is called with, after the program's name.
+    /// The arguments of `main`, after the program's name.
     pub arguments: Vec<CString>,
     /// The environment: `NAME=VALUE`.
     pub environment: Vec<CString>,

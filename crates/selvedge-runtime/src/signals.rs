@@ -35,7 +35,7 @@ const TICKS: u32 = 4;
 const INTEGER_DIVISION: c_int = 1;
 const HANDLER_STACK: usize = 64 << 10;
 
-/// What has to be undone when the program is unloaded.
+/// The handlers to remove when the program is unloaded.
 pub(crate) struct Handlers {
     previous: Vec<(c_int, sigaction)>,
     previous_stack: libc::stack_t,
@@ -43,7 +43,7 @@ pub(crate) struct Handlers {
     _stack: Box<[MaybeUninit<u8>]>,
 }
 
-/// What the watchdog saw.
+/// The observations of the watchdog.
 #[derive(Default)]
 pub(crate) struct Watchdog {
     /// Counted by the machine: one per resumption.
@@ -219,7 +219,7 @@ extern "C" fn on_tick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
-/// What to say of a system call that the confinement of the process forbids.
+/// The failure of a system call that the confinement of the process forbids.
 fn forbidden(number: i64) -> (FailureKind, String) {
     let call = usize::try_from(number).ok().and_then(Sysno::new);
     let call = call.map_or_else(|| number.to_string(), |call| call.name().to_owned());
@@ -227,7 +227,7 @@ fn forbidden(number: i64) -> (FailureKind, String) {
     (FailureKind::ForbiddenCall, message)
 }
 
-/// What the watchdog says.
+/// The failure that the watchdog reports.
 pub(crate) fn endless() -> String {
     "a loop without visible operations does not end".to_owned()
 }
@@ -274,7 +274,7 @@ impl Runtime {
         self.host
     }
 
-    /// What to say if the fault at `address` is that the running thread's stack is used up.
+    /// The failure if the fault at `address` is that the running thread's stack is used up.
     fn used_up_stack(&self, signal: c_int, address: usize) -> Option<String> {
         let slot = &self.threads[self.running].slot;
         let guard = slot.start..slot.stack_low;

@@ -105,7 +105,7 @@ impl Snapshot {
         true
     }
 
-    /// What may have changed, each range with its initial contents.
+    /// The ranges that may have changed, each with its initial contents.
     pub(crate) fn changing(&self) -> impl Iterator<Item = (Range, &[u8])> {
         self.dirty.iter().map(|&(range, saved)| {
             // SAFETY: `saved` points to as many bytes of the part that contains the range.

@@ -46,7 +46,7 @@ pub(crate) const SHIM_SYMBOLS: &str = "\
     getopt_long getopt_long_only gmtime in6addr_any in6addr_loopback localtime longjmp optarg \
     opterr optind optopt printf pthread_exit pthread_once qsort qsort_r setjmp siglongjmp snprintf \
     sprintf sscanf strtok syscall thrd_exit warn warnx";
-/// What the names of functions begin with that tell the value of an expression; a number follows.
+/// The prefix of functions that tell the value of an expression; a number follows.
 pub const EXPRESSION: &str = "selvedge_expression_";
 /// Where it is noted that the running thread has announced stores that it has not made yet.
 pub const STORES_ADDRESS: usize = gate::ADDRESS + offset_of!(Gate, stores);

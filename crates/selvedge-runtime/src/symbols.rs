@@ -18,7 +18,7 @@ use crate::abi::EntryPoint;
 use crate::support;
 pub use inputs::input;
 
-/// What the runtime makes of an external symbol.
+/// The runtime's treatment of an external symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Symbol {
     /// The runtime or its shim defines it.
@@ -70,7 +70,7 @@ impl Class {
     }
 }
 
-/// What is done to the memory that an argument points to.
+/// The accesses to the memory that an argument points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// It is read.
@@ -92,14 +92,14 @@ pub enum Extent {
     Pointer,
     /// Up to a null character.
     String {
-        /// What it may contain.
+        /// The values that it may contain.
         sample: &'static str,
         /// How many bytes a call with samples needs there.
         room: usize,
     },
     /// The same, of wide characters.
     WideString {
-        /// What it may contain.
+        /// The values that it may contain.
         sample: &'static str,
     },
     /// As many bytes as the argument says.
@@ -121,7 +121,7 @@ pub enum Extent {
 /// The memory that an argument points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What is done to it.
+    /// The accesses to it.
     pub direction: Direction,
     /// Whether the pointer may be null.
     pub null: bool,
@@ -196,7 +196,7 @@ static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::n
     FUNCTIONS.iter().map(named).collect()
 });
 
-/// What may be used of the C library and the compiler's runtime.
+/// The functions of the C library and the compiler's runtime that may be used.
 pub fn functions() -> &'static [Function] {
     &FUNCTIONS
 }
@@ -220,7 +220,7 @@ pub fn is_reserved(name: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// What the runtime makes of the symbol `name`, which a program leaves undefined.
+/// The runtime's treatment of the symbol `name`, which a program leaves undefined.
 pub fn classify(name: &str) -> Symbol {
     if let Some(wrapped) = name.strip_prefix("__real_") {
         return classify(wrapped);
@@ -240,7 +240,7 @@ pub fn classify(name: &str) -> Symbol {
     }
 }
 
-/// What the runtime and its shim define.
+/// The names that the runtime and its shim define.
 static PROVIDED: LazyLock<HashSet<String>> = LazyLock::new(|| {
     let stubs = crate::abi::exports()
         .into_iter()

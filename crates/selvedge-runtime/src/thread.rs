@@ -25,7 +25,7 @@ use crate::visits::Visits;
 pub(crate) struct Thread {
     /// The execution it was last created in.
     pub(crate) run: u32,
-    /// What it is about to do.
+    /// Its next operation.
     pub(crate) pending: Pending,
     /// Where it is about to do it.
     pub(crate) site: usize,
@@ -41,7 +41,7 @@ pub(crate) struct Thread {
     pub(crate) children: Vec<u32>,
     /// How many of them in this execution.
     pub(crate) spawned: u32,
-    /// What it returned.
+    /// The value it returned.
     pub(crate) result: *mut c_void,
     /// Its part of the stack area.
     pub(crate) slot: Slot,
@@ -72,13 +72,13 @@ pub(crate) struct Thread {
     pub(crate) parts: Vec<Location>,
     /// The stores that it is performing, with their values.
     pub(crate) settling: Vec<(Deferred, Value)>,
-    /// What it did since its last side effect.
+    /// Its steps since its last side effect.
     pub(crate) spin: Spin,
     /// The operation that it came back to, if it spins.
     pub(crate) repeated: Option<Op>,
     /// The attempts that it may be repeating.
     pub(crate) retry: Retry,
-    /// What it touched on the way.
+    /// The memory it touched on the way.
     pub(crate) quiet: Quiet,
     /// How often it came by each of its visible operations.
     pub(crate) visits: Visits,

@@ -23,7 +23,7 @@ pub(crate) struct Watch {
     blocks: HashMap<(usize, Fate), Vec<usize>>,
 }
 
-/// What became of a heap block.
+/// The fate of a heap block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Fate {
     Allocated,

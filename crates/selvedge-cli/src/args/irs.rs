@@ -142,7 +142,7 @@ pub(crate) struct IrsBuild {
     #[arg(long, value_name = "FILE")]
     pub(crate) prefix: Option<PathBuf>,
 
-    /// What to do when the program leaves what was verified
+    /// Reaction when the program leaves the verified executions
     #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
     pub(crate) on_divergence: OnDivergence,
 
@@ -167,7 +167,7 @@ pub(crate) struct IrsRun {
     #[arg(long, value_name = "PREFIX")]
     pub(crate) prefix: Option<PathBuf>,
 
-    /// What to do when the program leaves what was verified
+    /// Reaction when the program leaves the verified executions
     #[arg(long, value_enum, default_value_t = OnDivergence::Abort)]
     pub(crate) on_divergence: OnDivergence,
 
@@ -189,7 +189,7 @@ pub(crate) struct IrsRun {
 }
 
 impl IrsRun {
-    /// What is compiled, and how.
+    /// The files to compile, and the way.
     pub(crate) fn sources(&self) -> Sources {
         Sources {
             stub: Vec::new(),
@@ -223,7 +223,7 @@ impl From<Order> for selvedge_core::irs::Order {
     }
 }
 
-/// What a program does when it leaves what was verified.
+/// The reaction of a program that leaves the verified executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnDivergence {
     /// It is stopped

@@ -217,7 +217,7 @@ impl FileCompiler {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compiler {
-    /// What the compiler is called with [SELVEDGE_CC and SELVEDGE_CXX name the compilers]
+    /// Arguments of the compiler [SELVEDGE_CC and SELVEDGE_CXX name the compilers]
     #[arg(
         value_name = "ARGUMENTS",
         trailing_var_arg = true,

@@ -13,7 +13,7 @@ use super::values::{
 };
 use crate::verify::cases::Case;
 
-/// What reports show of the program and the libraries that it uses.
+/// The details that reports show of the program and its libraries.
 #[derive(Args, Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Shown {
     /// Lines of installed headers, and changes to them

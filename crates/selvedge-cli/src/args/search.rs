@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::{Equivalence, Model, ReadyMade, algorithm, memory_model, seconds};
 
-/// What is searched, and how far.
+/// The space of the search, and its limits.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SearchOptions {
     /// Memory model [default: rc11, or sc where the other options need it]

@@ -9,7 +9,7 @@ use crate::compile::Program;
 use crate::problem::Problem;
 use crate::project;
 
-/// What is compiled, and how.
+/// The files to compile, and the way.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Sources {
     /// C and C++ source files of the program, or an executable that was built with `selvedge cc`
@@ -57,7 +57,7 @@ impl Sources {
         }
     }
 
-    /// What lists test cases: an executable, or a program that `cargo selvedge check` has built.
+    /// The program that lists test cases: an executable, or a program that `cargo selvedge check` has built.
     pub(super) fn with_cases(&self) -> Option<&Path> {
         match &self.files[..] {
             [file] if project::is_rust(file) => Some(file),
@@ -87,13 +87,13 @@ impl Sources {
         Ok(target.with(program(&[])))
     }
 
-    /// What reports call the program.
+    /// The name of the program in reports.
     pub(crate) fn names(&self) -> Vec<String> {
         let files = self.files.iter().map(|file| file.display().to_string());
         files.chain(self.target.clone()).collect()
     }
 
-    /// What to end a command line with to ask about the same program.
+    /// The end of a command line that asks about the same program.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let compiler = self.cc.iter().flat_map(|cc| ["--cc", cc]);
         let dashes = (!self.flags.is_empty()).then_some("--");

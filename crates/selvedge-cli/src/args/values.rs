@@ -40,7 +40,7 @@ pub(crate) enum Equivalence {
     ReadsFrom,
 }
 
-/// What a plain access is.
+/// The treatment of plain accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Plain {
@@ -50,7 +50,7 @@ pub(crate) enum Plain {
     Sc,
 }
 
-/// What becomes of lines in installed headers.
+/// The treatment of lines in installed headers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SystemHeaders {

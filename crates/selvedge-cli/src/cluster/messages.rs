@@ -36,7 +36,7 @@ pub(super) struct Job {
     pub(super) pieces: u64,
 }
 
-/// What became of it. Units travel as bytes, and what is shown to people as JSON.
+/// The result. Units travel as bytes, and what is shown to people as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) key: Key,
@@ -68,7 +68,7 @@ impl Answer {
         }
     }
 
-    /// What the worker said, with its rest.
+    /// The worker's answer, with its rest.
     pub(super) fn outcome(self) -> Result<Result<Sliced, Trouble>, serde_json::Error> {
         let outcome: Result<Sliced, Trouble> = serde_json::from_str(&self.outcome)?;
         Ok(outcome.map(|sliced| Sliced {
@@ -78,14 +78,14 @@ impl Answer {
     }
 }
 
-/// What the coordinator saves: the last answer that it has taken up, and the search as a checkpoint.
+/// The state that the coordinator saves: the last answer that it has taken up, and the search as a checkpoint.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Snapshot {
     pub(super) answer: u64,
     pub(super) checkpoint: Vec<u8>,
 }
 
-/// What a machine that serves says every second.
+/// The message that a serving machine sends every second.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Alive {
     pub(super) machine: String,
@@ -94,7 +94,7 @@ pub(super) struct Alive {
     pub(super) refuses: Option<String>,
 }
 
-/// What is known of a unit that is open.
+/// The data of an open unit.
 pub(super) type Open = std::collections::HashMap<Key, UnitId>;
 
 /// Whether a run goes on.

@@ -62,7 +62,7 @@ fn identity() -> String {
     format!("{}:{}", host.to_string_lossy(), std::process::id())
 }
 
-/// What tells a program from others.
+/// The identity of a program.
 fn hash(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
 }

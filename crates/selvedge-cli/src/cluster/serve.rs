@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// An answer that the broker does not take is given up after so long.
 const UNDELIVERED: Duration = Duration::from_secs(60);
 
-/// What the workers of this machine share.
+/// Data that the workers of this machine share.
 struct Shared {
     sites: Mutex<Vec<Arc<Site>>>,
     terms: Terms,

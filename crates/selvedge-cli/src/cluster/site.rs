@@ -39,7 +39,7 @@ pub(super) struct Site {
     _scratch: Scratch,
 }
 
-/// What a machine does for programs of others.
+/// The limits of a machine for programs of others.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     pub(super) memory_limit: u64,

@@ -7,7 +7,7 @@ use super::Run;
 use crate::args::{Equivalence, Model};
 use crate::report::{Bug, Verdict};
 
-/// Whatever in `runs` cannot all be true.
+/// The contradictions in `runs`.
 pub(super) fn contradictions(runs: &[Run]) -> Vec<String> {
     let mut found = Vec::new();
     for one in runs {

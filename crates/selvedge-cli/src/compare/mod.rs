@@ -16,11 +16,11 @@ use crate::report::{Report, SCHEMA, Verdict, json};
 use crate::verify::Search;
 use table::Table;
 
-/// What the comparison came to; the names are part of what `--format json` prints.
+/// The result of the comparison; the names are part of what `--format json` prints.
 #[derive(Debug, Serialize)]
 struct Comparison {
     schema: u32,
-    /// What they say of the program, all together.
+    /// The verdict of all algorithms together.
     verdict: Verdict,
     model: Model,
     /// Whether nothing below contradicts anything else below.

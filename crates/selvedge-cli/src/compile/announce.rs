@@ -32,10 +32,10 @@ pub(super) const RED_ZONE: i64 = 128;
 /// How much the stack pointer is lower, besides, once they are saved.
 pub(super) const LOWERED: i64 = 8 + 8 * SAVED.len() as i64;
 
-/// What to put in by line.
+/// The code to put in, by line.
 pub(super) type Places<'a> = BTreeMap<usize, Place<'a>>;
 
-/// What to put in around one instruction.
+/// The code to put in around one instruction.
 #[derive(Default)]
 pub(super) struct Place<'a> {
     /// The accesses to announce before it, and whether its function uses the floating-point stack.

@@ -55,7 +55,7 @@ const HARMLESS: [&str; 29] = [
     ".nop",
 ];
 
-/// What a compiler wrote, with the places of inline assembly marked.
+/// The assembly of a compiler, with the places of inline assembly marked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Marked {
     /// The assembly to assemble.
@@ -67,7 +67,7 @@ pub(super) struct Marked {
 /// A block of inline assembly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Inline {
-    /// What in it cannot be followed.
+    /// The part of it that cannot be followed.
     pub(crate) opaque: Option<String>,
     /// Whether it is in a function, and is only reached from the code before it.
     pub(crate) in_function: bool,

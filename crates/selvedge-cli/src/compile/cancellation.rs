@@ -11,7 +11,7 @@ use super::toolchain::Toolchain;
 use crate::problem::Problem;
 use crate::scan;
 
-/// What a program that cancels threads is linked with; nothing for all others.
+/// The part that a program which cancels threads is linked with; nothing for all others.
 #[derive(Debug, Default)]
 pub(super) struct Cancellation {
     /// The functions that the linker replaces.

@@ -10,7 +10,7 @@ use std::process::Command;
 use super::cache;
 use crate::problem::Problem;
 
-/// What a source file is written in.
+/// The language of a source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Language {
     /// C, by whatever standard the flags say.
@@ -34,13 +34,13 @@ pub(crate) enum Family {
 #[derive(Clone, Debug)]
 pub(crate) struct Compiler {
     program: PathBuf,
-    /// What the user wrote after the program's name in `--cc` or `$CC`.
+    /// The words after the program's name in `--cc` or `$CC`.
     arguments: Vec<OsString>,
     /// Whose it is.
     pub(crate) family: Family,
     /// Its major version.
     pub(crate) version: u32,
-    /// What it says of itself, see [`macros`].
+    /// Its predefined macros, see [`macros`].
     macros: String,
 }
 
@@ -137,7 +137,7 @@ impl Compiler {
         self.program.display().to_string()
     }
 
-    /// What tells it from every other compiler, and from itself after an update.
+    /// Its identity, which changes with an update.
     pub(crate) fn fingerprint(&self, hasher: &mut impl Hasher) {
         self.program.hash(hasher);
         self.arguments.hash(hasher);

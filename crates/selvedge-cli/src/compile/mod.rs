@@ -99,13 +99,13 @@ pub(crate) struct Compiled {
     /// The compiled files, in the order in which they are linked.
     pub(crate) objects: Vec<Object>,
     cancellation: Cancellation,
-    /// What ends an execution that reaches it.
+    /// The trap that ends an execution that reaches it.
     pub(crate) unsupported: Vec<Finding>,
 }
 
 /// A program ready to be loaded. Its files are gone when this value is.
 pub(crate) struct Build {
-    /// What it was linked from.
+    /// The objects it was linked from.
     pub(crate) compiled: Compiled,
     /// The shared object.
     pub(crate) library: PathBuf,
@@ -121,7 +121,7 @@ pub(crate) struct Image {
 }
 
 impl Build {
-    /// What workers load.
+    /// The shared object that workers load.
     pub(crate) fn image(&self) -> Image {
         Image {
             library: self.library.clone(),
@@ -262,7 +262,7 @@ impl Compiled {
         self.directory.path()
     }
 
-    /// What tells the program from every other one.
+    /// The identity of the program.
     pub(crate) fn fingerprint(&self) -> Result<[u8; 16], Problem> {
         fingerprint::of(&self.objects)
     }
@@ -309,7 +309,7 @@ impl Compiled {
 pub(crate) struct Object {
     /// The source file as the user named it.
     pub(crate) source: PathBuf,
-    /// What it is written in.
+    /// Its language.
     language: Language,
     /// The compiled file, and the assembly that it was assembled from.
     pub(crate) path: PathBuf,
@@ -326,7 +326,7 @@ pub(crate) struct Object {
 struct Source {
     path: PathBuf,
     language: Language,
-    /// What is given to the compiler in its place.
+    /// The file that is given to the compiler in its place.
     compiled: Option<PathBuf>,
     /// How it is compiled, if not as the user says.
     recorded: Option<Recorded>,
@@ -404,7 +404,7 @@ impl Source {
     }
 }
 
-/// What became of a compiler's run.
+/// The result of a compiler's run.
 struct Done {
     status: ExitStatus,
     /// Everything it said.

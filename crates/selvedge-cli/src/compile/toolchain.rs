@@ -20,7 +20,7 @@ use crate::output;
 use crate::problem::Problem;
 use crate::scan;
 
-/// What debug information calls the directory of the modelled environment.
+/// The name of the directory of the modelled environment in debug information.
 const SYSTEM_SOURCES: &str = "/usr/lib/selvedge";
 
 /// A compiled file and what the compiler said meanwhile.
@@ -384,7 +384,7 @@ fn linked_as(language: Language) -> Language {
     }
 }
 
-/// What a compiler wrote. clang's comments contain constants as they are, which need not be text.
+/// The assembly that a compiler wrote. clang's comments contain constants as they are, which need not be text.
 pub(super) fn read_assembly(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     for line in fs::read(path)?.split(|&byte| byte == b'\n') {

@@ -4,7 +4,7 @@ use crate::report::{Report, Verdict, kind_name};
 
 use super::page;
 
-/// What the verdict means.
+/// The meaning of the verdict.
 pub(crate) fn verdict(report: &Report) -> String {
     let mut paragraphs = vec![match report.verdict {
         Verdict::Verified => verified(report),

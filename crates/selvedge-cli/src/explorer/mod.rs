@@ -45,7 +45,7 @@ pub(crate) struct OverStates {
 }
 
 impl Explorer {
-    /// What is known about it.
+    /// Its row of the table.
     pub(crate) fn descriptor(&self) -> &'static Descriptor {
         let kind = match self {
             Explorer::Trust(_) => ExplorerKind::Trust,
@@ -105,7 +105,7 @@ impl Explorer {
         matches!(self, Explorer::States(_) | Explorer::Temporal(_))
     }
 
-    /// What the program is asked about besides its behaviour.
+    /// The questions to the program besides its behaviour.
     pub(crate) fn asked(&self) -> Asked {
         match self {
             Explorer::Temporal(temporal) => Asked::by(&temporal.property),
@@ -121,7 +121,7 @@ impl Explorer {
         }
     }
 
-    /// What is asked about executions that never end.
+    /// The question about executions that never end.
     pub(crate) fn question(&self) -> Option<Question> {
         match self {
             Explorer::Temporal(temporal) => Some(Question::of(temporal)),

@@ -29,7 +29,7 @@ pub(crate) enum TakesBound {
     Required,
 }
 
-/// What is known about an explorer.
+/// The description of an explorer.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
     pub(crate) kind: ExplorerKind,
@@ -41,7 +41,7 @@ pub(crate) struct Descriptor {
     /// The memory models that it explores.
     pub(crate) models: &'static [Model],
     pub(crate) preemptions: TakesBound,
-    /// What its bound counts.
+    /// The cost that its bound counts.
     pub(crate) bounds: &'static str,
     /// Whether it finds every class, within its bound if it has one.
     pub(crate) complete: bool,
@@ -60,7 +60,7 @@ pub(crate) struct Descriptor {
     pub(crate) watches_locks: bool,
 }
 
-/// What most explorers have in common.
+/// The description that most explorers have in common.
 const USUAL: Descriptor = Descriptor {
     kind: ExplorerKind::Trust,
     name: "",
@@ -219,7 +219,7 @@ static EXPLORERS: [Descriptor; 23] = [
 ];
 
 impl ExplorerKind {
-    /// What is known about it.
+    /// Its description.
     pub(crate) fn descriptor(self) -> &'static Descriptor {
         let mut all = EXPLORERS.iter();
         all.find(|descriptor| descriptor.kind == self)

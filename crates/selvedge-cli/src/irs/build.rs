@@ -128,7 +128,7 @@ const AT_END: [&str; 4] = [
     "__cxa_thread_atexit_impl",
 ];
 
-/// What the user's objects define and need.
+/// The names that the user's objects define and need.
 pub(super) struct Uses {
     pub(super) functions: Vec<String>,
     undefined: Vec<String>,

@@ -28,7 +28,7 @@ impl Access {
     }
 }
 
-/// What a function of the library is for.
+/// The purpose of a function of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Callee {
     /// Announces a plain or volatile access.
@@ -50,7 +50,7 @@ pub(super) enum Callee {
 }
 
 impl Callee {
-    /// What the function `name` of a program is for.
+    /// The purpose of the function `name` of a program.
     pub(super) fn of(name: &str) -> Callee {
         let name = name.strip_prefix("__wrap_").unwrap_or(name);
         if let Some(rest) = name.strip_prefix("__tsan_") {
@@ -125,7 +125,7 @@ pub(super) struct Call {
     pub(super) site: u32,
     /// Where the instruction is in the file.
     pub(super) at: usize,
-    /// What is called, without the linker's detour.
+    /// The function that is called, without the linker's detour.
     pub(super) callee: String,
 }
 

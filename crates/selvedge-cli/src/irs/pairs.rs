@@ -18,7 +18,7 @@ use iced_x86::{
 
 use super::calls::{Access, Call, Callee, Executable};
 
-/// What was found.
+/// The accesses that were found.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     /// Loads that are announced between a store and its callback, and where that returns to.

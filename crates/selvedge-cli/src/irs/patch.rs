@@ -15,7 +15,7 @@ use crate::problem::Problem;
 /// An instruction that takes as much space as a call, and does nothing.
 const NOTHING: [u8; 5] = [0x0f, 0x1f, 0x44, 0x00, 0x00];
 
-/// What a call becomes.
+/// The new form of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     Keep,
@@ -153,7 +153,7 @@ fn fitting<'a>(executable: &'a Executable, prefix: View<'_>) -> Vec<(&'a Call, A
     actions
 }
 
-/// What is known about a place.
+/// The knowledge about a place.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     counted: bool,

@@ -7,7 +7,7 @@ use selvedge_enforce::{ARENA, SYMBOL, hold};
 
 use super::calls::Callee;
 
-/// What a detour is called.
+/// The name of a detour.
 pub(super) fn name(callee: &str) -> String {
     format!("selvedge_unreached_{callee}")
 }

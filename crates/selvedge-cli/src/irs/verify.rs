@@ -224,13 +224,13 @@ impl Proof<'_> {
     }
 }
 
-/// What a proof came to.
+/// The result of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 enum Verdict {
     /// Nothing has to be enforced.
     Verified,
-    /// What is left has to stay.
+    /// The remaining waits have to stay.
     Bug,
     /// Not everything was explored.
     Incomplete,
@@ -269,7 +269,7 @@ fn reason(ending: &Ending, limited: bool, watch: &Watch, verify: &IrsVerify) -> 
     }
 }
 
-/// What is printed.
+/// The printed result.
 #[derive(Debug, Serialize)]
 struct Told {
     schema: u32,

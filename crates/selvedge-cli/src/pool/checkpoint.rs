@@ -26,7 +26,7 @@ const FORMAT: u32 = 1;
 /// How often the file is written.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What is searched.
+/// The subject of the search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Subject {
     pub(crate) program: Program,
@@ -69,7 +69,7 @@ impl Subject {
 #[derive(Clone, Debug)]
 pub(crate) struct Saved {
     pub(crate) subject: Subject,
-    /// What tells the compiled program from others.
+    /// The identity of the compiled program.
     pub(crate) fingerprint: [u8; 16],
     pub(crate) state: State,
 }

@@ -81,7 +81,7 @@ pub(crate) fn forced_budget() -> Budget {
     Budget::parse(&std::env::var("SELVEDGE_SLICE").unwrap_or_default())
 }
 
-/// What a pool asks for on the way.
+/// The questions of a pool while it searches.
 pub(crate) trait Client {
     /// A loop went round often.
     fn hot_loop(&mut self, hot: HotLoop);

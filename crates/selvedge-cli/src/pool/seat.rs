@@ -88,7 +88,7 @@ impl Seat {
         self.worker.tell(order)
     }
 
-    /// What it is exploring.
+    /// The unit it explores.
     pub(crate) fn task(&self) -> Option<Slice> {
         self.task
     }
@@ -113,7 +113,7 @@ impl Seat {
         }
     }
 
-    /// What it has counted in the present slice.
+    /// The counts of the present slice.
     pub(crate) fn counts(&self) -> Counts {
         self.counters.counts()
     }

@@ -43,9 +43,9 @@ impl<'de> Deserialize<'de> for KnownBug {
 /// All that is left of a search, and what it found.
 pub(crate) type Work = Frontier<Packed, KnownBug>;
 
-/// What a search came to.
+/// The result of a search.
 pub(crate) struct Outcome {
-    /// What was found, in the order of the search tree.
+    /// The findings, in the order of the search tree.
     pub(crate) found: trust::Found<KnownBug>,
     /// Whether something is left to be explored.
     pub(crate) left: bool,
@@ -55,7 +55,7 @@ pub(crate) struct Outcome {
     pub(crate) cause: Option<Cause>,
     /// Why the program cannot be loaded.
     pub(crate) unloadable: Option<Unloadable>,
-    /// What was noticed besides.
+    /// Further observations.
     pub(crate) noticed: Noticed,
     /// The processor time of each worker.
     pub(crate) processor: Vec<Duration>,
@@ -77,7 +77,7 @@ pub(crate) struct State {
     pub(crate) elapsed: Duration,
     pub(crate) noticed: Noticed,
     pub(super) slices: Slices,
-    /// What random descents say about the whole search.
+    /// The estimate of random descents for the whole search.
     pub(super) forecast: Option<Forecast>,
 }
 

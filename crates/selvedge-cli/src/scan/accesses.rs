@@ -31,7 +31,7 @@ use super::stores::{Store, flags_matter};
 use super::values::{Atom, Region, Value, Values};
 use super::variables::Variable;
 
-/// What the relocation of an instruction says.
+/// The relocation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reference {
     /// There is none.
@@ -48,7 +48,7 @@ pub(super) enum Reference {
     Function(String),
 }
 
-/// What the analysis asks of the file.
+/// The questions of the analysis to the file.
 pub(super) trait Surroundings {
     /// The relocation of an instruction.
     fn reference(&self, instruction: &Instruction) -> Reference;
@@ -81,9 +81,9 @@ pub(crate) struct Operand {
     pub(crate) base: Register,
     /// `None` if there is none.
     pub(crate) index: Register,
-    /// What the index is multiplied by.
+    /// The factor of the index.
     pub(crate) scale: u32,
-    /// What is added.
+    /// The constant that is added.
     pub(crate) displacement: i64,
     /// Whether the linker adds something too.
     pub(crate) relocated: bool,
@@ -93,10 +93,10 @@ pub(crate) struct Operand {
     pub(crate) repeated: bool,
 }
 
-/// What became of a function.
+/// The result for a function.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// What is not announced.
+    /// The accesses that are not announced.
     pub(super) unannounced: Vec<Unannounced>,
     /// The stores that are announced.
     pub(super) stores: Vec<Store>,

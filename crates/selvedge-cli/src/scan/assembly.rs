@@ -15,7 +15,7 @@ use object::{
 use super::index::Index;
 use super::{accesses, instructions};
 
-/// What to do about it.
+/// The remedy.
 pub(super) const HELP: &str = "write the inline assembly as C, with the atomics of <stdatomic.h> or \
                                <atomic> where threads meet";
 

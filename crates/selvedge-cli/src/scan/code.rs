@@ -43,7 +43,7 @@ fn is_generated(name: &str) -> bool {
         || name.contains("__static_initialization_and_destruction")
 }
 
-/// What has to be put into a function.
+/// The announcements and checks that have to be put into a function.
 #[derive(Clone, Debug)]
 pub(crate) struct Omission {
     /// The function's symbols.

@@ -12,15 +12,15 @@ const SHOWN: usize = 10;
 pub(crate) struct Finding {
     /// `file:line: function`; empty for the program as a whole.
     pub(crate) place: String,
-    /// What is there, as a verb and its object.
+    /// The code there, as a verb and its object.
     pub(crate) what: String,
-    /// What to do about it; may be empty.
+    /// The remedy; may be empty.
     pub(crate) help: String,
-    /// What ends an execution that comes there.
+    /// The trap that ends an execution that comes there.
     pub(crate) trap: Trap,
 }
 
-/// What ends an execution before it does something that cannot be checked.
+/// The trap that ends an execution before it does something that cannot be checked.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Trap {
     /// Nothing can: the program is refused before it runs.

@@ -9,9 +9,9 @@ use selvedge_runtime::support::STORES_SCRATCH;
 /// Why an instruction cannot be in a program under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// What it is.
+    /// The instruction.
     pub(super) what: String,
-    /// What to write instead.
+    /// The code to write instead.
     pub(super) help: &'static str,
 }
 

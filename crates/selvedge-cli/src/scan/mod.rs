@@ -47,12 +47,12 @@ use crate::compile::assembly::SECTION as INLINE;
 use crate::place;
 use crate::problem::Problem;
 
-/// What an inspection of a compiled file tells.
+/// The result of the inspection of a compiled file.
 #[derive(Debug, Default)]
 pub(crate) struct Scanned {
-    /// What the compiler does not announce and has to be announced by hand.
+    /// Accesses that the compiler does not announce. They have to be announced by hand.
     pub(crate) omissions: Vec<Omission>,
-    /// What cannot be checked.
+    /// The code that cannot be checked.
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {
 pub(crate) struct Needed {
     /// Functions for which a stub has to take its place.
     pub(crate) stubs: Vec<String>,
-    /// What cannot be checked.
+    /// The code that cannot be checked.
     pub(crate) findings: Vec<Finding>,
 }
 

@@ -26,14 +26,14 @@ pub(super) struct Announced {
     table: bool,
 }
 
-/// What is known at a place in the code.
+/// The state of the analysis at a place in the code.
 #[derive(Clone, Debug)]
 pub(super) struct State {
     /// The general registers by number.
     pub(super) registers: [Option<Value>; 16],
     /// Bytes in the frame by address and width.
     pub(super) slots: BTreeMap<(Base, i64, u32), Value>,
-    /// What was announced and not made use of.
+    /// Announcements that no access has used.
     pub(super) announced: Vec<Announced>,
     /// What was accessed since, as far as it was in a range.
     pub(super) done: Vec<(Value, u32, bool)>,

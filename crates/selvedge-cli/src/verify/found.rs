@@ -13,12 +13,12 @@ use crate::report::{Report, SCHEMA, Verdict};
 use crate::worker::protocol::{FoundBug, HotLoop, Searched};
 use crate::worker::supervise::{self, Watch};
 
-/// What a search came to.
+/// The result of a search.
 pub(crate) struct Found {
     pub(super) bugs: Vec<FoundBug>,
     pub(super) searched: Option<Searched>,
     pub(super) watch: Watch,
-    /// What the user was warned of on the way.
+    /// Warnings that the user got during the search.
     pub(super) warned: Option<String>,
     /// The part of the search tree that is done, and how many executions there are, about.
     pub(super) progress: Option<(f64, Option<Estimate>)>,

@@ -349,7 +349,7 @@ impl<'a> Search<'a> {
         supervise::run(&request, limits, Output::Diverted, listen)
     }
 
-    /// What a worker is asked for that explores units.
+    /// The request to a worker that explores units.
     pub(crate) fn slices(&self) -> Request {
         self.request(Task::Slices(
             self.parameters(self.explorer, Rerun::No),

@@ -96,7 +96,7 @@ fn descend<'a>(
     (sums, report)
 }
 
-/// What descents came to.
+/// The result of descents.
 #[derive(Default)]
 struct Sums {
     /// How many graphs the last descent told apart.

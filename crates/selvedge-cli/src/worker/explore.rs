@@ -252,7 +252,7 @@ fn beyond(counts: &Counts) -> bool {
 /// Counts executions, describes bugs, and stops the search when told to.
 struct Watcher<'a, 'o> {
     exploration: &'a Exploration<'a>,
-    /// What was reported already, under a smaller bound.
+    /// The bugs that were reported already, under a smaller bound.
     known: &'a RefCell<Vec<(selvedge_core::FailureKind, selvedge_core::Site)>>,
     /// How many executions have ended, also under smaller bounds.
     ended: &'a Cell<u64>,

@@ -79,7 +79,7 @@ struct Follower<'a, 'm> {
     /// From recorded numbers to those of this process.
     threads: HashMap<ThreadId, ThreadId>,
     locations: HashMap<Location, Location>,
-    /// What was done so far, in numbers and values of this process.
+    /// The steps so far, in numbers and values of this process.
     steps: Vec<witness::Step>,
     /// The calls that each step was taken in.
     calls: Calls,

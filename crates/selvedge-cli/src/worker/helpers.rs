@@ -17,7 +17,7 @@ const PART: Duration = Duration::from_millis(200);
 /// Work is divided anew at most so often.
 const SHORTEST: Duration = Duration::from_millis(5);
 
-/// What a helper answers.
+/// The answer of a helper.
 #[derive(Serialize, Deserialize)]
 struct Answer {
     explored: Explored,
@@ -88,7 +88,7 @@ impl Helpers {
             && counters.part_done().load(Ordering::Relaxed) != 0
     }
 
-    /// What they found. Nothing of one that could not read its part.
+    /// The findings of the helpers. Nothing of one that could not read its part.
     pub(super) fn answers(&mut self, counters: &Counters) -> Vec<Explored> {
         counters.part_done().store(1, Ordering::SeqCst);
         self.asked = None;

@@ -10,7 +10,7 @@ use crate::pool::estimate::Estimate;
 /// When there are more samples than that, every second one is dropped.
 const MOST: usize = 240;
 
-/// What a search had done by some moment. The names are part of what `--format jsonl` prints.
+/// The progress of a search at some moment. The names are part of what `--format jsonl` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(crate) struct Sample {
     /// Seconds since it began.

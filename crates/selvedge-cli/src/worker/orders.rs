@@ -19,7 +19,7 @@ pub(crate) struct Order {
     pub(crate) unit: Packed,
     /// Bugs that need not be found again.
     pub(crate) known: Vec<Failure>,
-    /// What was found to hold of the program, as far as the worker was not told before.
+    /// Facts about the program that the worker was not told before.
     pub(crate) learned: Vec<(Fact, Fact)>,
     /// When to stop.
     pub(crate) budget: Budget,
@@ -31,7 +31,7 @@ pub(crate) struct Order {
     pub(crate) forecast: Duration,
 }
 
-/// What random descents say about the number of executions of the whole search.
+/// The estimate of random descents for the number of executions of the whole search.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Forecast {
     /// The mean of their estimates,
@@ -40,14 +40,14 @@ pub(crate) struct Forecast {
     pub(crate) deviation: f64,
 }
 
-/// What became of a unit.
+/// The result of a unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sliced {
     /// Why the slice ended.
     pub(crate) ending: Ending,
-    /// What it counted.
+    /// The counts.
     pub(crate) counts: Counts,
-    /// What it found.
+    /// The bugs.
     pub(crate) bugs: Vec<FoundBug>,
     /// The first of them was found in the execution with this number.
     pub(crate) first_bug: Option<u64>,
@@ -55,19 +55,19 @@ pub(crate) struct Sliced {
     pub(crate) beyond: Option<FoundBug>,
     /// Whether a loop was cut.
     pub(crate) unrolled: bool,
-    /// What is left, in the order of the search tree.
+    /// The rest, in the order of the search tree.
     pub(crate) rest: Vec<Piece>,
-    /// What was taken not to hold of the program.
+    /// Facts that the slice relied on not to hold.
     pub(crate) relied: Vec<Fact>,
-    /// What was found to hold.
+    /// Facts that were found to hold.
     pub(crate) learned: Vec<(Fact, Fact)>,
     /// Whether the search has to start over.
     pub(crate) misjudged: bool,
-    /// What was noticed besides.
+    /// Further observations.
     pub(crate) noticed: Noticed,
     /// The processor time it took.
     pub(crate) processor: Duration,
-    /// What descents before the slice came to, if there were any.
+    /// The result of descents before the slice, if there were any.
     pub(crate) forecast: Option<Forecast>,
 }
 
@@ -92,7 +92,7 @@ impl Sliced {
     }
 }
 
-/// What the program was seen to do, in all slices of a worker so far.
+/// Observations of the program, in all slices of a worker so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Noticed {
     /// The loop that went round most often, if that was often.

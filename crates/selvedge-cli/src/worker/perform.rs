@@ -171,7 +171,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
     }
 }
 
-/// What the program is given. No string from a command line contains a zero byte.
+/// The strings that the program is given. No string from a command line contains a zero byte.
 fn strings<'a>(given: impl IntoIterator<Item = &'a String>) -> Vec<CString> {
     let given = given.into_iter();
     given

@@ -35,7 +35,7 @@ pub(super) fn thread_sites(verified: &Verified) -> impl Iterator<Item = Site> + 
     })
 }
 
-/// What one input asks for.
+/// The waits for one input.
 pub(super) fn part(
     input: &irs::Relaxed,
     sites: &BTreeMap<Site, u32>,

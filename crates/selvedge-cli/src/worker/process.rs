@@ -18,7 +18,7 @@ use super::protocol::{Reply, Request};
 use super::supervise::Output;
 use super::wire;
 
-/// What the worker with some number says; `None` once it says nothing more.
+/// A message of the worker with some number; `None` after its last one.
 pub(crate) type Message = (usize, Option<Reply>);
 
 /// A running worker. Dropping it kills it.

@@ -18,7 +18,7 @@ use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
 
-/// What a worker is to do.
+/// A request to a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The program.
@@ -31,7 +31,7 @@ pub(crate) struct Request {
     pub(crate) show_output: bool,
     /// Whether the program is run as one whose states are kept.
     pub(crate) stateful: bool,
-    /// What it is asked about besides.
+    /// Questions to the program besides its behaviour.
     pub(crate) asked: Asked,
     /// The work.
     pub(crate) task: Task,
@@ -93,7 +93,7 @@ pub(crate) struct Sampling {
     pub(crate) time: Duration,
 }
 
-/// What to prove and where to write it.
+/// A request for a proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Relax {
     /// The prefix file.
@@ -157,7 +157,7 @@ pub(crate) enum Bound {
     Iterative,
 }
 
-/// What a worker says.
+/// A message of a worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
     /// The process cannot be confined, for this reason.
@@ -182,15 +182,15 @@ pub(crate) enum Reply {
     Sliced(Box<Sliced>),
     /// A schedule has been run again.
     Replayed(Replayed),
-    /// What would have forbidden a bug.
+    /// Changes that would have forbidden a bug.
     Advised(report::Advice),
     /// The costs.
     Measured(Measured),
     /// About how many executions there are.
     Sampled(Box<Sampled>),
-    /// What is proven so far, as a prefix file.
+    /// The proof so far, as a prefix file.
     Prefix(Vec<u8>),
-    /// What is proven.
+    /// The result of a proof.
     Relaxed(Box<Relaxed>),
     /// There is nothing more to say.
     Done,
@@ -240,7 +240,7 @@ pub(crate) struct FoundBug {
 pub(crate) struct Searched {
     /// Why.
     pub(crate) ending: Ending,
-    /// What it counted.
+    /// The counts.
     pub(crate) counts: Counts,
     /// The states it saw, if it is about states.
     pub(crate) states: Option<StateCounts>,
@@ -274,12 +274,12 @@ pub(crate) struct Searched {
     pub(crate) unreached: Option<Vec<report::Place>>,
 }
 
-/// What a search costs, and what the program costs without it.
+/// The cost of a search, and of the program without it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Why the search ended.
     pub(crate) ending: Ending,
-    /// What it counted.
+    /// The counts.
     pub(crate) counts: Counts,
     /// The events of all complete executions.
     pub(crate) events: u64,
@@ -297,7 +297,7 @@ pub(crate) struct Measured {
     pub(crate) resident_at_most: u64,
 }
 
-/// What random descents of a search tree came to.
+/// The result of random descents of a search tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sampled {
     /// Why they ended.
@@ -318,12 +318,12 @@ pub(crate) struct Sampled {
     pub(crate) lines: Vec<(report::Place, f64)>,
 }
 
-/// What became of a proof.
+/// The end of a proof.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Relaxed {
     /// It came to this.
     Proven {
-        /// What is left.
+        /// The remaining waits.
         summary: Summary,
         /// Why it ended, if not because there is nothing left to prove.
         ending: Option<Ending>,
@@ -338,7 +338,7 @@ pub(crate) enum Relaxed {
     Modified,
 }
 
-/// What a prefix file asks for.
+/// The demands of a prefix file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Summary {
     /// Waits of the first file.
@@ -349,7 +349,7 @@ pub(crate) struct Summary {
     pub(crate) estimate: u64,
     /// How many inputs the program has.
     pub(crate) inputs: u64,
-    /// What is left.
+    /// The remaining waits.
     pub(crate) constraints: Vec<Constraint>,
 }
 

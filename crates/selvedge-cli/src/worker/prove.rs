@@ -109,7 +109,7 @@ impl Prover<'_> {
         ))
     }
 
-    /// What the file holds, if that is to be taken up.
+    /// The contents of the file, if the proof in it is to be continued.
     fn earlier(&self) -> Option<Contents> {
         let bytes = input::read(&self.request.output).ok();
         let bytes = bytes.filter(|_| self.request.resume)?;
@@ -149,7 +149,7 @@ impl Prover<'_> {
     }
 }
 
-/// What holds for every file of a proof.
+/// Data that all files of a proof have in common.
 fn flags(plain: Plain, ends: bool) -> Flags {
     let flags = match plain {
         Plain::Race => Flags::default(),

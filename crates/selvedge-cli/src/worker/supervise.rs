@@ -77,7 +77,7 @@ pub(crate) fn reason(cause: Option<&Cause>, timeout: Option<Duration>) -> String
     }
 }
 
-/// What watching a worker came to.
+/// The result of watching a worker.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// How it ended.

@@ -3,7 +3,7 @@
 use crate::ids::{Location, ThreadId};
 use crate::op::{Effect, Op, Value};
 
-/// What a step touches.
+/// The memory or object that a step touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// Nothing that others can see: fences, choices.
@@ -71,7 +71,7 @@ pub(super) struct Next {
     pub(super) act: Act,
     /// How many ways it has to go on; none if it has to wait.
     pub(super) alternatives: u32,
-    /// What its location holds.
+    /// The value of its location.
     pub(super) value: Value,
 }
 

@@ -15,7 +15,7 @@ use super::explore::State;
 use super::{Algorithm, Completed};
 use crate::ids::ThreadId;
 
-/// What is counted.
+/// The cost that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum Measure {
     /// The scheduler lets the running thread go on until it ends or has to wait, and then goes
@@ -51,7 +51,7 @@ impl CostBounded {
         }
     }
 
-    /// What it costs to let `thread` take the next step.
+    /// The cost of letting `thread` take the next step.
     fn price(&self, state: &State, thread: ThreadId) -> u32 {
         let running = state.trace.running();
         match self.measure {

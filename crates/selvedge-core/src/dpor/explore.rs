@@ -59,7 +59,7 @@ impl Node {
     }
 }
 
-/// What an algorithm works on.
+/// The data that an algorithm works on.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) trace: Trace,

@@ -90,7 +90,7 @@ impl LazyBpor {
         self.bound + if self.slack { slack } else { 0 }
     }
 
-    /// What is known about `E.p`, which is the trace now; `before` is about `E`.
+    /// The knowledge about `E.p`, which is the trace now; `before` is about `E`.
     fn judge(&mut self, trace: &Trace, before: Known) -> Option<Known> {
         let last = trace.running();
         let known = match self.count {

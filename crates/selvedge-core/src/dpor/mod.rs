@@ -176,7 +176,7 @@ impl FromStr for Engine {
     }
 }
 
-/// What an exploration counted besides executions.
+/// Counts of an exploration besides executions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
     /// Executions given up because every enabled thread was asleep.
@@ -273,7 +273,7 @@ pub fn sample<M: Machine>(
     run(machine, algorithm, settings, observer).0
 }
 
-/// What makes one engine differ from another. The skeleton calls the methods in this order: at each new
+/// The part in which one engine differs from another. The skeleton calls the methods in this order: at each new
 /// node [`arrive`](Algorithm::arrive) and, if some thread is enabled, [`begin`](Algorithm::begin); then
 /// [`choose`](Algorithm::choose), [`allows`](Algorithm::allows) and
 /// [`depart`](Algorithm::depart) for each thread explored, and after it [`sleeps`](Algorithm::sleeps).
@@ -324,13 +324,13 @@ trait Algorithm {
         Completed::Within
     }
 
-    /// What a random search has tried.
+    /// The runs that a random search has tried.
     fn sampled(&self) -> Option<Sampled> {
         None
     }
 }
 
-/// What a completed execution counts for.
+/// The count to which a completed execution adds.
 enum Completed {
     /// It is one of those wanted.
     Within,

@@ -10,14 +10,14 @@ use super::source::Initials;
 use super::trace::StepIndex;
 use crate::ids::ThreadId;
 
-/// What goes to sleep.
+/// The threads that go to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     not(feature = "specimens"),
     expect(dead_code, reason = "only specimens differ from the printed algorithm")
 )]
 pub(super) enum Sleep {
-    /// What was not added conservatively, as printed.
+    /// Those that were not added conservatively, as printed.
     NotConservative,
     /// The same, but conservative branches begin with an empty sleep set.
     WokenByConservative,

@@ -20,7 +20,7 @@ pub(super) struct Step {
     pub(super) act: Act,
     pub(super) op: Op,
     pub(super) outcome: Outcome,
-    /// What its location held before it.
+    /// The value of its location before it.
     pub(super) before: Value,
     /// Its events: one, or the two halves of an update.
     first: Slot,
@@ -77,7 +77,7 @@ impl Trace {
         }
     }
 
-    /// What the newest write to `location` wrote, if there is one.
+    /// The value of the newest write to `location`, if there is one.
     pub(super) fn written(&self, location: Location) -> Option<Value> {
         let newest = self.graph.coherence(location).last()?;
         Some(self.graph.event(*newest).wrote)
@@ -91,7 +91,7 @@ impl Trace {
         }
     }
 
-    /// What happens before the step at `place`, itself included.
+    /// The clock of the step at `place`: all that happens before it, itself included.
     pub(super) fn order(&self, place: StepIndex) -> &[u32] {
         self.model.linear_order(&self.graph, self.steps[place].last)
     }

@@ -27,7 +27,7 @@ pub const INIT: Slot = u32::MAX;
 /// No slot at all.
 const NONE: Slot = u32::MAX - 1;
 
-/// What an event does to its location.
+/// The effect of an event on its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// A load, or an update that wrote nothing.
@@ -57,7 +57,7 @@ impl Kind {
     }
 }
 
-/// What is known of what a thread does after an event.
+/// Knowledge about the further steps of a thread after an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Next {
     /// Nothing is known.
@@ -75,7 +75,7 @@ pub enum Next {
 pub struct Event {
     /// Thread and place in program order.
     pub id: EventId,
-    /// What it does.
+    /// Its effect on its location.
     pub kind: Kind,
     /// The operation it comes from (both halves of an update have the same).
     pub op: Op,
@@ -91,7 +91,7 @@ pub struct Event {
     /// read until then: seen from a write that does not know the one that woke it, it still counts
     /// as parked.
     pub woken_from: Option<Slot>,
-    /// What is known of what its thread does after it.
+    /// Knowledge about the further steps of its thread.
     pub next: Next,
     first_reader: Slot,
     next_reader: Slot,
@@ -198,7 +198,7 @@ impl Graph {
         thread.events.last().copied().or(creation)
     }
 
-    /// What comes right before the event in program order; the creation of its thread for the first.
+    /// The event right before it in program order; for the first, the creation of its thread.
     pub fn predecessor(&self, id: EventId) -> Option<Slot> {
         let thread = &self.threads[id.thread.index()];
         match id.index {

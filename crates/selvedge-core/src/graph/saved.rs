@@ -29,7 +29,7 @@ pub struct SavedGraph {
 struct SavedEvent {
     thread: ThreadId,
     kind: Kind,
-    /// What sort of operation it is, to notice a program that does something else.
+    /// The sort of operation, to notice a program that does something else.
     sort: u8,
     source: Option<Slot>,
     choice: u32,
@@ -41,7 +41,7 @@ struct SavedEvent {
 #[derive(Debug, Default)]
 pub struct Performed {
     pub(crate) events: Vec<Event>,
-    /// What the location of each event held at first.
+    /// The initial value of the location of each event.
     pub(crate) initial: Vec<Value>,
 }
 
@@ -276,7 +276,7 @@ impl Run<'_> {
     }
 }
 
-/// What an update that writes makes of `value`.
+/// The value that an update writes if it reads `value`.
 fn written(op: Op, value: Value, choice: u32, thread: ThreadId) -> Result<Value, String> {
     let Op::Update { function, .. } = op else {
         return Err(otherwise(thread));

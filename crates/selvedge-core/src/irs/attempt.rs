@@ -24,7 +24,7 @@ use crate::trust::{self, Found, Frontier, Unit, UnitId};
 pub(super) struct Attempt {
     /// For which input.
     inputs: Vec<u32>,
-    /// What is demanded.
+    /// The demands.
     demands: Demands,
     /// See [`Plan`].
     reversed: Option<Reversed>,
@@ -201,7 +201,7 @@ impl<M: Portable, W: Watcher<M>> Context<'_, M, W> {
     }
 }
 
-/// What was counted in a unit, whether a loop was cut off, how many traces are new, and what is left.
+/// The counts of a unit, whether a loop was cut off, how many traces are new, and the rest of the unit.
 type Counted = (Counts, bool, u64, Option<Unit>);
 
 impl Attempt {
@@ -278,7 +278,7 @@ fn adopt<M: Portable>(machine: &mut M, spawned: &[(ThreadId, u32)]) -> bool {
     own.starts_with(spawned)
 }
 
-/// What became of a unit.
+/// The result of a unit.
 pub(super) struct Slice {
     pub(super) answer: trust::Answer,
     pub(super) traces: u64,

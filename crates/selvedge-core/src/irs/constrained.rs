@@ -18,10 +18,10 @@ use crate::machine::{Machine, Outcome, Pending, Portable, SpinLoops, Stop};
 use crate::objects::ObjectFunction;
 use crate::op::{Function, MemoryOrder, Op, Value};
 
-/// What a flag holds once it is set: generation one of a barrier.
+/// The value of a flag that is set: generation one of a barrier.
 const SET: Value = 1 << 64;
 
-/// What is known of a thread in the present execution.
+/// The state of a thread in the present execution.
 #[derive(Clone, Debug, Default)]
 struct Local {
     /// Counted events performed.
@@ -69,7 +69,7 @@ impl Local {
     }
 }
 
-/// What a step is going to change.
+/// The data that a step is going to change, as it was before.
 struct Before {
     thread: ThreadId,
     /// The thread as it was, but for `own` and `numbers`, of which only the lengths are kept.
@@ -91,7 +91,7 @@ pub(super) struct Constrained<'a, M> {
     threads: Vec<Local>,
     clock: Vec<u32>,
     pub(super) log: Log,
-    /// What each thread did. Threads keep places in it, so it lives as long as the machine.
+    /// The histories of all threads. Threads keep places in them, so it lives as long as the machine.
     pub(super) histories: Vec<Histories>,
     /// Where the reversed events are in this execution.
     pair: &'a Pair,

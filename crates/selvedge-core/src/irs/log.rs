@@ -10,10 +10,10 @@ use crate::ids::{Location, Site, ThreadId};
 /// A thread's place in the spawn tree: its parent, and which of its children it is.
 pub type EventPlace = (ThreadId, u32);
 
-/// What was met on the way.
+/// The sites, events and threads that were met.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Log {
-    /// What was done at each site.
+    /// The operations at each site.
     pub(super) sites: FxHashMap<Site, Doing>,
     /// The sites of operations on what another thread touches too, if one of them writes it.
     #[serde(default)]
@@ -28,7 +28,7 @@ pub(super) struct Log {
     /// The least number of a counted event with which an iteration began that only waited, of each
     /// thread. Iterations without counted events do not matter.
     pub(super) spins: Vec<Option<u32>>,
-    /// What each thread did.
+    /// The events of each thread.
     #[serde(default)]
     pub(super) histories: Vec<Histories>,
 }

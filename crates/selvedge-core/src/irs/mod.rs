@@ -53,7 +53,7 @@ use crate::report::{Bug, Ending};
 use attempt::Attempt;
 use relax::{Context, StepResult};
 
-/// What is proven.
+/// The proof.
 #[derive(Clone, Debug, Default)]
 pub struct Verified {
     /// For each input what is demanded.
@@ -64,7 +64,7 @@ pub struct Verified {
     pub bugs: Vec<Bug>,
     /// How many demands there were at first.
     pub initial: usize,
-    /// What was tried of the step that was interrupted, if one was.
+    /// The attempt at the step that was interrupted, if one was.
     attempts: Vec<Attempt>,
 }
 
@@ -77,7 +77,7 @@ pub enum Impossible {
     NoTrace(Vec<u32>),
     /// There are more inputs than can be dealt with.
     TooManyInputs(u64),
-    /// What was saved does not belong to this program.
+    /// The saved proof does not belong to this program.
     Changed,
     /// The search of the initial traces ended like this.
     Ended(Ending),
@@ -150,7 +150,7 @@ impl Relaxed {
         self.log.shared.iter().copied()
     }
 
-    /// What was done at each site.
+    /// The operations at each site.
     pub fn sites(&self) -> impl Iterator<Item = (Site, Doing)> + '_ {
         self.log.sites.iter().map(|(&site, &doing)| (site, doing))
     }
@@ -372,7 +372,7 @@ fn try_relax<M: Portable, W: Watcher<M>>(
 }
 
 impl Verified {
-    /// What is demanded at first.
+    /// The first demands.
     fn of(mut inputs: Vec<Relaxed>) -> Verified {
         let mut counted = FxHashSet::default();
         for input in &inputs {

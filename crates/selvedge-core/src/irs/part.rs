@@ -33,7 +33,7 @@ pub struct Part {
     pub(super) limit: Option<u64>,
 }
 
-/// What became of a part.
+/// The result of a part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Explored {
     pub(super) counts: Counts,

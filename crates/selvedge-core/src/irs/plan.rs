@@ -8,7 +8,7 @@ use super::log::EventPlace;
 use super::reversal::FLAG;
 use crate::ids::{Site, ThreadId};
 
-/// What is built into a program.
+/// The waits that are built into a program.
 pub(super) struct Plan<'a> {
     /// The values of the choices that main makes before it creates a thread.
     pub(super) inputs: &'a [u32],
@@ -16,7 +16,7 @@ pub(super) struct Plan<'a> {
     pub(super) counted: &'a FxHashSet<Site>,
     /// The places of the threads that waits mention.
     pub(super) places: &'a [Option<EventPlace>],
-    /// What is waited for.
+    /// The event that is waited for.
     pub(super) demands: &'a Demands,
     /// The other way round: this event comes before that one, or the execution is of no interest.
     pub(super) reversed: Option<Reversed>,

@@ -50,13 +50,13 @@ pub struct Kept {
     pub reason: Reason,
 }
 
-/// What is known for one input.
+/// The proof for one input.
 #[derive(Clone, Debug)]
 pub struct Relaxed {
     /// The values of the choices that main makes before it creates a thread.
     pub inputs: Vec<u32>,
     pub(super) trace: Trace,
-    /// What is proven to suffice.
+    /// Demands that are proven to suffice.
     pub demands: Demands,
     /// Demands that stay.
     pub kept: Vec<Kept>,
@@ -65,7 +65,7 @@ pub struct Relaxed {
     pub(super) log: Log,
 }
 
-/// What became of one step.
+/// The result of one step.
 pub(super) enum StepResult {
     /// Everything that it adds is safe.
     Safe { traces: u64, log: Log },
@@ -108,7 +108,7 @@ pub trait Watcher<M> {
         let _ = parts;
     }
 
-    /// What the helpers have found, each of those that were asked; nothing if they cannot go on.
+    /// The findings of each helper that was asked; nothing if they cannot go on.
     fn answers(&mut self) -> Vec<Explored> {
         Vec::new()
     }
@@ -120,14 +120,14 @@ pub trait Watcher<M> {
     }
 }
 
-/// What a search explores.
+/// The executions that a search explores.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'a> {
-    /// What was explored before.
+    /// The executions that were explored before.
     pub(super) before: u64,
     /// The executions of this step before this slice.
     pub(super) executions: u64,
-    /// What has to come in another order for an execution to be new.
+    /// The pair that has to come in another order for an execution to be new.
     pub(super) reversed: Option<Reversed>,
     pub(super) pair: &'a Pair,
     pub(super) places: &'a [Option<EventPlace>],
@@ -197,7 +197,7 @@ impl<M: Machine, W: Watcher<M>> Observer<Constrained<'_, M>> for Listener<'_, W>
     }
 }
 
-/// What all steps share.
+/// Data that all steps share.
 pub(super) struct Context<'a, M, W> {
     pub(super) machine: &'a mut M,
     pub(super) watcher: &'a mut W,

@@ -70,7 +70,7 @@ fn comes_before(graph: &Graph, from: Slot, to: Slot) -> bool {
     false
 }
 
-/// What comes right before `slot`, not counting what happens at the location `without`.
+/// The events right before `slot`, without those at the location `without`.
 pub(super) fn causes(graph: &Graph, slot: Slot, without: Option<Location>, into: &mut Vec<Slot>) {
     let event = graph.event(slot);
     into.extend(graph.predecessor(event.id));

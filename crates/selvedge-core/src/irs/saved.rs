@@ -32,7 +32,7 @@ struct SavedInput {
 }
 
 impl Verified {
-    /// What to keep of it.
+    /// The part of it to keep.
     pub fn save(&self) -> Saved {
         let input = |input: &Relaxed| SavedInput {
             inputs: input.inputs.clone(),

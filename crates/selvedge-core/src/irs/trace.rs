@@ -14,7 +14,7 @@ pub(super) struct Step {
     pub(super) site: Site,
     pub(super) op: Op,
     pub(super) writes: bool,
-    /// What its location held before it.
+    /// The value of its location before it.
     pub(super) before: Value,
     /// Which step of its thread it is.
     pub(super) index: u32,
@@ -156,7 +156,7 @@ impl Trace {
         }
     }
 
-    /// What it takes to have this trace and no other: of each step, the latest step of each other
+    /// The demands that admit this trace and no other: of each step, the latest step of each other
     /// thread that it races with, unless the other demands imply that.
     pub(super) fn demands(&self) -> Demands {
         let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(self.steps.len());

@@ -114,7 +114,7 @@ impl Part<'_> {
         }
     }
 
-    /// What the location holds at this point, if any event tells.
+    /// The value of the location at this point, if an event tells.
     fn value(self, done: &[u32], location: Location) -> Option<Value> {
         let mut writes = self.graph.coherence(location).iter().rev();
         match writes.find(|&&write| self.graph.counted(done, write)) {

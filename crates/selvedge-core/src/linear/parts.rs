@@ -163,7 +163,7 @@ impl Parts {
     }
 }
 
-/// What is left of `part` without the event in `slot` and all that it causes.
+/// The rest of `part` without the event in `slot` and all that it causes.
 fn without(part: Part<'_>, slot: Slot) -> Vec<u32> {
     let graph = part.graph;
     let kept = |(thread, &end): (usize, &u32)| {

@@ -13,7 +13,7 @@ use crate::op::{Function, Op};
 #[derive(Clone)]
 pub(crate) struct Steps<'a, F> {
     pub(crate) graph: &'a Graph,
-    /// What comes before each event, itself included.
+    /// The events before each event, itself included.
     pub(crate) clocks: &'a Clocks,
     /// The part: so many events of each thread.
     pub(crate) ends: F,
@@ -53,7 +53,7 @@ impl<'a, F: Frontier> Steps<'a, F> {
         }
     }
 
-    /// What `part` has of these steps.
+    /// The steps that `part` has.
     pub(crate) fn restricted(&self, part: &F) -> Steps<'a, F> {
         let mut steps = self.clone();
         for (end, &count) in steps.ends.as_mut().iter_mut().zip(part.as_ref()) {

@@ -13,7 +13,7 @@ use crate::report::{Bug, Counts, Ending, Observer, Report, StateCounts};
 use crate::saved::StateMachine;
 use crate::states::{self, StateStep, replay};
 
-/// What executions that never end must be like.
+/// A property of executions that never end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Property {
     /// They satisfy a formula.
@@ -30,7 +30,7 @@ pub enum Property {
 }
 
 impl Property {
-    /// What labels of states have to tell.
+    /// The propositions that labels of states have to tell.
     pub(super) fn labels(&self) -> Vec<Atom> {
         match self {
             Property::Formula(formula) => {
@@ -67,7 +67,7 @@ impl Property {
         }
     }
 
-    /// What is wrong with an execution that violates it.
+    /// The failure of an execution that violates it.
     fn violated(&self, starving: ThreadId, end: End) -> String {
         let how = match end {
             End::Decided => "whatever comes next",
@@ -104,10 +104,10 @@ enum End {
 /// The labels of a state have room for two bits for each of so many threads.
 const STARVING: u32 = 32;
 
-/// What is checked, and how.
+/// The property to check, and the settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// What must hold.
+    /// The property that must hold.
     pub property: Property,
     /// Only for executions that are weakly fair.
     pub fair: bool,
@@ -119,7 +119,7 @@ pub struct Settings {
     pub keep_going: bool,
 }
 
-/// What a search found, before it is told.
+/// The finding of a search, before it is reported.
 struct Found {
     ending: Ending,
     /// An execution that violates the property, and the thread that starves in it.

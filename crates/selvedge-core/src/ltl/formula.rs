@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::ThreadId;
 
-/// What a formula says of one moment of an execution: of a state and of the step that is taken in it.
+/// A statement about one moment of an execution: about a state and the step that is taken in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Atom {
     /// A proposition that the program named.

@@ -24,7 +24,7 @@ pub trait Graph {
     /// thread differ in their choice.
     fn moves(&mut self, state: u32, into: &mut Vec<Move>) -> Result<(), Self::Stop>;
 
-    /// What holds in `state`, one bit for each thing that was asked about.
+    /// The label of `state`: one bit for each proposition that was asked about.
     fn label(&self, state: u32) -> u64;
 }
 

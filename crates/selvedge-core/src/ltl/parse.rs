@@ -22,7 +22,7 @@ const DEEPEST: usize = 200;
 pub struct ParseError {
     /// Where, in bytes from the start of the text.
     pub at: usize,
-    /// What is wrong there.
+    /// The error there.
     pub message: String,
 }
 
@@ -91,7 +91,7 @@ impl fmt::Display for Token {
     }
 }
 
-/// What a word means that is not a name.
+/// The meaning of a word that is not a name.
 fn word(text: &str) -> Option<Token> {
     Some(match text {
         "true" => Token::Constant(true),

@@ -31,12 +31,12 @@ pub struct Program<'m, M> {
     steps: Vec<StateStep>,
     races: bool,
     keep_going: bool,
-    /// What is known to be wrong, and where.
+    /// The known failures, with their places.
     known: Vec<Failure>,
     wrong: Vec<StateId>,
     unrolled: bool,
     expanded: u64,
-    /// What is wrong at the very start.
+    /// A failure at the very start.
     halted: Option<Halt>,
     watch: &'m mut dyn FnMut(&StateCounts) -> ControlFlow<()>,
 }

@@ -112,7 +112,7 @@ pub(super) fn to_state<G: Graph>(graph: &mut G, state: u32) -> Result<Vec<Move>,
     Ok(moves)
 }
 
-/// What is left of `missing` after a way.
+/// The rest of `missing` after a way.
 fn left(missing: u128, way: &[Successor]) -> u128 {
     way.iter()
         .fold(missing, |missing, arc| missing & arc.arc.missing)

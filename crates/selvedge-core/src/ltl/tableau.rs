@@ -22,7 +22,7 @@ const MOST_CASES: u32 = 5_000_000;
 struct Way {
     positive: u64,
     negative: u64,
-    /// What has to hold from the next moment on, ascending.
+    /// The formulas that have to hold from the next moment on, ascending.
     next: Vec<Id>,
     /// The `U` that are put off, by their bits.
     promised: u64,
@@ -172,7 +172,7 @@ impl<'n> Tableau<'n> {
         Ok(())
     }
 
-    /// What holds next holds in parts.
+    /// Splits formulas about the next moment into parts.
     fn later(&self, id: Id, way: &mut Way) {
         match self.normal.node(id) {
             Node::And(one, other) => {

@@ -25,13 +25,13 @@ use crate::op::{MemoryOrder, Op};
 pub struct Access {
     /// The thread that performs it.
     pub thread: ThreadId,
-    /// What comes right before it: the last event of its thread, or the thread's creation.
+    /// The event right before it: the last one of its thread, or the thread's creation.
     pub predecessor: Option<Slot>,
-    /// What is read or written.
+    /// The location that is read or written.
     pub location: Location,
     /// The operation it is part of.
     pub op: Op,
-    /// What part of it.
+    /// The part of it.
     pub kind: Kind,
 }
 

@@ -345,7 +345,7 @@ impl Search<'_> {
     }
 }
 
-/// What a write writes or a read reads.
+/// The value that a write writes or a read reads.
 fn written_or_read(event: &Event, slot: Slot) -> Slot {
     if event.kind.reads() {
         event.source

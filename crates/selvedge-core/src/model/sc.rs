@@ -80,7 +80,7 @@ impl Model for SequentialConsistency {
 }
 
 impl SequentialConsistency {
-    /// What comes before each event, itself included.
+    /// The events before each event, itself included.
     pub(crate) fn clocks(&self) -> &Clocks {
         &self.order
     }

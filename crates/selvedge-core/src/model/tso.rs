@@ -25,9 +25,9 @@ use crate::op::{MemoryOrder, Op};
 /// The model `tso`.
 #[derive(Clone, Debug, Default)]
 pub struct TotalStoreOrder {
-    /// What a read right after the event would come after.
+    /// The events that a read right after the event would come after.
     reads: Clocks,
-    /// What a write right after the event would come after; all that a read would and more.
+    /// The events that a write right after the event would come after: those of a read, and more.
     writes: Clocks,
     reads_trail: ClockTrail,
     writes_trail: ClockTrail,

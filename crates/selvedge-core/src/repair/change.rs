@@ -11,14 +11,14 @@ use crate::op::{Function, MemoryOrder, Op};
 pub struct Change {
     /// Where.
     pub site: Site,
-    /// What is there now.
+    /// The present order.
     pub op: Op,
     /// How it is changed.
     pub way: Way,
 }
 
 impl Change {
-    /// What stands there afterwards, apart from a new fence before it.
+    /// The new order, apart from a new fence before the access.
     pub fn after(&self) -> Op {
         match self.way {
             Way::Order(order) => raised(self.op, order),
@@ -167,7 +167,7 @@ impl<'a, M: Machine> Changed<'a, M> {
         }
     }
 
-    /// What `thread` is about to do in the program as it is written.
+    /// The next operation of `thread` in the program as it is written.
     pub(super) fn original(&self, thread: ThreadId) -> Pending {
         self.machine.pending(thread)
     }

@@ -27,7 +27,7 @@ use change::Changed;
 use example::Example;
 use smallest::Trials;
 
-/// What can be done about a bug by orders and fences.
+/// The repair of a bug by orders and fences.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Repair {
     /// Nothing: the program fails under sequential consistency as well.
@@ -41,12 +41,12 @@ pub enum Repair {
     Changes {
         /// The changes.
         changes: Vec<Change>,
-        /// What they achieve.
+        /// Their effect.
         effect: Effect,
     },
 }
 
-/// What a set of changes achieves. All of them forbid the execution that was found.
+/// The effect of a set of changes. All of them forbid the execution that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Effect {
     /// The bug is gone: the changed program was explored to the end.

@@ -12,7 +12,7 @@ const SETS: usize = 4000;
 /// A place, and all that can be done about it in one way, weakest first.
 pub(super) type Candidate = Vec<Change>;
 
-/// What can be changed: every access and fence of the examples that `own` accepts.
+/// The possible changes: every access and fence of the examples that `own` accepts.
 pub(super) fn candidates(examples: &[Example], own: &dyn Fn(Site) -> bool) -> Vec<Candidate> {
     let mut places: Vec<(Site, crate::op::Op)> = Vec::new();
     for &(site, op) in examples.iter().flat_map(|example| &example.sites) {

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::queue::{Node, Packed};
 use super::visited::{Number, Verdict, Visited};
 
-/// What a claim comes to.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Won {
     /// Nothing.
@@ -61,7 +61,7 @@ pub(super) struct Contest {
     first: FxHashMap<Number, Claim>,
     /// The first claims so far with a further thread.
     further: FxHashMap<(Number, u32), Claim>,
-    /// What the claims of each peer come to so far, and whether they take a switch.
+    /// The results of each peer's claims so far, and whether they take a switch.
     results: Vec<Vec<(Won, bool)>>,
     /// Whether claims may come before earlier ones.
     mixed: bool,
@@ -85,7 +85,7 @@ impl Contest {
         self.mixed = true;
     }
 
-    /// What the claims of a peer came to.
+    /// The results of a peer's claims.
     pub(super) fn results(&self, peer: usize) -> impl Iterator<Item = Won> {
         self.results[peer].iter().map(|&(won, _)| won)
     }

@@ -28,7 +28,7 @@ pub struct Reached {
     pub state: StateId,
     /// Whether it was met for the first time.
     pub new: bool,
-    /// What the step did.
+    /// The effect of the step.
     pub performed: Performed,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct Layers<'a, M, O, P> {
     /// Nodes of this round with which something is wrong.
     wrong: Vec<Node>,
     peers: P,
-    /// What it takes to work apart, once they do.
+    /// The data for working apart, once they do.
     apart: Option<Apart>,
     /// Whether the others have been given up.
     alone: bool,
@@ -267,7 +267,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         }
     }
 
-    /// What was reached with one switch more becomes what is looked at, unless it was reached
+    /// The states reached with one switch more become the present layer, except those that were reached
     /// without meanwhile.
     fn next_layer(&mut self) -> Flow<usize> {
         self.now.clear();
@@ -406,7 +406,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         apart.deliver(peers, strangers, (&mut search.visited, layer))
     }
 
-    /// What this peer has to say. So many states wait.
+    /// The report of this peer. So many states wait.
     fn notice(&mut self, waiting: usize, ending: Option<Ending>) -> Notice {
         let bytes = self.now.bytes() + self.bytes();
         let counts = self.search.own_counts(waiting, bytes);

@@ -11,7 +11,7 @@ use crate::op::{Function, Op};
 use crate::report::{self, End, Obstacle, Waiting};
 use crate::saved::{PendingAccess, StateMachine};
 
-/// What a state is.
+/// The inspection of a state.
 pub(crate) enum Look {
     /// The search goes on from here.
     Open,
@@ -21,7 +21,7 @@ pub(crate) enum Look {
     Blocked,
     /// Something is wrong with it.
     Wrong(Box<(Failure, Vec<Waiting>)>),
-    /// What comes next is not modelled.
+    /// The next operation is not modelled.
     Refused(String),
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn look<M: StateMachine>(
     Look::Open
 }
 
-/// What is wrong with the state that `machine` is in, if something is. Data races count if `races`
+/// The bug of the state that `machine` is in, if it has one. Data races count if `races`
 /// is set.
 pub fn wrong<M: StateMachine>(machine: &M, races: bool) -> Option<(Failure, Vec<Waiting>)> {
     match look(machine, races, &mut Vec::new(), &mut false) {

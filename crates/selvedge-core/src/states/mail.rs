@@ -6,7 +6,7 @@ use super::queue::{Entry, Node, Queue};
 use super::space::Space;
 use crate::saved::StateMachine;
 
-/// What peers know of each other's numbers for contents of parts. What a state has that the other
+/// The peers' knowledge of each other's numbers for contents of parts. Contents that the other
 /// does not know goes along with it, once.
 pub(super) struct Mail {
     /// Contents with lower numbers had them before peers worked apart, so that they mean the same

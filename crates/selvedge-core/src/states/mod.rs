@@ -107,7 +107,7 @@ impl FromStr for Algorithm {
     }
 }
 
-/// What is searched for, and how.
+/// The settings of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// In which order.
@@ -125,7 +125,7 @@ pub struct Settings {
     pub keep_going: bool,
 }
 
-/// What tells the state that `machine` is in from others, part by part.
+/// The identity of the state that `machine` is in, part by part.
 pub fn identity<M: StateMachine>(machine: &mut M) -> Vec<Vec<u8>> {
     let parts = 0..machine.parts();
     let mut parts: Vec<Vec<u8>> = parts

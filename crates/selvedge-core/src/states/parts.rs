@@ -6,7 +6,7 @@ use super::index::Index;
 /// The contents of a part, by number. The empty contents of every part have number [`EMPTY`].
 pub(super) type Contents = u32;
 
-/// What does not exist in a state.
+/// A part that does not exist in a state.
 pub(super) const EMPTY: Contents = 0;
 
 /// Numbers for contents of parts (collapse compression).
@@ -109,7 +109,7 @@ impl Parts {
         })
     }
 
-    /// What restores the contents with a number.
+    /// The bytes that restore the contents with a number.
     pub(super) fn contents(&self, number: Contents) -> &[u8] {
         let known = &self.known[number as usize];
         let end = known.end as usize;

@@ -72,7 +72,7 @@ pub(super) fn exchange<P: Peers>(peers: &mut P, outgoing: &[Vec<u8>]) -> Flow<Ve
     }
 }
 
-/// What is read from a message, piece by piece.
+/// A message that is read piece by piece.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {

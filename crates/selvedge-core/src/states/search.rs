@@ -28,10 +28,10 @@ pub(super) struct Search<'a, M, O> {
     pub(super) layer: u32,
     /// How many states a bound on switches left out.
     pub(super) beyond: u64,
-    /// What other peers have counted.
+    /// The counts of other peers.
     pub(super) elsewhere: StateCounts,
     observer: &'a mut O,
-    /// What is known to be wrong.
+    /// The known bugs.
     known: Vec<Failure>,
     bugs: Vec<Bug>,
     unrolled: bool,
@@ -163,7 +163,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
         }
     }
 
-    /// What was counted, without what others did.
+    /// The counts without those of others.
     pub(super) fn own_counts(&self, queue: usize, bytes: usize) -> StateCounts {
         let bytes = bytes + self.visited.bytes() + self.nodes.bytes() + self.space.bytes();
         StateCounts {
@@ -201,7 +201,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
     }
 }
 
-/// What the search makes of a state.
+/// The decision of the search about a state.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seen {
     /// It goes on from there.

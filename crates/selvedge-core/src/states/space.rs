@@ -9,7 +9,7 @@ use crate::interleave::{Performed, alternatives};
 use crate::machine::Pending;
 use crate::saved::StateMachine;
 
-/// What leads from one state to the next: a thread performs its pending operation.
+/// A step from one state to the next: a thread performs its pending operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateStep {
     /// The thread that takes it.
@@ -48,7 +48,7 @@ pub(super) struct Space<'m, M> {
     bytes: Vec<u8>,
 }
 
-/// What it takes to know states without loss.
+/// Data for comparing states without loss.
 #[derive(Default)]
 struct Exact {
     chain: Chain,
@@ -99,7 +99,7 @@ impl<'m, M: StateMachine> Space<'m, M> {
         &self.here
     }
 
-    /// What tells the state from all others. Numbers of tuples where comparison is exact.
+    /// The identity of the state. Numbers of tuples where comparison is exact.
     pub(super) fn identity(&mut self) -> u128 {
         match self.exact {
             None => self.fingerprint,

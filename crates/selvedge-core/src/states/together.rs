@@ -22,7 +22,7 @@ use crate::ids::ThreadId;
 use crate::report::{Ending, StateCounts};
 use crate::saved::StateMachine;
 
-/// What a peer knows that works on its share.
+/// The knowledge of a peer that works on its share.
 pub(super) struct Apart {
     rank: usize,
     count: usize,
@@ -33,14 +33,14 @@ pub(super) struct Apart {
     switches: Vec<bool>,
     /// The claims to states of others, by owner.
     outgoing: Vec<Vec<u8>>,
-    /// What was claimed from others lately: it need not be claimed again.
+    /// The states claimed from others lately. They need not be claimed again.
     recent: Vec<u128>,
     contest: Contest,
     /// Whether claims were made that are not in order.
     late: bool,
     mail: Mail,
     ways: Ways,
-    /// What all of them had counted before.
+    /// The counts of all peers before.
     pub(super) before: StateCounts,
 }
 
@@ -59,22 +59,22 @@ pub(super) struct Next {
     have: Vec<usize>,
 }
 
-/// What each peer reports at the end of a round.
+/// The report of a peer at the end of a round.
 pub(super) struct Notice {
     /// Nodes with which something is wrong.
     pub(super) wrong: Vec<Node>,
     /// Why this peer cannot go on.
     pub(super) ending: Option<Ending>,
-    /// What this peer has counted since they work apart.
+    /// The counts of this peer since they work apart.
     pub(super) counts: StateCounts,
 }
 
-/// What all of them said.
+/// The reports of all peers, combined.
 #[derive(Default)]
 pub(super) struct Round {
     pub(super) wrong: Vec<Node>,
     pub(super) ending: Option<Ending>,
-    /// What the others have counted.
+    /// The counts of the others.
     pub(super) elsewhere: StateCounts,
     /// How many states all of them have won.
     pub(super) won: usize,

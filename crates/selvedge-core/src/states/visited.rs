@@ -7,7 +7,7 @@ use super::hash::spread;
 use super::index::Index;
 use crate::ids::ThreadId;
 
-/// What a claim to a state comes to.
+/// The result of a claim to a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Nothing: it was reached with fewer switches before.
@@ -119,7 +119,7 @@ impl Visited {
         others.insert((state, before));
     }
 
-    /// What tells a way to reach a state from others that make a difference, spread over all bits.
+    /// The identity of a way to reach a state, as far as it makes a difference, spread over all bits.
     pub(super) fn way(&self, layer: u32, thread: ThreadId) -> u128 {
         spread(self.reached(layer, thread).wrapping_add(1))
     }

@@ -12,7 +12,7 @@ pub(super) struct Step {
     pub(super) choice: u32,
 }
 
-/// What distinguishes two schedules: the write that an event reads, and its choice.
+/// The difference between schedules: the write that an event reads, and its choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Observation {
     pub(super) event: EventId,

@@ -47,7 +47,7 @@ impl Branch {
     }
 }
 
-/// What an operation does when it reads a certain value.
+/// The effect of an operation when it reads a certain value.
 pub(super) struct Reading {
     pub(super) kind: Kind,
     pub(super) wrote: Value,
@@ -212,7 +212,7 @@ impl ReadBranch {
         }
     }
 
-    /// What is left of a read that another search has begun.
+    /// The rest of a read that another search has begun.
     pub(super) fn of_left(
         (thread, op, location): (ThreadId, Op, Location),
         initial: Value,
@@ -229,7 +229,7 @@ impl ReadBranch {
         }
     }
 
-    /// What is left to be tried.
+    /// The untried alternatives.
     pub(super) fn left(&self) -> (Positions, Oldest) {
         (self.positions, self.oldest)
     }

@@ -26,7 +26,7 @@ pub(super) struct Cursor<C> {
     pub(super) sampler: Option<Box<Sampler>>,
 }
 
-/// What [`Cursor::advance`] found.
+/// The result of [`Cursor::advance`].
 pub(super) enum Advanced {
     /// The next graph to explore.
     Graph,

@@ -31,7 +31,7 @@ use crate::model::Model;
 use crate::random::{Random, mix};
 use crate::report::Ending;
 
-/// What one descent, along one representative of each stratum, came to.
+/// The result of one descent, along one representative of each stratum.
 #[derive(Clone, Debug, Default)]
 pub struct Descent {
     /// How many kinds of graphs it told apart. Descents that tell more apart are worth more.

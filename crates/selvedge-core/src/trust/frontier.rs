@@ -17,7 +17,7 @@ pub type UnitId = u64;
 
 /// A bug as the frontier keeps it.
 pub trait Known {
-    /// What is wrong.
+    /// The failure.
     fn failure(&self) -> &Failure;
 }
 
@@ -27,10 +27,10 @@ impl Known for crate::report::Bug {
     }
 }
 
-/// What was found in a part of the tree that is done.
+/// The findings in a part of the tree that is done.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Found<B> {
-    /// What was counted.
+    /// The counts.
     pub counts: Counts,
     /// The bugs, each once.
     pub bugs: Vec<B>,
@@ -40,7 +40,7 @@ pub struct Found<B> {
     pub beyond: Option<B>,
     /// Whether some loop was cut off by the bound that the user set.
     pub unrolled: bool,
-    /// What ended the search there, if something did.
+    /// The ending of the search there, if it ended.
     pub ending: Option<Ending>,
 }
 
@@ -270,7 +270,7 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
         self.all_open().next().is_none()
     }
 
-    /// What was found so far, in the order of the tree.
+    /// The findings so far, in the order of the tree.
     pub fn found(&self) -> Found<B> {
         let mut all = Found::default();
         for segment in &self.segments {
@@ -281,7 +281,7 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
         all
     }
 
-    /// What was counted so far.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let mut counts = Counts::default();
         for segment in &self.segments {

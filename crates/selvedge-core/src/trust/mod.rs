@@ -72,10 +72,10 @@ pub fn search<C: Model, M: SpinLoops>(
     search.into_report(ending)
 }
 
-/// What a slice of a search found out.
+/// The result of a slice of a search.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// What was found and counted in this slice. It ends with [`Ending::Complete`] if no work is left.
+    /// The findings and counts of this slice. It ends with [`Ending::Complete`] if no work is left.
     pub report: Report,
     /// The work that is left if the observer stopped the slice.
     pub rest: Option<Unit>,
@@ -136,7 +136,7 @@ struct Search<'a, C, M, O> {
     alternatives: Vec<(Site, f64)>,
 }
 
-/// What makes the search faster. It may be dropped between any two executions: what is explored does not
+/// Knowledge that makes the search faster. It may be dropped between any two executions: what is explored does not
 /// depend on it.
 #[derive(Default)]
 struct Hints {

@@ -44,7 +44,7 @@ struct SavedChoice {
     share: f64,
 }
 
-/// What is left of a branch.
+/// The untried alternatives of a branch.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 enum Untried {
     Choose { next: u32 },
@@ -175,7 +175,7 @@ fn restored<M: Machine>(choice: SavedChoice, performed: &Performed, machine: &M)
 }
 
 impl Unit {
-    /// What is left to be tried; `None` if that is nothing.
+    /// The untried alternatives; `None` if there are none.
     pub(super) fn of<C: Model>(cursor: &Cursor<C>, spawned: Vec<(ThreadId, u32)>) -> Option<Unit> {
         let open = cursor.levels[..=cursor.depth].iter().filter_map(|level| {
             let last = level.choices.last()?;

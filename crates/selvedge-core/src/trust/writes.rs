@@ -27,7 +27,7 @@ pub(super) struct WriteBranch {
     left: Left,
 }
 
-/// What is left to be tried of a write, in terms of its graph.
+/// The untried alternatives of a write, in terms of its graph.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Left {
     positions: Positions,
@@ -90,7 +90,7 @@ impl WriteBranch {
         }
     }
 
-    /// What is left of a write that another search has begun. It goes after `source` if that is given,
+    /// The rest of a write that another search has begun. It goes after `source` if that is given,
     /// what its read half has read.
     pub(super) fn of_left(
         event: Event,
@@ -106,7 +106,7 @@ impl WriteBranch {
         }
     }
 
-    /// What is left to be tried.
+    /// The untried alternatives.
     pub(super) fn left(&self) -> &Left {
         &self.left
     }

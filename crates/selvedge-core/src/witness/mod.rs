@@ -71,7 +71,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// What the machine is told about it. With the clock, that is all it takes to repeat the step,
+    /// The outcome that the machine is told. With the clock, that is all it takes to repeat the step,
     /// whatever the memory model.
     pub fn outcome(&self) -> Outcome {
         let update = matches!(self.op, Op::Update { .. });

@@ -57,7 +57,7 @@ enum Rule {
     Caused,
 }
 
-/// What became of a search.
+/// The result of a search.
 enum Searched {
     Found(Vec<(Slot, Switch)>),
     None,
@@ -65,7 +65,7 @@ enum Searched {
 }
 
 impl<'g> Part<'g> {
-    /// What happens before the failure. A deadlock needs everything, other failures only what
+    /// The events before the failure. A deadlock needs everything, other failures only what
     /// their threads know of.
     pub(super) fn of(graph: &'g Graph, failure: &Failure) -> Part<'g> {
         let mut ends = vec![0; graph.threads()];

@@ -8,7 +8,7 @@ use crate::shadow::{Kind, Record, words};
 use crate::states;
 use crate::watch::Fate;
 
-/// What is wrong with freeing something.
+/// The problem of freeing something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FreeProblem {
     /// It does not come from the heap.
@@ -19,7 +19,7 @@ pub(crate) enum FreeProblem {
     Twice(Option<(ThreadId, Site)>),
     /// Nothing orders this access before it.
     InUse(Record),
-    /// What lies there was changed by something that nobody announced.
+    /// The memory there was changed by something that nobody announced.
     Unseen(usize),
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct Access {
     pub(crate) site: usize,
 }
 
-/// What is wrong with an access.
+/// The problem of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// It goes through a null pointer.
@@ -43,7 +43,7 @@ pub(crate) enum Problem {
     Aggregate,
     /// It overlaps a visible location of another extent, and nothing orders it after this access.
     Mixed(Record),
-    /// What it accesses was changed by something that nobody announced.
+    /// The memory was changed by something that nobody announced.
     Unseen,
     /// It was announced and is nowhere to be found.
     Lost,
@@ -53,7 +53,7 @@ pub(crate) enum Problem {
     Unordered(Record),
 }
 
-/// What to do with a plain access.
+/// The way on after a plain access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing: it is invisible.
@@ -175,7 +175,7 @@ impl Runtime {
         }
     }
 
-    /// What a plain access to visible bytes comes to.
+    /// The result of a plain access to visible bytes.
     fn visible_access(&mut self, access: Access) -> Step {
         let width = access.size as u8;
         let (shadow, kind) = (&self.shadow, LocationKind::Memory);
@@ -248,7 +248,7 @@ impl Runtime {
         }
     }
 
-    /// What the running thread knows.
+    /// The view of the running thread.
     #[inline(always)]
     pub(crate) fn view(&self) -> View<'_> {
         View {

@@ -342,7 +342,7 @@ fn go_on_storing() {
     unsafe { (*gate()).stores = 1 };
 }
 
-/// Whatever the gate noted does not describe the running thread any more.
+/// The gate's notes do not describe the running thread any more.
 pub(crate) fn forget_entry() {
     // SAFETY: the gate is mapped while a program is loaded.
     unsafe { (*gate()).stack_pointer = 0 };
@@ -363,7 +363,7 @@ pub(crate) fn looks_at_lock() {
     });
 }
 
-/// What functions of libc may use of the stack below their caller.
+/// The bytes that functions of libc may use of the stack below their caller.
 const DEEP: usize = 16 << 10;
 
 /// Notes that the thread did something a pure iteration cannot do (allocation, output, …).

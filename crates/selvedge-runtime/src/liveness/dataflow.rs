@@ -267,7 +267,7 @@ fn moves_stack_pointer(instruction: &Instruction) -> bool {
     }
 }
 
-/// What is live before each instruction.
+/// The live registers and bytes before each instruction.
 fn solve(flow: &Flow, instructions: &[Instruction], effects: &[Effects]) -> Vec<Bits> {
     // The caller's registers are its own again when the function returns.
     let mut at_return = Bits::NONE;

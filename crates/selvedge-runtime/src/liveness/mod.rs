@@ -28,7 +28,7 @@ use crate::loader::{Function, Image};
 use crate::support::CLEAR_FRAME;
 pub(crate) use loops::Mark;
 
-/// What is live in one frame while a call returns to a certain place.
+/// The live part of one frame while a call returns to a certain place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveFrame {
     /// The words with live bytes, lowest first.
@@ -51,7 +51,7 @@ struct LiveWord {
     saves: Option<usize>,
 }
 
-/// What is known of the program's functions.
+/// The analysed functions of the program.
 #[derive(Debug, Default)]
 pub(crate) struct Liveness {
     functions: Vec<Function>,
@@ -95,7 +95,7 @@ const ENDINGS: [&str; 14] = [
     "quick_exit",
     "thrd_exit",
 ];
-/// What compilers call at the beginning of a basic block, if asked to.
+/// The function that compilers call at the beginning of a basic block, if asked to.
 pub(crate) const MARK: &str = "__sanitizer_cov_trace_pc";
 /// Functions that can return twice.
 const TWICE: [&str; 4] = ["setjmp", "_setjmp", "__sigsetjmp", "vfork"];
@@ -140,7 +140,7 @@ impl Liveness {
         }
     }
 
-    /// What is live in the frame of the function that a call returns to at `site`; `None` if that
+    /// The live part of the frame of the function that a call returns to at `site`; `None` if that
     /// function is not understood.
     #[inline(always)]
     fn at(&mut self, site: usize) -> Option<&LiveFrame> {

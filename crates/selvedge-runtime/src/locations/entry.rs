@@ -6,7 +6,7 @@ use super::numbers::words;
 use crate::memory;
 use crate::shadow::{self, Cell, MERGED, RELIED_ON};
 
-/// What a location is.
+/// The kind of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     /// Plain bytes.
@@ -26,9 +26,9 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     /// The execution in which it was last touched.
     pub(super) run: u32,
-    /// What it held before that.
+    /// Its value before that.
     pub(super) initial: Value,
-    /// What the runtime knows its memory to hold.
+    /// The known contents of its memory.
     pub(super) last: Value,
     /// The execution in which its frame was left: it means another variable from then on.
     pub(super) ended: u32,
@@ -90,7 +90,7 @@ impl Entry {
             && memory::read(self.address, self.width) != self.last
     }
 
-    /// What its memory is known to hold, if it was touched in execution `run`.
+    /// The known contents of its memory, if it was touched in execution `run`.
     pub(super) fn known(&self, run: u32) -> Option<Value> {
         (self.run == run).then_some(self.last)
     }
@@ -146,7 +146,7 @@ impl Entry {
         }
     }
 
-    /// What an object holds that was used in this execution.
+    /// The state of an object that was used in this execution.
     pub(crate) fn held(&self) -> Value {
         self.initial
     }
@@ -158,7 +158,7 @@ impl Entry {
             .map_or(0, |(_, mask)| mask)
     }
 
-    /// What it holds before any visible operation.
+    /// Its value before any visible operation.
     pub(super) fn now(&self) -> Value {
         match self.kind {
             Kind::Queue => 0,

@@ -79,7 +79,7 @@ impl Part {
         }
     }
 
-    /// What an outcome of the widened operation means for `op` itself.
+    /// The meaning of the widened operation's outcome for `op` itself.
     pub(crate) fn narrow(self, op: &Op, outcome: Outcome) -> Outcome {
         match op {
             Op::Store { .. } => Outcome::default(),
@@ -140,7 +140,7 @@ impl Locations {
         }
     }
 
-    /// What `op` is to the explorer if it touches a part of a merged location.
+    /// The operation that the explorer sees if `op` touches a part of a merged location.
     #[inline(always)]
     pub(crate) fn part_touched(&self, op: &Op) -> Option<Part> {
         if self.merged.is_empty() {
@@ -187,7 +187,7 @@ impl Locations {
         }
     }
 
-    /// What the runtime has put into the memory of a location.
+    /// The bytes that the runtime has put into the memory of a location.
     #[inline(always)]
     pub(crate) fn holds(&mut self, location: Location, value: Value) {
         let part = self.part(location);
@@ -197,7 +197,7 @@ impl Locations {
         *last = part.map_or(value, |part| part.insert(*last, value));
     }
 
-    /// What `width` bytes of memory at `address` are known to hold, if they are a location that was
+    /// The known contents of `width` bytes of memory at `address`, if they are a location that was
     /// touched in this execution or part of one.
     pub(crate) fn known(&self, shadow: &Shadow, address: usize, width: u8) -> Option<Value> {
         let cell = cell_of(shadow, address, Kind::Memory)?;

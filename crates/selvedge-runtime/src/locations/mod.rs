@@ -27,25 +27,25 @@ pub(crate) struct Locations {
     objects: Vec<Location>,
     /// Those that are accessed in parts.
     merged: Vec<Location>,
-    /// What other processes have to agree to.
+    /// The numbers that other processes have to agree to.
     agreed: Option<Agreed>,
     /// The number of the present execution.
     present: u32,
-    /// What was touched in it.
+    /// The locations that were touched in it.
     touched: Vec<Location>,
-    /// What steps that can be taken back have changed, if one is under way.
+    /// The changes of steps that can be taken back, if one is under way.
     log: Vec<(Location, Entry)>,
     logging: bool,
 }
 
 impl Locations {
-    /// What is known of a location.
+    /// The knowledge about a location.
     #[inline(always)]
     pub(crate) fn entry(&self, location: Location) -> &Entry {
         &self.entries[location.index()]
     }
 
-    /// What it held before its first visible operation in execution `run`: now, if there was none.
+    /// Its value before its first visible operation in execution `run`: the present one, if there was none.
     pub(crate) fn initial(&self, location: Location, run: u32) -> Value {
         let entry = self.entry(location);
         if entry.run == run {
@@ -119,7 +119,7 @@ impl Locations {
         self.log.clear();
     }
 
-    /// What was touched in the present execution and lives.
+    /// The locations that were touched in the present execution and live.
     pub(crate) fn all_touched(&self) -> impl Iterator<Item = &Entry> {
         let entries = self.touched.iter().map(|&at| self.entry(at));
         entries.filter(|entry| entry.run == self.present && entry.ended != self.present)

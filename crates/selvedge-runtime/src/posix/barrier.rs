@@ -48,7 +48,7 @@ extern "C" fn pthread_barrier_init(address: usize, _attributes: usize, parties: 
     0
 }
 
-/// What tells an initialised barrier from other contents of its memory. Memory on a stack may have
+/// The mark of an initialised barrier in its memory. Memory on a stack may have
 /// belonged to a barrier of a function that has returned.
 fn mark(address: usize) -> usize {
     const MARK: usize = 0x5e1f_ba22_1e25_ba22;

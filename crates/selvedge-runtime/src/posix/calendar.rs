@@ -15,7 +15,7 @@ entry_points![
 
 /// The parts of a moment, as `struct tm` has them.
 type Parts = [u64; 7];
-/// What `asctime` makes of them.
+/// The text that `asctime` makes of them.
 type Text = [u8; 26];
 
 /// `gmtime` or `localtime` of the moment at `time`; none if its year is no `int`.

@@ -26,7 +26,7 @@ entry_points![
 ];
 
 const BILLION: u64 = 1_000_000_000;
-/// What a reading costs at first. After so many readings of a thread it costs twice as much, and so on: a
+/// The cost of the first readings. After so many readings of a thread it costs twice as much, and so on: a
 /// loop that waits for some moment comes to its end.
 const TICK: u64 = 1_000;
 const READINGS: u32 = 32;
@@ -211,7 +211,7 @@ extern "C" fn sleep(seconds: u32) -> u32 {
     0
 }
 
-/// What takes the place of `rdtsc`: a cycle for each nanosecond.
+/// The function in the place of `rdtsc`: a cycle for each nanosecond.
 extern "C" fn selvedge_cycles() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }

@@ -55,7 +55,7 @@ fn run_thread_destructors() {
     key::run_destructors();
 }
 
-/// What a thread does when its start routine has returned.
+/// The end of a thread whose start routine has returned.
 pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
     current::settle_now();
     current::forget_call();
@@ -63,7 +63,7 @@ pub(crate) extern "C-unwind" fn after_start(result: *mut c_void) -> ! {
     current::finish(result)
 }
 
-/// What main does when it has returned: that ends the process, whatever the other threads do.
+/// The end of main when it has returned: that ends the process, whatever the other threads do.
 pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
     current::settle_now();
     note_status(status.addr() as c_int);
@@ -75,7 +75,7 @@ pub(crate) extern "C-unwind" fn after_main(status: *mut c_void) -> ! {
     current::end_main()
 }
 
-/// What main does when it has called `pthread_exit`: the process ends when its last thread does.
+/// The end of main when it has called `pthread_exit`: the process ends when its last thread does.
 fn after_last_thread(result: *mut c_void) -> ! {
     current::settle_now();
     current::forget_call();

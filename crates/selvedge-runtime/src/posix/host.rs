@@ -90,7 +90,7 @@ pub(crate) fn byte_of(character: c_int) -> Option<u8> {
     u8::try_from(unsafe { wctob(character.cast_unsigned()) }).ok()
 }
 
-/// What an error number means, if it is known.
+/// The text of an error number, if it is known.
 pub(crate) fn error_message(number: c_int) -> Option<&'static CStr> {
     // SAFETY: returns a constant string or null.
     unsafe {

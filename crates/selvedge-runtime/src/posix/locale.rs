@@ -76,7 +76,7 @@ extern "C" fn __uselocale(locale: usize) -> usize {
     uselocale(locale)
 }
 
-/// What an error number means: a constant of the host's. Others would be written to a buffer.
+/// The text of an error number: a constant of the host's. Others would be written to a buffer.
 fn message(number: c_int) -> &'static CStr {
     match host::error_message(number) {
         Some(message) => message,

@@ -21,7 +21,7 @@ entry_points![
     wcstombs(3),
 ];
 
-/// What functions that return a size return on an error, and where there are no bytes to look at.
+/// The result of functions that return a size on an error, and where there are no bytes to look at.
 const INVALID: usize = usize::MAX;
 const INCOMPLETE: usize = usize::MAX - 1;
 /// The size of an `mbstate_t`, which never changes in this locale.

@@ -15,7 +15,7 @@ pub(crate) struct Object {
     pub(crate) address: usize,
     /// How many bytes its initial state takes.
     width: Width,
-    /// What it is, for messages.
+    /// Its kind, for messages.
     noun: &'static str,
     /// The calling thread.
     pub(crate) site: Site,
@@ -90,7 +90,7 @@ impl Object {
         self.initialise(word);
     }
 
-    /// What a destroyed object leaves in its memory.
+    /// The bytes that a destroyed object leaves in its memory.
     fn grave(self) -> u64 {
         const GRAVE: u64 = 0x5e1f_dead_5e1f_dead;
         self.width.truncate(GRAVE.into()) as u64

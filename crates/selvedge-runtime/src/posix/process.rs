@@ -55,7 +55,7 @@ extern "C" fn gettid() -> c_int {
     thread_number()
 }
 
-/// What the running thread is called by the system.
+/// The system's number of the running thread.
 pub(crate) fn thread_number() -> c_int {
     PROCESS + current::thread().0.cast_signed()
 }

@@ -55,7 +55,7 @@ struct Files(RefCell<HashMap<String, Contents>>);
 // SAFETY: only the thread that runs the program's fibers comes here.
 unsafe impl Sync for Files {}
 
-/// What executions see of a file is the same in all of them, so that it outlives them.
+/// All executions see the same contents of a file, so they are kept from one to the next.
 static FILES: LazyLock<Files> = LazyLock::new(|| Files(RefCell::new(HashMap::new())));
 
 /// Forgets all files: another program is loaded.
@@ -140,7 +140,7 @@ extern "C" fn selvedge_output(descriptor: c_int, bytes: usize, size: usize) {
     output::emit(descriptor, bytes, size, site);
 }
 
-/// What the signal does by default.
+/// The default action of the signal.
 extern "C" fn selvedge_raise(signal: c_int) -> c_int {
     process::deliver(signal, current::site())
 }

@@ -47,7 +47,7 @@ pub(crate) struct Destructor {
     pub(crate) object: usize,
 }
 
-/// What is known about one thread.
+/// The data of one thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Local {
     /// Its `errno`; the program holds pointers to it, so a `Local` never moves.
@@ -80,7 +80,7 @@ pub(crate) struct Local {
     pub(crate) called: Vec<Order>,
     /// The thrown objects that it has made known to other threads.
     pub(crate) shared_exceptions: Vec<usize>,
-    /// What it gave to `pthread_exit`.
+    /// The value it gave to `pthread_exit`.
     pub(crate) result: usize,
     /// The exception that unwinds its stack then.
     pub(crate) unwinding: ForcedUnwind,
@@ -146,7 +146,7 @@ impl Local {
     }
 }
 
-/// What is known about the process.
+/// The data of the process.
 #[derive(Debug)]
 pub(crate) struct Process {
     #[expect(clippy::vec_box, reason = "a `Local` must not move")]
@@ -154,7 +154,7 @@ pub(crate) struct Process {
     locals: Vec<Box<Local>>,
     /// The keys that exist.
     pub(crate) keys: Vec<Key>,
-    /// What `exit` has to call.
+    /// The functions that `exit` has to call.
     pub(crate) handlers: Vec<Handler>,
     /// Where the program keeps the lock that the first thread takes that ends it.
     pub(crate) exit_lock: usize,
@@ -169,7 +169,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// What is known about `thread`.
+    /// The data of `thread`.
     pub(crate) fn thread(&mut self, thread: ThreadId) -> &mut Local {
         while self.locals.len() <= thread.index() {
             self.locals.push(Box::new(Local::NEW));
@@ -301,7 +301,7 @@ pub(crate) fn reset() {
     process(Process::reset);
 }
 
-/// What is known about the process as a whole.
+/// The data of the process as a whole.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Shared {
     keys: Vec<Key>,

@@ -24,7 +24,7 @@ entry_points![
 /// How many processors the program sees.
 pub(crate) const PROCESSORS: u32 = 4;
 pub(crate) const PAGE: c_int = 4096;
-/// What the program's user, group and process are called.
+/// The numbers of the program's user, group and process.
 pub(crate) const PROCESS: c_int = 1000;
 const TICKS_PER_SECOND: c_int = 100;
 const _SC_MINSIGSTKSZ: c_int = 249;

@@ -39,7 +39,7 @@ pub(crate) fn heap_of(thread: usize) -> usize {
     2 + 2 * thread
 }
 
-/// What a part number stands for.
+/// The meaning of a part number.
 enum Part {
     Shared,
     Stack(usize),
@@ -66,7 +66,7 @@ pub(crate) struct States {
     heaps: Images<heap::Image>,
     /// The lists of blocks that heaps consist of.
     lists: heap::Lists,
-    /// What images consist of.
+    /// The pieces that images consist of.
     pieces: pieces::Pieces,
     /// How much memory all images take besides.
     bytes: usize,
@@ -108,7 +108,7 @@ impl Runtime {
         self.changes(address);
     }
 
-    /// What lies at `address` changes.
+    /// The memory at `address` changes.
     fn changes(&mut self, address: usize) {
         if let Some(owner) = self.layout.stack_owner(address) {
             self.states.changed(stack_of(owner));
@@ -124,7 +124,7 @@ impl Runtime {
         }
     }
 
-    /// What is known about a thread changes.
+    /// The knowledge about a thread changes.
     pub(crate) fn changes_thread(&mut self, thread: usize) {
         if self.settings.stateful {
             self.states.changed(stack_of(thread));
@@ -162,11 +162,11 @@ pub(crate) struct Call {
     /// The place of the function in the table.
     slot: usize,
     arguments: [usize; gate::ARGUMENTS],
-    /// What came of the operations that it has performed.
+    /// The outcomes of the operations that it has performed.
     log: (u64, u64),
     /// The bytes that the pending operation is about, if they are more than its location.
     extent: usize,
-    /// What the thread writes after the call, address and size, until it comes back: never anything
+    /// The memory that the thread writes after the call, address and size, until it comes back: never anything
     /// while it is stopped.
     given: (usize, usize),
 }
@@ -177,7 +177,7 @@ pub(crate) fn in_use() -> bool {
     with(|runtime| runtime.settings.stateful && runtime.phase == Phase::Fiber)
 }
 
-/// What was saved of parts of one sort.
+/// The saved parts of one sort.
 struct Images<T>(Vec<T>);
 
 impl<T> Default for Images<T> {

@@ -51,7 +51,7 @@ impl Pieces {
         }
     }
 
-    /// What was saved.
+    /// The saved bytes.
     pub(super) fn bytes_of(&self, saved: &Saved, into: &mut Vec<u8>) {
         into.clear();
         into.resize(saved.length as usize, 0);

@@ -31,7 +31,7 @@ pub(super) struct Image<B = Saved> {
     stack: B,
     /// Thread-local variables and control words.
     locals: B,
-    /// What the C library knows, if that is something.
+    /// The C library's data, if it has any.
     local: Option<Box<Local>>,
     /// Why it stopped, if it went wrong.
     ending: Option<Box<Ending>>,

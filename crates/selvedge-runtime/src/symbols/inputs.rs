@@ -3,7 +3,7 @@
 //! Checks give them fixed results or refuse them. Executables that keep to proven schedules must not call them:
 //! the proof holds for the results that the check saw.
 
-/// What is brought in, and the functions that do it.
+/// Inputs, and the functions that bring them in.
 const INPUTS: [(&str, &str); 6] = [
     (
         "the time",
@@ -37,7 +37,7 @@ const INPUTS: [(&str, &str); 6] = [
     ),
 ];
 
-/// What the function or variable `name` brings into a program from outside, if it does.
+/// The input that the function or variable `name` brings into a program, if it does.
 pub fn input(name: &str) -> Option<&'static str> {
     let mut inputs = INPUTS.iter();
     let names = |names: &str| names.split_whitespace().any(|one| one == name);

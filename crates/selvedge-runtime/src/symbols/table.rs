@@ -344,7 +344,7 @@ const MODEL: Section = section(
     ",
 );
 
-/// What linked code refers to: parts of the object format, constant variables, the unwinder.
+/// Names that linked code refers to: parts of the object format, constant variables, the unwinder.
 const LINKED: Section = section(
     How::Linked,
     "
@@ -356,7 +356,7 @@ const LINKED: Section = section(
     ",
 );
 
-/// What may be used; [`super::refused`] has the names that are refused with a reason.
+/// The names that may be used; [`super::refused`] has the names that are refused with a reason.
 pub(super) const SECTIONS: [Section; 4] = [VALUES, HOST, MODEL, LINKED];
 
 /// Families by prefix: the unwinder.

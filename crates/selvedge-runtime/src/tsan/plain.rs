@@ -47,7 +47,7 @@ fn write(address: usize, width: u8) {
     }
 }
 
-/// What such an access comes to. All that is known of it is passed in registers: what was just
+/// The result of such an access. All that is known of it is passed in registers: what was just
 /// written to memory in parts cannot be read as a whole without waiting for it.
 #[inline(never)]
 fn judge(address: usize, size: usize, kind: Kind, site: Site) -> Step {
@@ -251,7 +251,7 @@ fn owe(store: Deferred) {
     unsafe { (*gate()).attention = 1 };
 }
 
-/// What the gate knows belongs to the entry that is still to come. Not so where states are kept:
+/// The gate's data belong to the entry that is still to come. Not so where states are kept:
 /// nothing is put off there, and the entry tells which call of the program is going on.
 fn forget_foreign_entry() {
     if !states::in_use() {

@@ -87,18 +87,18 @@ pub(crate) struct InFlight {
     /// The bytes that are going to be written, one bit each, and those that were not written yet.
     bytes: u32,
     left: u32,
-    /// What it was announced with.
+    /// The announcement.
     site: usize,
     /// Whether something of what it was announced with was made.
     satisfied: bool,
     /// How many calls the thread was inside of at its announcement.
     depth: usize,
-    /// What it has written, once it was made.
+    /// The bytes it has written, once it was made.
     value: Option<Value>,
 }
 
 impl InFlight {
-    /// What it is going to write to: address and size.
+    /// The memory it is going to write: address and size.
     pub(crate) fn range(&self) -> (usize, usize) {
         (self.store.access.address, self.store.access.size)
     }
@@ -272,7 +272,7 @@ impl Runtime {
         unseen.map(|store| store.store.access)
     }
 
-    /// What memory holds if a store was not made.
+    /// The contents of memory if a store was not made.
     fn before(&self, store: &Deferred) -> Value {
         let (address, width) = (store.access.address, store.access.size as u8);
         let known = self.locations.known(&self.shadow, address, width);

@@ -8,7 +8,7 @@ use crate::arena::pointer;
 use crate::posix::state;
 use crate::runtime::Runtime;
 
-/// What the state was before each step.
+/// The state before each step.
 pub(super) struct Audit(Vec<Vec<(String, u64)>>);
 
 impl Audit {

@@ -11,7 +11,7 @@ impl Undo {
         self.logging.then(|| self.steps.len() - 1)
     }
 
-    /// What `thread` wrote to memory since step number `from`, the latest first: the address, where its
+    /// The writes of `thread` to memory since step number `from`, the latest first: the address, where its
     /// contents were saved, and their size.
     fn written(&self, thread: u32, from: usize) -> Vec<(usize, usize, usize)> {
         let (mut record, mut end) = (self.records.len(), self.bytes.len());

@@ -19,7 +19,7 @@ use crate::tsan::settle::InFlight;
 /// More than this is not copied for each step: replaying is cheaper.
 const LARGE: usize = 32 << 10;
 
-/// What a step can change of its own thread.
+/// The parts of a thread that its own step can change.
 pub(super) struct Image {
     pending: Pending,
     site: usize,

@@ -10,7 +10,7 @@ const ACQUIRE: u32 = 2;
 const RELEASE: u32 = 3;
 pub(super) const SEQ_CST: u32 = 5;
 
-/// What takes an instruction's place.
+/// The operations that take an instruction's place.
 pub(super) enum Meaning {
     /// Nothing does.
     Itself,
@@ -37,15 +37,15 @@ pub(super) enum Meaning {
     },
 }
 
-/// What an update is given.
+/// The operand of an update.
 pub(super) enum Given {
     Register(Register),
     Number(i64),
-    /// What is expected in `rax`, and this is put there.
+    /// The expected value is in `rax`; this register has the new one.
     Exchanged(Register),
 }
 
-/// What an instruction means; `None` if that is not known.
+/// The meaning of an instruction; `None` if it is not known.
 pub(super) fn meaning(
     factory: &mut InstructionInfoFactory,
     instruction: &Instruction,

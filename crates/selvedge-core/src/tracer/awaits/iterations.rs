@@ -24,7 +24,7 @@ struct Read {
 
 const START: u32 = u32::MAX;
 
-/// What the thread does after a read.
+/// The step of the thread after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It leaves the await: it does something else than reading on.

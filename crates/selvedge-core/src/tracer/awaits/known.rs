@@ -26,7 +26,7 @@ pub(in crate::tracer) struct Awaits {
     pub(in crate::tracer) frames: Vec<u32>,
 }
 
-/// What is known about one thread.
+/// The knowledge about one thread.
 #[derive(Clone, Debug, Default)]
 struct Waiter {
     /// Its pending operation is a read of an await loop.

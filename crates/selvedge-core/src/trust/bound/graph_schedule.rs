@@ -27,7 +27,7 @@ pub(in crate::trust) struct GraphSchedule {
     runs: Vec<Run>,
     /// The thread that is running at the end.
     running: usize,
-    /// What was performed, and what had been performed when each thread was left.
+    /// The events performed, and those performed when each thread was left.
     done: Blocks<1>,
     left: [Blocks<1>; LANES],
 }

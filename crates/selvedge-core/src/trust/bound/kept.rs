@@ -27,7 +27,7 @@ use crate::graph::{Clocks, Graph, Kind, Next, Slot};
 use crate::ids::ThreadId;
 use crate::linear::frontier::Frontier;
 
-/// What is known of a part *P* and a read *r*.
+/// The knowledge about a part *P* and a read *r*.
 pub(super) enum Verdict {
     /// *P* is within the bound, also with *r*.
     Within,
@@ -37,7 +37,7 @@ pub(super) enum Verdict {
     Beyond,
 }
 
-/// What no revisit deletes or changes.
+/// The events that no revisit deletes or changes.
 pub(super) struct KeptPrefix<'a, F> {
     graph: &'a Graph,
     clocks: &'a Clocks,
