@@ -20,14 +20,14 @@ impl Cargo {
     }
 }
 
-/// What cargo hands over.
+/// The arguments that cargo hands over.
 #[derive(Debug, Args)]
 pub(crate) struct Selvedge {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a crate's loom tests, unmodified, with Selvedge in the place of loom

@@ -48,10 +48,10 @@ fn selvedge() -> PathBuf {
     }
 }
 
-/// What cargo is to build.
+/// The target that cargo is to build.
 struct Build<'a> {
     check: &'a Check,
-    /// What chooses it on cargo's command line.
+    /// The options that choose it on cargo's command line.
     chosen: Vec<String>,
     /// Where the instrumented program is built.
     target: PathBuf,

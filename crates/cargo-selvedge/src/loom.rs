@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The library, where this program was built.
 const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../selvedge");
 
-/// What cargo is told, as long as the lock file is as it was before.
+/// The arguments for cargo, which hold as long as the lock file is as it was before.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     /// Arguments for cargo.
@@ -20,7 +20,7 @@ pub(crate) struct Replacement {
     /// Where cargo builds.
     pub(crate) target: PathBuf,
     lock: PathBuf,
-    /// What the lock file was; `None` if there was none.
+    /// The former lock file; `None` if there was none.
     before: Option<Vec<u8>>,
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// What cargo prints on standard output.
+/// The output of cargo on standard output.
 fn output(command: &mut Command) -> Result<String, String> {
     let output = command
         .stderr(std::process::Stdio::inherit())

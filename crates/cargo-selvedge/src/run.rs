@@ -19,15 +19,15 @@ const SIGSYS: i32 = 31;
 /// That tests are not confined is told once.
 static UNCONFINED: Once = Once::new();
 
-/// What became of a test.
+/// The result of a test.
 #[derive(Debug)]
 pub(crate) struct Result {
     /// The program it is in.
     pub(crate) suite: String,
     pub(crate) name: String,
-    /// What it said, if it failed.
+    /// Its message, if it failed.
     pub(crate) failure: Option<String>,
-    /// What its models had; `None` if it has no model.
+    /// The counts of its models; `None` if it has no model.
     pub(crate) counts: Option<Counts>,
     /// The schedule of the execution that failed.
     pub(crate) token: Option<String>,
@@ -79,7 +79,7 @@ pub(crate) fn has(executable: &Executable, name: &str) -> std::result::Result<bo
     Ok(all.iter().any(|known| known == name))
 }
 
-/// What the program lists. Without a flag, tests that are ignored are left out.
+/// The tests that the program lists. Without a flag, tests that are ignored are left out.
 pub(crate) fn listed<'a>(
     executable: &Executable,
     flags: impl Iterator<Item = &'a str>,
@@ -110,7 +110,7 @@ fn names(listing: &str) -> Vec<String> {
         .collect()
 }
 
-/// What runs one test.
+/// The command that runs one test.
 fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     let mut command = Command::new(&executable.path);
     command.args([
@@ -282,7 +282,7 @@ fn show(line: &str) {
     }
 }
 
-/// What a test writes to standard error.
+/// The output of a test on standard error.
 #[derive(Default)]
 struct Said {
     counts: Counts,

@@ -46,7 +46,7 @@ impl Run {
             .block(client.publish(self.subject("report"), what.into()));
     }
 
-    /// What workers say from now on, besides their answers.
+    /// The messages of workers from now on, besides their answers.
     pub fn reports(&self) -> Result<Receiver<Vec<u8>>, Error> {
         let client = self.cluster.inner.client.clone();
         let subject = self.subject("report");

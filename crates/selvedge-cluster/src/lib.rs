@@ -64,7 +64,7 @@ pub struct Access {
     pub authority: Option<PathBuf>,
     /// A certificate and its key, for brokers that ask for one.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// What the names of all subjects, streams and buckets begin with.
+    /// The prefix of the names of all subjects, streams and buckets.
     pub prefix: String,
 }
 

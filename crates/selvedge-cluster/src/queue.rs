@@ -23,7 +23,7 @@ pub(crate) const REDELIVERY: Duration = Duration::from_secs(5);
 const KEEP_ALIVE: Duration = Duration::from_millis(1500);
 /// How many units are on their way to the broker at a time.
 const BATCH: usize = 512;
-/// What a message needs besides its contents.
+/// The room for the headers of a message.
 const HEADER: usize = 4096;
 
 /// The first byte of a message: its contents follow, or the name of the object that holds them.

@@ -24,7 +24,7 @@ pub struct Entry {
     pub name: String,
     /// Grows with every change.
     pub revision: u64,
-    /// What was written.
+    /// The record that was written.
     pub record: Vec<u8>,
 }
 
@@ -220,7 +220,7 @@ impl Run {
         stored.map(drop)
     }
 
-    /// What is kept under this name. The broker's client compares it with its checksum.
+    /// The object with this name. The broker's client compares it with its checksum.
     pub fn get(&self, name: &str) -> Result<Option<Vec<u8>>, Error> {
         self.cluster.block(async {
             let got = timeout(TRANSFER, self.get_object(name)).await;

@@ -18,7 +18,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// What the explorer, the runtime and the C library need: memory, time, signals of their own, and
+/// The system calls of the explorer, the runtime and the C library: memory, time, signals of their own, and
 /// reading.
 const ALLOWED: [libc::c_long; 61] = [
     libc::SYS_read,
@@ -84,7 +84,7 @@ const ALLOWED: [libc::c_long; 61] = [
     libc::SYS_exit_group,
 ];
 
-/// What a search by several processes needs besides, until they are all there.
+/// Further system calls of a search by several processes, until they are all there.
 const PROCESSES: [libc::c_long; 8] = [
     libc::SYS_seccomp,
     libc::SYS_clone,

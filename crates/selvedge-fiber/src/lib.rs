@@ -35,9 +35,9 @@ impl Context {
     }
 }
 
-/// What a fiber runs: a function of up to three words.
+/// The function that a fiber runs, with up to three words.
 pub type Start = unsafe extern "C-unwind" fn(*mut c_void, usize, usize) -> *mut c_void;
-/// What a fiber does with the result; it must not return.
+/// The function that a fiber calls with the result; it must not return.
 pub type End = extern "C-unwind" fn(*mut c_void) -> !;
 
 /// The frame that [`switch`] pops, lowest address first.

@@ -11,7 +11,7 @@ pub const VERSION: u32 = 2;
 /// Stands for "no such index": the parent of main, an event whose site varies.
 pub const NONE: u32 = u32::MAX;
 
-/// What the whole file says.
+/// The flags of a whole file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u64);
 
@@ -36,7 +36,7 @@ impl Flags {
     }
 }
 
-/// What the verifier knows about a call site. A site that is not in the file was never reached.
+/// The verifier's knowledge about a call site. A site that is not in the file was never reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Class {
@@ -46,7 +46,7 @@ pub enum Class {
     Counted = 2,
 }
 
-/// What is done at a site.
+/// The operation at a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {

@@ -53,9 +53,9 @@ pub struct Site<'a> {
     pub file: &'a str,
     /// The line, zero if unknown.
     pub line: u32,
-    /// What is known about it.
+    /// The flags of the site.
     pub class: Class,
-    /// What is done there.
+    /// The operation there.
     pub kind: Kind,
     /// Whether no other thread touches the same memory, in any proven execution, or all of them
     /// only read it.
@@ -130,7 +130,7 @@ pub enum Branch {
     },
 }
 
-/// What is expected at a counted event: the index of its site, `None` where it varies.
+/// The expectation at a counted event: the index of its site, `None` where it varies.
 pub type Event = Option<u32>;
 
 impl<'a> View<'a> {
@@ -244,7 +244,7 @@ impl<'a> View<'a> {
         self.u64(layout::GENERATION)
     }
 
-    /// What it says about the whole program.
+    /// The flags of the whole program.
     pub fn flags(self) -> Flags {
         Flags(self.u64(layout::FLAGS))
     }
@@ -299,7 +299,7 @@ impl<'a> View<'a> {
             .find(|input| input.values().eq(values.iter().copied()))
     }
 
-    /// What the verifier left for its next start.
+    /// The verifier's data for its next start.
     pub fn resume(self) -> &'a [u8] {
         let (start, count) = self.table(layout::RESUME);
         &self.bytes[start as usize..][..count as usize]
@@ -377,7 +377,7 @@ impl<'a> Input<'a> {
 }
 
 impl<'a> Thread<'a> {
-    /// What its events wait for, sorted by event.
+    /// The waits of its events, sorted by event.
     pub fn waits(self) -> impl ExactSizeIterator<Item = Wait> + 'a {
         let view = self.view;
         let (first, count) = (view.u32(self.record + 12), view.u32(self.record + 16));
@@ -392,7 +392,7 @@ impl<'a> Thread<'a> {
         })
     }
 
-    /// What is expected at its first counted events.
+    /// The expectations at its first counted events.
     pub fn events(self) -> impl ExactSizeIterator<Item = Event> + 'a {
         let view = self.view;
         let (first, count) = (view.u32(self.record + 20), view.u32(self.record + 24));

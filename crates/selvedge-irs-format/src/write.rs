@@ -8,7 +8,7 @@ use crate::layout;
 use crate::meaning::{Class, Flags, Kind, MAGIC, NONE, VERSION, checksum};
 use crate::view::{Branch, Event, View, Wait};
 
-/// What a file holds, to be written.
+/// The contents of a file, to be written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The program.
@@ -17,7 +17,7 @@ pub struct Contents {
     pub lineage: [u8; 16],
     /// Counts the files of the lineage.
     pub generation: u64,
-    /// What it says about the whole program.
+    /// The flags of the whole program.
     pub flags: Flags,
     /// Traces proven safe.
     pub traces: u64,
@@ -29,7 +29,7 @@ pub struct Contents {
     pub sites: Vec<SiteEntry>,
     /// The declared inputs.
     pub inputs: Vec<InputPart>,
-    /// What the verifier wants to find again.
+    /// The verifier's data for its next start.
     pub resume: Vec<u8>,
 }
 
@@ -46,9 +46,9 @@ pub struct SiteEntry {
     pub file: String,
     /// The line.
     pub line: u32,
-    /// What is known about it.
+    /// The flags of the site.
     pub class: Class,
-    /// What is done there.
+    /// The operation there.
     pub kind: Kind,
     /// Whether no other thread is known to access the same memory in a way that matters.
     pub alone: bool,
@@ -74,9 +74,9 @@ pub struct ThreadPart {
     pub child: u32,
     /// How many of its counted events matter.
     pub limit: u32,
-    /// What its events wait for, sorted by event.
+    /// The waits of its events, sorted by event.
     pub waits: Vec<Wait>,
-    /// What is expected at its first counted events.
+    /// The expectations at its first counted events.
     pub events: Vec<Event>,
     /// What it can do.
     pub histories: Vec<Branch>,

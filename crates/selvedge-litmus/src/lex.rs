@@ -58,7 +58,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Error> {
     Ok(tokens)
 }
 
-/// What comes after the next `end`.
+/// The text after the next `end`.
 fn after<'t>(text: &'t str, end: &str, line: usize) -> Result<&'t str, Error> {
     match text.find(end) {
         Some(at) => Ok(&text[at + end.len()..]),

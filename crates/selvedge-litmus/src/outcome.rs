@@ -17,7 +17,7 @@ use crate::parse::Test;
 /// The values that a test looks at, in the order in which they are shown.
 pub type State = Vec<i64>;
 
-/// What a test comes to under a model.
+/// The outcome of a test under a model.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The name of the test.

@@ -11,7 +11,7 @@ use crate::lex::{Placed, Token, tokens};
 pub struct Error {
     /// Where.
     pub line: usize,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -35,12 +35,12 @@ impl std::error::Error for Error {}
 pub struct Test {
     /// Its name.
     pub name: String,
-    /// What it asks.
+    /// The question of the test.
     pub condition: Condition,
     pub(crate) threads: Vec<Thread>,
     /// The shared variables with their initial values.
     pub(crate) variables: Vec<(String, i64)>,
-    /// What is shown besides what the condition is about.
+    /// The variables that are shown besides those of the condition.
     pub(crate) shown: Vec<Place>,
 }
 

@@ -20,7 +20,7 @@ pub enum Axioms {
     Rc11,
 }
 
-/// What an event does.
+/// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Does {
     /// Reads a location.
@@ -40,7 +40,7 @@ pub enum Does {
 pub struct Event {
     /// The thread that performs it; `None` for initial writes.
     pub thread: Option<u32>,
-    /// What it does.
+    /// Its effect.
     pub does: Does,
     /// To which location.
     pub location: Option<u32>,

@@ -328,7 +328,7 @@ impl<M: Machine> Search<'_, M> {
     }
 }
 
-/// What a thread may do next.
+/// A possible next step of a thread.
 #[derive(Default)]
 struct Options {
     steps: Vec<Step>,

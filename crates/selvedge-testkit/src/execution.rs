@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use selvedge_core::graph::{Graph, INIT, Kind, Slot};
 use selvedge_core::{EventId, Function, Location, Op, ThreadId, Value};
 
-/// What one operation did. Operations are counted, not events: an update is one.
+/// The effect of one operation. Operations are counted, not events: an update is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Record {
     /// The location touched.
@@ -23,7 +23,7 @@ pub struct Record {
 /// Program order, reads-from and coherence of an execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Execution {
-    /// What each thread did.
+    /// The operations of each thread.
     pub threads: Vec<Vec<Record>>,
     /// The order of the writes to each location that has any.
     pub coherence: BTreeMap<Location, Vec<EventId>>,

@@ -312,7 +312,7 @@ impl Tableau<'_> {
     }
 }
 
-/// What can be reached in one step or more.
+/// The states that can be reached in one step or more.
 fn reached(arcs: &HashMap<Node, Vec<Node>>, from: Node) -> HashSet<Node> {
     let mut reached = HashSet::new();
     let mut open = vec![from];

@@ -7,7 +7,7 @@ pub use selvedge_core::random::Random;
 
 use crate::program::{Instruction, Program};
 
-/// What a program is made of.
+/// The instructions that a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// Loads, stores, read-modify-writes and branches.

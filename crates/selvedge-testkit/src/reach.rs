@@ -12,7 +12,7 @@ use crate::state_script::StateScript;
 /// A whole state.
 pub type Full = Vec<Vec<u8>>;
 
-/// What can be reached.
+/// The states that can be reached.
 #[derive(Clone, Debug, Default)]
 pub struct Reachable {
     /// All states. What follows a failure or a race is not looked at.
@@ -40,7 +40,7 @@ impl Reachable {
     }
 }
 
-/// What is to be said of a state.
+/// The sort of a state.
 pub(crate) enum Sort {
     Alright,
     Complete,

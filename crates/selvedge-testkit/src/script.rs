@@ -30,7 +30,7 @@ pub struct ScriptMachine {
     pub(crate) parks: bool,
     /// The locations that are synchronisation objects.
     objects: HashSet<u32>,
-    /// What there was before each step since the reset, if steps can be undone.
+    /// The threads before each step since the reset, if steps can be undone.
     log: Option<Vec<Before>>,
     /// Every so many steps, one cannot be undone.
     barrier: usize,

@@ -51,9 +51,9 @@ struct Steps<'t> {
 
 struct Node<'t> {
     step: &'t Step,
-    /// What causes it.
+    /// The steps that cause it.
     causes: Vec<EventId>,
-    /// What comes before it besides, because it reads or overwrites it, or reads what it overwrites.
+    /// Further steps before it, because it reads or overwrites it, or reads what it overwrites.
     earlier: Vec<EventId>,
 }
 
@@ -242,7 +242,7 @@ mod tests {
         }
     }
 
-    /// What [`Steps::number`] and the search rely on.
+    /// The order that [`Steps::number`] and the search rely on.
     #[test]
     fn no_part_of_what_has_an_order_has_a_larger_number() {
         for seed in 0..60 {

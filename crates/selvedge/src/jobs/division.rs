@@ -22,7 +22,7 @@ pub(crate) struct Division {
     differs: Option<String>,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) struct Searched {
     pub(crate) counts: Counts,
@@ -100,7 +100,7 @@ impl Division {
         true
     }
 
-    /// What the search came to so far.
+    /// The result of the search so far.
     pub(crate) fn searched(&self) -> Searched {
         let found = self.work.found();
         let ending = match (found.ending, self.work.is_done()) {

@@ -38,7 +38,7 @@ const ALONE: Duration = Duration::from_millis(50);
 const SLICE: Duration = Duration::from_millis(500);
 
 thread_local! {
-    /// What the models of this OS thread came to, as far as they are over.
+    /// The results of this OS thread's models, as far as they are over.
     static REPORTS: RefCell<Vec<Option<Report>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Here {
     pub(crate) number: usize,
 }
 
-/// What a worker process does with a model.
+/// The role of a model in a worker process.
 pub(crate) enum Part {
     /// This process is no worker, or the model does not concern it.
     Explore,
@@ -83,7 +83,7 @@ impl Here {
         REPORTS.with_borrow_mut(|reports| reports[self.number] = Some(report.clone()));
     }
 
-    /// What this process does with it.
+    /// Its role in this process.
     pub(crate) fn part(&self) -> Part {
         match worker::role(self.test.as_deref(), self.number) {
             Role::None => Part::Explore,

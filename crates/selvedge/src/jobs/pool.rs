@@ -28,7 +28,7 @@ const LONG: Duration = Duration::from_millis(200);
 const DIED: u32 = 2;
 const KILLED: u32 = 5;
 
-/// What a pool works on, and for how long.
+/// The work of a pool, and its limits.
 pub(super) struct Plan {
     pub(super) task: Task,
     pub(super) hello: Hello,
@@ -36,11 +36,11 @@ pub(super) struct Plan {
     /// When slices end by themselves, for tests of slices.
     pub(super) budget: Budget,
     pub(super) until: Option<Instant>,
-    /// What this process does in the first execution.
+    /// The steps of this process in the first execution.
     pub(super) first: u64,
 }
 
-/// What the threads of a pool share.
+/// Data that the threads of a pool share.
 struct Shared {
     division: Division,
     /// What every process does in the first execution, and the epoch of the search that this is about: with
@@ -139,7 +139,7 @@ impl Pool {
         self.changed.notify_all();
     }
 
-    /// What one of the threads does.
+    /// The work of one thread.
     fn work(&self) {
         let mut worker: Option<Worker> = None;
         while let Some(Taken { id, order, epoch }) = self.next() {
@@ -323,7 +323,7 @@ impl Pool {
     }
 }
 
-/// What a worker is said to have done if its first execution is another one.
+/// The error of a worker whose first execution is another one.
 pub(super) const DIFFERS: &str = "it did not behave the same in another process: something that is not part of the model makes \
                        a difference, such as a file, a random number or the order of addresses (SELVEDGE_JOBS=1 \
                        explores it in one process)";
@@ -337,7 +337,7 @@ enum Trouble {
 }
 
 impl Worker {
-    /// What became of the worker, which does not answer because of `error`.
+    /// The end of the worker, which does not answer because of `error`.
     fn death(&mut self, error: &io::Error) -> Trouble {
         let _ = self.socket.shutdown(Shutdown::Both);
         let deadline = Instant::now() + Duration::from_millis(200);

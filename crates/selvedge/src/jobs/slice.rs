@@ -27,7 +27,7 @@ impl trust::Known for KnownBug {
     }
 }
 
-/// What became of a unit.
+/// The result of a unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sliced {
     /// Why the slice ended.
@@ -36,7 +36,7 @@ pub(crate) struct Sliced {
     pub(super) bug: Option<KnownBug>,
     /// The bug was found in the execution with this number.
     pub(super) first_bug: Option<u64>,
-    /// What is left, in the order of the search tree.
+    /// The rest, in the order of the search tree.
     pub(super) rest: Vec<Unit>,
     /// The search has to start over, knowing this.
     pub(super) again: Option<Vec<(Fact, Fact)>>,

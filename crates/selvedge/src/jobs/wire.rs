@@ -13,7 +13,7 @@ use crate::model::Report;
 /// The variable that tells a worker what it is for.
 pub(super) const VARIABLE: &str = "SELVEDGE_WORKER";
 
-/// What a worker is for: the value of [`VARIABLE`].
+/// The purpose of a worker: the value of [`VARIABLE`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Task {
     /// The test, by name.
@@ -36,14 +36,14 @@ impl Task {
     }
 }
 
-/// What a worker is told first.
+/// The first message to a worker.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// What the models before came to, as far as that is known.
+    /// The results of the models before, as far as they are known.
     pub(super) before: Vec<Option<Report>>,
 }
 
-/// What is known about the program. A worker answers with what it does in the first execution.
+/// Facts about the program. A worker answers with its steps in the first execution.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) learned: Vec<(Fact, Fact)>,
@@ -59,7 +59,7 @@ pub(super) struct Order {
     pub(super) pieces: u64,
 }
 
-/// What a worker answers to an [`Order`].
+/// The answer of a worker to an [`Order`].
 pub(super) type Answer = Sliced;
 
 /// The first answer of a worker.

@@ -17,7 +17,7 @@ thread_local! {
     static JOB: OnceCell<Option<Job>> = const { OnceCell::new() };
 }
 
-/// What this process was started for.
+/// The purpose of this process.
 struct Job {
     task: Task,
     hello: Hello,
