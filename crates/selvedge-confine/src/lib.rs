@@ -1,4 +1,4 @@
-//! What a process that runs a program under test may ask of the system.
+//! Confinement of processes that run a program under test.
 //!
 //! The program shares its process with the runtime, so a program that computes addresses of the C
 //! library could call anything there. A list of system calls bounds what such a call can do: read
