@@ -6,6 +6,7 @@
 
 mod bool;
 mod int;
+mod operations;
 mod ptr;
 
 pub use self::bool::AtomicBool;
