@@ -16,6 +16,21 @@ use crate::thread::Thread;
 /// A thread, with bytes as pieces or as they are.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Image<B = Saved> {
+    control: Control,
+    frames: B,
+    /// From where it stands to the top.
+    stack: B,
+    /// Thread-local variables and control words.
+    locals: B,
+    /// The C library's data, if it has any.
+    local: Option<Box<Local>>,
+    /// Why it stopped, if it went wrong.
+    ending: Option<Box<Ending>>,
+}
+
+/// Where a thread stands.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct Control {
     pending: Pending,
     site: usize,
     /// The stack pointer of its context.
@@ -26,15 +41,6 @@ pub(super) struct Image<B = Saved> {
     result: usize,
     published: bool,
     call: Call,
-    frames: B,
-    /// From where it stands to the top.
-    stack: B,
-    /// Thread-local variables and control words.
-    locals: B,
-    /// The C library's data, if it has any.
-    local: Option<Box<Local>>,
-    /// Why it stopped, if it went wrong.
-    ending: Option<Box<Ending>>,
 }
 
 /// Why a thread stopped, and what that refers to.
@@ -52,14 +58,7 @@ impl<B> Image<B> {
             frames: change(self.frames),
             stack: change(self.stack),
             locals: change(self.locals),
-            pending: self.pending,
-            site: self.site,
-            stack_pointer: self.stack_pointer,
-            float: self.float,
-            spawned: self.spawned,
-            result: self.result,
-            published: self.published,
-            call: self.call,
+            control: self.control,
             local: self.local,
             ending: self.ending,
         }
@@ -72,14 +71,7 @@ impl Image {
             frames: &self.frames,
             stack: &self.stack,
             locals: &self.locals,
-            pending: self.pending,
-            site: self.site,
-            stack_pointer: self.stack_pointer,
-            float: self.float,
-            spawned: self.spawned,
-            result: self.result,
-            published: self.published,
-            call: self.call,
+            control: self.control,
             local: self.local.clone(),
             ending: self.ending.clone(),
         }
@@ -207,14 +199,16 @@ impl Runtime {
         let thread = &self.threads[index];
         let locals = thread.slot.locals_range();
         let image = Image {
-            pending: thread.pending,
-            site: thread.site,
-            stack_pointer: thread.context.stack_pointer(),
-            float: thread.float,
-            spawned: thread.spawned,
-            result: thread.result.expose_provenance(),
-            published: thread.published,
-            call: thread.call,
+            control: Control {
+                pending: thread.pending,
+                site: thread.site,
+                stack_pointer: thread.context.stack_pointer(),
+                float: thread.float,
+                spawned: thread.spawned,
+                result: thread.result.expose_provenance(),
+                published: thread.published,
+                call: thread.call,
+            },
             frames: thread.frames.bytes(),
             stack: bytes(thread.live_stack(), thread.slot.stack_top),
             locals: bytes(locals.start, locals.end),
@@ -268,14 +262,15 @@ impl Runtime {
         } = &mut self.states;
         let image = &stacks[number];
         thread.run = self.run;
-        thread.pending = image.pending;
-        thread.site = image.site;
-        thread.context = Context::suspended_at(image.stack_pointer);
-        thread.float = image.float;
-        thread.spawned = image.spawned;
-        thread.result = ptr::with_exposed_provenance_mut(image.result);
-        thread.published = image.published;
-        thread.call = image.call;
+        let control = image.control;
+        thread.pending = control.pending;
+        thread.site = control.site;
+        thread.context = Context::suspended_at(control.stack_pointer);
+        thread.float = control.float;
+        thread.spawned = control.spawned;
+        thread.result = ptr::with_exposed_provenance_mut(control.result);
+        thread.published = control.published;
+        thread.call = control.call;
         pieces.bytes_of(&image.frames, contents);
         thread.frames.set_bytes(contents);
         if let Some(ending) = &image.ending {
