@@ -36,7 +36,7 @@ impl NativeMachine {
     }
 
     /// The same for when `thread` passed `site` last, one of the places of the failure that
-    /// [`watch`](Machine::watch) was told of.
+    /// [`watch`](selvedge_core::Machine::watch) was told of.
     pub fn backtrace_at(&self, thread: ThreadId, site: Site) -> Option<Vec<u64>> {
         with(|runtime| {
             let calls = runtime.watch.calls(thread, site.0 as usize)?;
@@ -48,7 +48,7 @@ impl NativeMachine {
     }
 
     /// The calls in which `block` was allocated and, if it was, freed, where they are known: in the run
-    /// that [`watch`](Machine::watch) was told of.
+    /// that [`watch`](selvedge_core::Machine::watch) was told of.
     pub fn block_calls(&self, block: &HeapBlock) -> [Vec<u64>; 2] {
         with(|runtime| {
             let calls = |fate| {
