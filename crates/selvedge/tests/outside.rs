@@ -170,7 +170,7 @@ fn other_threads_of_the_process_do_no_harm() {
             std::thread::sleep(std::time::Duration::from_micros(20));
         }
     });
-    for _ in 0..20 {
+    for _ in 0..100 {
         let report = verified(Rc11, || {
             let flag = Arc::new(AtomicBool::new(false));
             let other = Arc::clone(&flag);

@@ -5,7 +5,11 @@
 //! Nothing tells of such changes, so what is there is copied before a stretch of a thread that may
 //! be in a loop, and compared afterwards. No other thread of the model runs meanwhile, but other OS
 //! threads of the process do. Words that go on changing while no thread of the model runs are
-//! theirs. Another change must be seen twice at the same place to count.
+//! theirs. Another change counts as the thread's only if it comes back each time that the same stretch
+//! is run: a model is deterministic, so a change that stays away once was made by another OS thread. The
+//! search starts over to see that, and no change is ever ignored: where there were too many doubts, or
+//! too many executions, it counts. Changes by other OS threads can therefore add an iteration of a loop
+//! to an execution, but never remove one.
 
 use std::ops::Range;
 
@@ -18,8 +22,14 @@ use super::{blocks, portable, statics};
 const MOST: usize = 256 << 10;
 /// So often a word is read to find out whether somebody else changes it.
 const LOOKS: usize = 2_000;
+/// So many times in a row a stretch must be seen to change a word.
+const SIGHTINGS: u32 = 8;
 /// So many changes are doubted at one place.
-const DOUBTS: u32 = 4;
+const DOUBTS: u32 = 24;
+/// So many executions are run before changes are not doubted any more: starting over takes too long then.
+const DOUBTED_RUNS: u32 = 10_000;
+/// So many rounds more are waited before the search starts over each time.
+const PAUSE: u32 = 1_000;
 
 /// Whether a stretch changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +53,20 @@ pub(super) struct Outside {
     stacks: Copied,
     /// Words that other OS threads change.
     others: FxHashSet<usize>,
-    /// Changes seen: where and which word, as facts; and how many where.
-    seen: FxHashSet<Fact>,
+    /// Changes that threads of the model make: where and which word, as facts.
+    confirmed: FxHashSet<Fact>,
+    /// The change that a stretch was seen to make, and how many times in a row.
+    suspected: FxHashMap<Stretch, (Fact, u32)>,
+    /// How many changes were doubted where.
     doubts: FxHashMap<u64, u32>,
+}
+
+/// What tells a stretch from others: where it ends, its thread, and how many events that had before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Stretch {
+    pub(super) site: u64,
+    pub(super) thread: usize,
+    pub(super) events: u32,
 }
 
 /// Some memory, and a copy of it.
@@ -122,18 +143,18 @@ impl Outside {
         }
     }
 
-    /// The changes that were seen.
+    /// The changes that threads of the model make.
     pub(super) fn facts(&self) -> impl Iterator<Item = Fact> + '_ {
-        self.seen.iter().copied()
+        self.confirmed.iter().copied()
     }
 
-    /// Another process saw this change.
+    /// Another process confirmed this change.
     pub(super) fn recall(&mut self, fact: Fact) {
-        self.seen.insert(fact);
+        self.confirmed.insert(fact);
     }
 
-    /// The stretch ends at `site`: whether it changed something.
-    pub(super) fn change(&mut self, site: u64) -> Change {
+    /// `stretch` ends, in the execution `run`: whether it changed something.
+    pub(super) fn change(&mut self, stretch: Stretch, run: u32) -> Change {
         if self.stacks.first_change().is_some() {
             return Change::Certain;
         }
@@ -143,14 +164,34 @@ impl Outside {
                 self.lasting.copy[index] = read(word);
                 continue;
             }
-            let doubts = self.doubts.entry(site).or_default();
-            *doubts += 1;
-            return match self.seen.insert(portable::seen(site, word)) && *doubts < DOUBTS {
-                true => Change::Perhaps,
-                false => Change::Certain,
-            };
+            return self.judge(stretch, word, run);
         }
+        self.suspected.remove(&stretch);
         Change::None
+    }
+
+    /// `stretch` was seen to change `word`, which other OS threads are not known to do.
+    fn judge(&mut self, stretch: Stretch, word: usize, run: u32) -> Change {
+        let fact = portable::seen(stretch.site, word);
+        let suspected = self.suspected.entry(stretch).or_insert((fact, 0));
+        if suspected.0 != fact {
+            *suspected = (fact, 0);
+        }
+        suspected.1 += 1;
+        if suspected.1 >= SIGHTINGS {
+            self.confirmed.insert(fact);
+        }
+        if self.confirmed.contains(&fact) {
+            return Change::Certain;
+        }
+        let doubts = self.doubts.entry(stretch.site).or_default();
+        *doubts += 1;
+        if *doubts > DOUBTS || run > DOUBTED_RUNS {
+            return Change::Certain;
+        }
+        // Otherwise a thread that works at intervals may come at the same moment of each search.
+        (0..*doubts * PAUSE).for_each(|_| std::hint::spin_loop());
+        Change::Perhaps
     }
 }
 
@@ -208,14 +249,48 @@ mod tests {
         ];
         let mut outside = Outside::default();
         for (n, change) in changes.into_iter().enumerate() {
+            let stretch = stretch(n as u64);
             outside.remember(&closure, std::iter::once(count..count + 8));
-            let site = n as u64;
-            assert_eq!(outside.change(site), Change::None, "{n}");
+            assert_eq!(outside.change(stretch, 1), Change::None, "{n}");
             change();
             // No other OS thread can change a stack.
-            let first = [Change::Certain, Change::Perhaps][n.min(1)];
-            assert_eq!(outside.change(site), first, "{n}");
-            assert_eq!(outside.change(site), Change::Certain, "{n}");
+            let sightings = [1, SIGHTINGS][n.min(1)];
+            for sighting in 1..=sightings + 1 {
+                let expected = match sighting < sightings {
+                    true => Change::Perhaps,
+                    false => Change::Certain,
+                };
+                assert_eq!(outside.change(stretch, 1), expected, "{n} {sighting}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_that_does_not_come_back_is_not_the_models_until_there_were_too_many() {
+        let word = Cell::new(0_u64);
+        let begin = word.as_ptr().expose_provenance();
+        let closure = begin..begin + 8;
+        let mut outside = Outside::default();
+        let mut run = |site, changes: bool, runs| {
+            outside.remember(&closure, std::iter::empty());
+            word.set(word.get() + u64::from(changes));
+            outside.change(stretch(site), runs)
+        };
+        for _ in 0..DOUBTS {
+            assert_eq!(run(1, true, 1), Change::Perhaps);
+            assert_eq!(run(1, false, 1), Change::None);
+        }
+        assert_eq!(run(1, true, 1), Change::Certain);
+        // At other places changes are doubted all the same.
+        assert_eq!(run(2, true, DOUBTED_RUNS), Change::Perhaps);
+        assert_eq!(run(3, true, DOUBTED_RUNS + 1), Change::Certain);
+    }
+
+    fn stretch(site: u64) -> Stretch {
+        Stretch {
+            site,
+            thread: 0,
+            events: 1,
         }
     }
 }

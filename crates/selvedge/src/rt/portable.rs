@@ -40,7 +40,7 @@ fn site(fact: Fact) -> u64 {
     address((fact as i64 >> 2) as u64)
 }
 
-/// The fact that a change of `word` was seen at `site`.
+/// The fact that threads of the model change `word` on their way to `site`.
 pub(super) fn seen(site: u64, word: usize) -> Fact {
     let mut hash = FxHasher::default();
     hash.write_u64(distance(site));

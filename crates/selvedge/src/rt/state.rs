@@ -11,7 +11,7 @@ use selvedge_core::{
 use super::call_stack::CallStacks;
 use super::machine::Limits;
 use super::memory::Memory;
-use super::outside::{Change, Outside};
+use super::outside::{Change, Outside, Stretch};
 use super::place::{New, Place};
 use super::race::{CellState, View};
 use super::reach::Reach;
@@ -290,8 +290,13 @@ impl State {
         if let Some(before) = thread.spin.heap.take() {
             let after = self.memory.fingerprint();
             self.heap = Some(after);
+            let stretch = Stretch {
+                site: site.0,
+                thread: running,
+                events,
+            };
             let change = match after == before {
-                true => self.outside.change(site.0),
+                true => self.outside.change(stretch, self.run),
                 false => Change::Certain,
             };
             match change {
