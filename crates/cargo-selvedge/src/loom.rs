@@ -55,10 +55,12 @@ pub(crate) fn replace(cargo: &[String]) -> Result<Replacement, String> {
     if !replacement.arguments.is_empty() {
         // The search takes most of the time, and is always worth the optimization.
         for package in ["selvedge", "selvedge-core", "selvedge-fiber"] {
-            let setting = format!("profile.dev.package.{package}.opt-level=3");
-            replacement
-                .arguments
-                .extend(["--config".to_owned(), setting]);
+            for (name, value) in SETTINGS {
+                let setting = format!("profile.dev.package.{package}.{name}={value}");
+                replacement
+                    .arguments
+                    .extend(["--config".to_owned(), setting]);
+            }
         }
     }
     Ok(replacement)
@@ -73,6 +75,16 @@ impl Drop for Replacement {
         };
     }
 }
+
+/// How the search is built, whatever the user's profile says. An incremental build consists of many small units, and
+/// functions are inlined within a unit only.
+const SETTINGS: [(&str, &str); 5] = [
+    ("opt-level", "3"),
+    ("incremental", "false"),
+    ("codegen-units", "4"),
+    ("debug-assertions", "false"),
+    ("overflow-checks", "false"),
+];
 
 /// Cargo, as it was called.
 pub(crate) fn cargo() -> Command {
