@@ -24,7 +24,7 @@ const MAGIC: &[u8; 20] = b"selvedge checkpoint\n";
 /// The version of the format: it changes with that of units.
 const FORMAT: u32 = 1;
 /// How often the file is written.
-const EVERY: Duration = Duration::from_secs(2);
+const EVERY: Duration = Duration::from_secs(1);
 
 /// The subject of the search.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -38,12 +38,15 @@ const ALONE: Duration = Duration::from_secs(2);
 const ALONE_IF_ASKED: Duration = Duration::from_millis(50);
 /// A slice of a long search ends by itself after this time, to tell how far it has come.
 const SLICE: Duration = Duration::from_millis(500);
-/// For how long random descents are made once a search takes longer than [`ALONE`], to tell how much is left.
-const FORECAST: Duration = Duration::from_millis(250);
+/// Once a search takes longer than [`ALONE`], a worker makes random descents for this part of the time so far, to tell
+/// how much is left,
+const FORECAST_PART: u32 = 32;
+/// and again, for longer, when it has taken this many times as long.
+const FORECAST_AGAIN: u32 = 16;
 /// A slice is not stopped for others before it has taken so long.
 const SHORTEST: Duration = Duration::from_millis(5);
-/// A unit whose workers were killed from outside so often is given up.
-const KILLED: u32 = 5;
+/// A unit whose workers were killed from outside so often is given up: memory may be short.
+const KILLED: u32 = 20;
 /// How often an idle worker makes the command look for work.
 const IDLE_TICK: Duration = Duration::from_millis(2);
 
@@ -110,8 +113,8 @@ pub(crate) struct Pool<'a> {
     stopping: Option<(Option<Cause>, Instant)>,
     /// How often a worker died of a unit.
     deaths: HashMap<UnitId, u32>,
-    /// Whether a worker was told to make random descents.
-    forecast: bool,
+    /// After how long a worker is told to make random descents.
+    forecast: Duration,
     processor: Vec<Duration>,
     memory: u64,
     memory_limit: u64,
@@ -144,7 +147,7 @@ impl<'a> Pool<'a> {
             next_look: start,
             stopping: None,
             deaths: HashMap::new(),
-            forecast: false,
+            forecast: ALONE,
             processor: Vec::new(),
             memory: 0,
             memory_limit: request
@@ -294,7 +297,9 @@ impl<'a> Pool<'a> {
         reserved: u64,
     ) -> Result<(), Problem> {
         let order = self.order_for(seat, id, unit, reserved);
-        self.forecast |= order.forecast > Duration::ZERO;
+        if order.forecast > Duration::ZERO {
+            self.forecast = self.start.elapsed() * FORECAST_AGAIN;
+        }
         let seat = &mut self.seats[seat];
         seat.epoch = Some(self.state.work.epoch());
         match seat.order(id, &order, reserved) {
@@ -325,9 +330,9 @@ impl<'a> Pool<'a> {
             },
             pieces: 1,
             rerun: Rerun::No,
-            forecast: match self.forecast || self.start.elapsed() < ALONE {
-                true => Duration::ZERO,
-                false => FORECAST,
+            forecast: match self.start.elapsed() {
+                elapsed if elapsed < self.forecast => Duration::ZERO,
+                elapsed => elapsed / FORECAST_PART,
             },
         }
     }
@@ -367,7 +372,7 @@ impl<'a> Pool<'a> {
         seat.processor += sliced.processor;
         let Some(task) = seat.answered() else { return };
         if self.state.answer(task.unit, sliced) {
-            self.forecast = false;
+            self.forecast = ALONE;
             self.deaths.clear();
         }
         self.drop_unwanted();

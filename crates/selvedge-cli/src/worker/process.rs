@@ -50,7 +50,11 @@ impl Worker {
         // Its end of the socket belongs to it alone now, so that its death closes it.
         drop(command);
         let mut worker = Worker { child, socket };
-        worker.tell(request)?;
+        match worker.tell(request) {
+            // It was killed already, which is heard of like any other death.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error),
+            _ => {}
+        }
         thread::spawn(move || {
             while let Ok(Some(reply)) = wire::receive(&mut ours) {
                 if hear.send((number, Some(reply))).is_err() {

@@ -117,6 +117,6 @@ fn a_search_that_is_interrupted_again_and_again_is_completed() {
 #[test]
 #[ignore = "takes long"]
 fn a_command_that_is_killed_again_and_again_is_resumed() {
-    // It saves what it has every two seconds.
+    // It saves what it has every second.
     resumed(Signal::SIGKILL, 500..4000);
 }
