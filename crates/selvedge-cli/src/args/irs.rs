@@ -34,8 +34,9 @@ Examples:
 
 const IRS_RUN_EXAMPLES: &str = "\
 Examples:
-  selvedge irs run prog.c -- --port 80          run with these arguments, and go on proving meanwhile
+  selvedge irs run prog.c                       run, and go on proving meanwhile
   selvedge irs run prog.c --flag=-O2            compile with optimisation
+  SELVEDGE_INPUT=2,0 selvedge irs run prog.c    run with these choices of main as its input
 
 The exit status is that of the program.";
 
@@ -158,7 +159,7 @@ pub(crate) struct IrsRun {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Arguments for the program
+    /// Arguments for the program: refused, since schedules are proven for a run without any
     #[arg(value_name = "ARGUMENTS", last = true)]
     pub(crate) arguments: Vec<OsString>,
 

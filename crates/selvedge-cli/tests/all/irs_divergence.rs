@@ -2,9 +2,11 @@
 //!
 //! `SELVEDGE_RUNS=10000` runs each program so often, instead of a hundred times.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::common::Sandbox;
 
@@ -320,6 +322,56 @@ fn the_environment_is_noticed() {
     });
     assert_eq!(given, all_noticed());
     assert_eq!(repeat(&sandbox, |_, _| {}), all_well());
+}
+
+/// What a file says, the time and the number of processors as declared inputs, for which some numbers are proven.
+#[test]
+fn declared_inputs_are_noticed_where_they_were_not_proven() {
+    const PROVEN: u32 = 2;
+    let declared = "int selvedge_range(int, int);\n\
+        static int count(int argc, char **argv) {\n\
+          (void)argc; (void)argv; return selvedge_range(1, 2);\n\
+        }\n";
+    let sandbox = build(&[BEGINNING, declared, LOOP].concat(), &[]);
+    let file = |number: u32| {
+        fs::write(sandbox.path("count"), (number % 5).to_string()).expect("a file");
+        let text = fs::read_to_string(sandbox.path("count")).expect("the same");
+        text.parse::<u32>().expect("a number")
+    };
+    let time = |_| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.expect("it is later").subsec_micros() % 5
+    };
+    let processors = |number| {
+        let all = std::thread::available_parallelism().expect("some").get();
+        (number + all as u32) % 5
+    };
+    for count in [&file as &dyn Fn(u32) -> u32, &time, &processors] {
+        let well = Cell::new(0);
+        let given = repeat(&sandbox, |number, command| {
+            let count = count(number);
+            well.set(well.get() + u32::from(count < PROVEN));
+            command.env("SELVEDGE_INPUT", count.to_string());
+        });
+        let expected = Runs {
+            well: well.get(),
+            noticed: runs() - well.get(),
+            failed: 0,
+        };
+        assert_eq!(given, expected);
+    }
+}
+
+/// The system puts the stack elsewhere in each run.
+#[test]
+fn what_depends_on_addresses_is_noticed() {
+    let address = "static int count(int argc, char **argv) {\n\
+          (void)argv; return ((unsigned long)&argc >> 12) % 3 + 1;\n\
+        }\n";
+    let sandbox = build(&[BEGINNING, address, LOOP].concat(), &[]);
+    let given = repeat(&sandbox, |_, _| {});
+    assert_eq!((given.failed, given.well + given.noticed), (0, runs()));
+    assert!(given.well > 0 && given.noticed > given.well, "{given:?}");
 }
 
 /// What no run could notice is refused, and no executable is made.

@@ -15,7 +15,7 @@ use crate::common::{Sandbox, compilers};
 const HANGS: Duration = Duration::from_secs(20);
 
 /// How it ends.
-fn run(program: &Path, variables: &[(&str, &str)]) -> (ExitStatus, String) {
+pub(crate) fn run(program: &Path, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     let errors = tempfile::NamedTempFile::new().expect("a temporary file");
     let stderr = errors.reopen().expect("the file is there");
     let mut child = Command::new(program)
@@ -417,6 +417,10 @@ fn a_program_with_other_arguments_is_stopped_before_it_begins() {
 fn what_brings_in_inputs_is_refused_before_the_proof() {
     for (what, call) in [
         ("the time (time)", "int n = time(0) & 1;"),
+        (
+            "the time (rdtsc)",
+            "unsigned n, high; __asm__ volatile(\"rdtsc\" : \"=a\"(n), \"=d\"(high));",
+        ),
         (
             "the number of processors (sysconf)",
             "int n = sysconf(_SC_NPROCESSORS_ONLN);",
