@@ -10,6 +10,8 @@ use std::time::Instant;
 pub(super) struct Sample {
     /// From the first constructor to the end.
     pub(super) inside: f64,
+    /// The same, of the fastest tenth of all runs: those that nothing else on the machine disturbed.
+    undisturbed: f64,
     /// With starting the process and waiting for its end.
     outside: f64,
 }
@@ -18,6 +20,11 @@ impl Sample {
     /// By how many percent it is slower inside of the process.
     pub(super) fn overhead(&self, plain: &Sample) -> f64 {
         100.0 * (self.inside / plain.inside - 1.0)
+    }
+
+    /// The same for runs that nothing disturbed, for small differences.
+    pub(super) fn undisturbed_overhead(&self, plain: &Sample) -> f64 {
+        100.0 * (self.undisturbed / plain.undisturbed - 1.0)
     }
 
     /// The same for the whole process.
@@ -91,16 +98,19 @@ impl Timer {
             .enumerate()
             .map(|(number, mut outside)| {
                 let inside = times.iter().skip(number).step_by(programs.len());
+                let mut inside: Vec<f64> = inside.copied().collect();
                 Sample {
-                    inside: median(&mut inside.copied().collect::<Vec<_>>()),
-                    outside: median(&mut outside),
+                    inside: quantile(&mut inside, 2),
+                    undisturbed: quantile(&mut inside, 10),
+                    outside: quantile(&mut outside, 2),
                 }
             });
         Ok(samples.collect())
     }
 }
 
-fn median(values: &mut [f64]) -> f64 {
+/// The largest of the smallest values, of which there are one in so `many`.
+fn quantile(values: &mut [f64], many: usize) -> f64 {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+    values.get(values.len() / many).copied().unwrap_or(f64::NAN)
 }
