@@ -13,7 +13,7 @@ fn a_large_number_of_executions_is_estimated() {
     let micro = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c/micro.c");
     let micro = micro.to_str().expect("a path in UTF-8");
     let sandbox = Sandbox::new();
-    let options = ["--plain", "sc", "--timeout", "0.2", "--format", "json"];
+    let options = ["--plain", "sc", "--timeout", "0.6", "--format", "json"];
     let outcome = sandbox.run(&[&["estimate", micro], &options[..]].concat());
     let result = outcome.ends_with(0).json();
     let number = |name: &str| result[name].as_u64().expect("a number");
