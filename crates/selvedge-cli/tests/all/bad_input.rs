@@ -77,6 +77,20 @@ fn a_path_that_is_not_text() {
 }
 
 #[test]
+fn assembly_with_bytes_that_are_no_text() {
+    let text = b"#include <assert.h>\nint main(void) {\n\
+        __asm__ volatile(\"# \xff\xfe\" ::: \"memory\"); const char *s = \"\xff\"; assert(!s[0]);\n}\n";
+    for compiler in compilers() {
+        for level in ["-O0", "-O2"] {
+            let sandbox = Sandbox::new();
+            fs::write(sandbox.path("bytes.c"), text).unwrap();
+            let outcome = sandbox.run(&["verify", "bytes.c", "--cc", compiler, "--", level]);
+            outcome.ends_with(1).prints("bug: assertion failed: !s[0]");
+        }
+    }
+}
+
+#[test]
 fn output_that_cannot_be_written() {
     let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
     let full = || std::fs::OpenOptions::new().write(true).open("/dev/full");
