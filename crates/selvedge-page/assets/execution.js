@@ -131,13 +131,22 @@ class Execution {
     return found;
   }
 
+  // What step `index` writes over, if that is known.
+  valueBefore(index) {
+    const location = this.location(index);
+    if (location === null || this.steps[index].passes?.length) return undefined;
+    const order = this.coherence.get(location) ?? [];
+    const at = order.indexOf(index);
+    return at > 0 ? this.steps[order[at - 1]].wrote : this.initial.get(location);
+  }
+
   // The values of shared variables after step `index`.
   variables(index) {
     const values = new Map();
     for (let n = 0; n <= index; n += 1) {
       const step = this.steps[n];
       const location = this.location(n);
-      if (location === null) continue;
+      if (location === null || step.operation === 'mark') continue;
       const known = values.get(location) ??
         { name: step.object, value: this.initial.get(location), writer: -1, touched: n };
       known.touched = n;

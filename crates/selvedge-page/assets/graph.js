@@ -57,7 +57,10 @@ class ExecutionGraph {
       if (tooSmall > 1) {
         const [x, y] = this.position(around);
         this.zoom(1 / tooSmall);
-        [this.box[0], this.box[1]] = [Math.max(-10, x + this.nodeWidth / 2 - this.box[2] / 2), Math.max(0, y - this.box[3] / 2)];
+        const [width, height] = this.size();
+        const within = (at, most) => Math.max(0, Math.min(at, most));
+        this.box[0] = within(x + this.nodeWidth / 2 - this.box[2] / 2, width - this.box[2]);
+        this.box[1] = within(y - this.box[3] / 2, height - this.box[3]);
         this.view();
       }
     }
@@ -101,9 +104,13 @@ class ExecutionGraph {
     return s('path', { d: path, class: `edge ${kind}`, 'marker-end': `url(#to-${kind})`, 'data-edge': `${kind} ${from + 1} ${to + 1}` });
   }
 
+  // The width and height of the whole drawing.
+  size() {
+    return [this.execution.threads.length * (this.nodeWidth + NODE.gap) + 40, (this.last - this.first + 1) * NODE.down + 60];
+  }
+
   fit() {
-    const width = this.execution.threads.length * (this.nodeWidth + NODE.gap) + 40;
-    const height = (this.last - this.first + 1) * NODE.down + 60;
+    const [width, height] = this.size();
     const view = this.picture.getBoundingClientRect();
     const scale = Math.max(width / Math.max(1, view.width), Math.min(height / Math.max(1, view.height), 3.2 * width / Math.max(1, view.width)), 0.6);
     this.box = [Math.min(-10, (width - view.width * scale) / 2), 0, view.width * scale, view.height * scale];

@@ -37,15 +37,20 @@ class Schedule {
     for (const wait of bug.waiting ?? []) {
       this.rows.push({ end: `waits ${wait.what}`, thread: wait.thread, from: wait.since ? wait.since - 1 : -1, on: wait.on });
     }
-    const race = bug.name === 'data-race' && bug.other ? `${bug.title} with ${threadName(bug.other.thread)}` : bug.title;
-    if (!(bug.waiting?.length)) this.rows.push({ end: race, thread: bug.thread, from: -1 });
+    if (bug.waiting?.length) return;
+    if (bug.name !== 'data-race' || !bug.other) this.rows.push({ end: bug.title, thread: bug.thread, from: -1 });
+    else {
+      for (const [one, two] of [[bug.other, bug], [bug, bug.other]]) {
+        this.rows.push({ end: `${bug.title} with ${threadName(two.thread)}, at ${placeName(one).split('/').pop()}`, thread: one.thread, from: -1 });
+      }
+    }
   }
 
   // How wide a column is that shows every text whole, within limits.
   wanted(room) {
     if (this.execution.threads.length > 12) return 136;
-    this.longest ??= Math.max(...this.rows.map((row) => (row.index === undefined ? row.end : this.execution.text(row.index))?.length ?? 0));
-    return Math.min(this.longest * 8 + 28, room > 500 ? 260 : 190);
+    this.longest ??= Math.max(...this.rows.map((row) => (row.index === undefined ? 0 : this.execution.text(row.index).length)));
+    return room > 500 ? Math.min(this.longest * 8 + 28, 260) : Math.min(this.longest * 7.3 + 22, 150);
   }
 
   layout() {
@@ -53,7 +58,7 @@ class Schedule {
     const room = this.element.clientWidth - GUTTER;
     if (room <= 0) return;
     const share = Math.floor(room / threads.length);
-    this.width = share >= 160 ? Math.min(460, share) : Math.max(120, share, this.wanted(room));
+    this.width = share >= 160 ? Math.min(460, share) : Math.max(room > 500 ? 120 : 96, share, this.wanted(room));
     const total = GUTTER + this.width * threads.length;
     this.content.style.height = `${this.rows.length * ROW + 8}px`;
     this.content.style.width = this.header.style.width = `${total}px`;
@@ -88,8 +93,12 @@ class Schedule {
     const top = `top:${n * ROW}px`;
     if (row.remark) return h('div', { class: 'row remark', style: top }, h('span', { class: 'gutter' }, ''), h('em', {}, row.remark));
     if (row.end) {
+      // Nothing else is in this row, so that long texts may reach into other columns.
+      const left = this.left(row.thread);
+      const total = GUTTER + this.width * this.execution.threads.length;
+      const side = left < total / 2 ? `left:${left + 4}px` : `right:${total - left - this.width + 4}px`;
       return h('div', { class: 'row end', style: top }, h('span', { class: 'gutter' }, '✗'),
-        h('span', { class: 'cell failed', style: `left:${this.left(row.thread) + 4}px;width:${this.width - 8}px`, title: row.end }, row.end));
+        h('span', { class: 'cell failed', style: `${side};min-width:${this.width - 8}px`, title: row.end }, row.end));
     }
     const { execution } = this;
     const step = execution.steps[row.index];
@@ -186,7 +195,8 @@ const stepDetails = (execution, sources, index, select) => {
   const has = (value) => value !== null && value !== undefined;
   if (has(step.read)) fact('reads', h('code', {}, String(step.read)), ' from ',
     typeof step.reads_from === 'number' ? stepLink(step.reads_from, select) : step.reads_from === 'initial' ? 'the initial value' : 'a choice');
-  if (has(step.wrote)) fact('writes', h('code', {}, String(step.wrote)));
+  const before = has(step.read) ? undefined : execution.valueBefore(index);
+  if (has(step.wrote)) fact('writes', h('code', {}, String(step.wrote)), has(before) ? [' over ', h('code', {}, String(before))] : '');
   if (step.passes?.length) {
     fact(has(step.read) ? 'misses' : 'comes before', h('span', { class: 'warn' }, has(step.read) ? 'newer writes: ' : 'writes made earlier: '),
       step.passes.slice(-5).map((passed) => [stepLink(passed, select), ' ']));

@@ -4,7 +4,7 @@ use crate::common::Sandbox;
 
 /// Addresses of the C library that no list of permitted functions knows of: the program finds them by
 /// their distance from a function that it may call.
-fn attack(call: &str) -> String {
+pub(crate) fn attack(call: &str) -> String {
     format!(
         "#define _GNU_SOURCE\n\
          #include <stdlib.h>\n\
@@ -15,7 +15,7 @@ fn attack(call: &str) -> String {
 }
 
 /// How far `name` lies behind `labs` in the C library of this machine.
-fn distance(sandbox: &Sandbox, name: &str) -> i64 {
+pub(crate) fn distance(sandbox: &Sandbox, name: &str) -> i64 {
     let text = format!(
         "#define _GNU_SOURCE\n\
          #include <dlfcn.h>\n\
