@@ -324,21 +324,93 @@ fn json_lines_tell_of_progress_and_every_member_is_documented() {
         before = executions;
     }
     assert!(before > 0);
-    let page = include_str!("../../../../docs/ci.md");
-    let names = |value: &Value| {
-        value
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect::<Vec<_>>()
-    };
-    for name in names(&lines[0]).into_iter().chain(names(&result)) {
-        assert!(
-            page.contains(&format!("`{name}`")),
-            "{name} is not documented"
-        );
+    let mut undocumented = Vec::new();
+    for event in [&lines[0], &result] {
+        undocumented_members(event, &mut undocumented);
     }
+    assert_eq!(undocumented, Vec::<String>::new());
+}
+
+/// The members of `value`, and of what is in it, that docs/ci.md does not name.
+fn undocumented_members(value: &Value, found: &mut Vec<String>) {
+    const PAGE: &str = include_str!("../../../../docs/ci.md");
+    for (name, member) in value.as_object().into_iter().flatten() {
+        if !PAGE.contains(&format!("`{name}`")) {
+            found.push(name.clone());
+        }
+        undocumented_members(member, found);
+    }
+    for item in value.as_array().into_iter().flatten() {
+        undocumented_members(item, found);
+    }
+}
+
+#[test]
+fn every_member_of_every_kind_of_result_is_documented() {
+    const ENDLESS: &str = "\
+#include <stdatomic.h>
+static atomic_int x;
+int main(void) { for (;;) x = !x; }
+";
+    const STUCK: &str = "\
+#include <pthread.h>
+#include <stdlib.h>
+int main(void) {
+  pthread_mutex_t *m = malloc(sizeof *m);
+  pthread_mutex_init(m, 0);
+  pthread_mutex_lock(m);
+  pthread_mutex_lock(m);
+}
+";
+    const ORDERS: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int data, flag;
+static void *send(void *unused) {
+  atomic_store_explicit(&data, 1, memory_order_relaxed);
+  atomic_store_explicit(&flag, 1, memory_order_relaxed);
+  return unused;
+}
+int main(void) {
+  pthread_t sender;
+  pthread_create(&sender, 0, send, 0);
+  if (atomic_load_explicit(&flag, memory_order_relaxed))
+    assert(atomic_load_explicit(&data, memory_order_relaxed));
+}
+";
+    let sandbox = Sandbox::new();
+    let programs: [(&str, &str, &[&str], i32); 7] = [
+        ("lost.c", LOST_UPDATE, &["--preemptions", "2"], 1),
+        ("race.c", RACE, &["--keep-going"], 1),
+        ("orders.c", ORDERS, &[], 1),
+        ("stuck.c", STUCK, &[], 1),
+        ("endless.c", ENDLESS, &["--ltl", "F G {x == 0}"], 1),
+        ("lost.c", LOST_UPDATE, &["--algorithm", "csdr"], 1),
+        (
+            "long.c",
+            LONG,
+            &[
+                "--unroll",
+                "2",
+                "--checkpoint",
+                "c",
+                "--max-executions",
+                "1",
+            ],
+            3,
+        ),
+    ];
+    let mut undocumented = Vec::new();
+    for (name, text, options, status) in programs {
+        sandbox.write(name, text);
+        let command = [&["verify", name, "--format", "jsonl"], options].concat();
+        let outcome = sandbox.run(&command);
+        let last = outcome.ends_with(status).stdout.lines().last();
+        let result = serde_json::from_str(last.expect("a line")).expect("an object");
+        undocumented_members(&result, &mut undocumented);
+    }
+    assert_eq!(undocumented, Vec::<String>::new());
 }
 
 fn from_yaml(yaml: &Yaml) -> Value {
@@ -369,8 +441,8 @@ fn witness(sandbox: &Sandbox, arguments: &[&str]) -> Value {
     witness[0].clone()
 }
 
-/// Checks what `schemas/witness.json` cannot express. No package carries SV-COMP's own schema, so both were
-/// compared by hand with its description of version 2.0 (`violation-witness-schema.yml` of sv-witnesses).
+/// Checks what `schemas/witness.json` cannot express. Both say in our words what the published description of
+/// version 2.0 says (`violation-witness-schema.yml` of sv-witnesses).
 #[track_caller]
 fn follows_the_rules(entry: &Value) {
     let metadata = &entry["metadata"];
@@ -599,5 +671,42 @@ fn sarif_conforms_to_the_schema_of_the_standard() {
             .expect("Python runs");
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{name}: {said}");
+    }
+}
+
+/// `SELVEDGE_WITNESS_SCHEMA` names the file of SV-COMP's own schema, or of our `schemas/witness.json`.
+#[test]
+#[ignore = "needs Python with jsonschema and yaml, and the schema"]
+fn witnesses_conform_to_the_schema_of_the_format() {
+    let schema = std::env::var("SELVEDGE_WITNESS_SCHEMA").expect("the schema is named");
+    let check = "import sys, jsonschema, yaml\n\
+        schema, witness = (yaml.safe_load(open(path)) for path in sys.argv[1:])\n\
+        checker = jsonschema.validators.validator_for(schema)\n\
+        checker(schema, format_checker=jsonschema.FormatChecker()).validate(witness)";
+    let sandbox = Sandbox::new();
+    let refused = |document: &str| {
+        sandbox.write("witness.yml", document);
+        let mut python = std::process::Command::new("python3");
+        let python = python.args(["-c", check, &schema]);
+        let output = python.arg(sandbox.path("witness.yml")).output();
+        let output = output.expect("Python runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (!output.status.success()).then_some(said)
+    };
+    for (name, text) in [("lost.c", LOST_UPDATE), ("a \"b\".c", RACE)] {
+        sandbox.write(name, text);
+        let command = ["verify", name, "--witness", "w.yml"];
+        sandbox.run(&command).ends_with(1);
+        let document = std::fs::read_to_string(sandbox.path("w.yml")).expect("a witness");
+        assert_eq!(refused(&document), None, "{document}");
+        for (member, damaged) in [
+            ("follow", "pursue"),
+            ("file_name:", "name:"),
+            ("uuid: ", "uuid: x"),
+        ] {
+            let damaged = document.replace(member, damaged);
+            let said = refused(&damaged).expect("a witness that is refused");
+            assert!(said.contains("ValidationError"), "{said}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A checker for the part of JSON Schema that our own schemas use: `type`, `required`, `properties`,
 //! `additionalProperties: false`, `items`, `minItems`, `enum`, `minimum`, `prefix` (of strings), and
-//! `$ref` to a member of `definitions`.
+//! `$ref` to a part of the schema.
 
 use serde_json::Value;
 
@@ -18,7 +18,8 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn check(&self, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
         if let Some(name) = schema["$ref"].as_str() {
-            let schema = &self.root["definitions"][name];
+            let schema = self.root.pointer(name.trim_start_matches('#'));
+            let schema = schema.unwrap_or(&Value::Null);
             assert!(schema.is_object(), "no definition of {name}");
             return self.check(schema, value, at, found);
         }
