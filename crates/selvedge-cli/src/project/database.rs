@@ -15,6 +15,10 @@ use super::{Unit, command, is_executable, notes};
 use crate::input;
 use crate::problem::Problem;
 
+/// How to have the file written.
+const WRITE: &str =
+    "write it again: cmake -S . -B DIR -DCMAKE_EXPORT_COMPILE_COMMANDS=ON, or meson setup DIR";
+
 /// An entry of the file.
 #[derive(Debug, Deserialize)]
 pub(super) struct Entry {
@@ -43,13 +47,13 @@ impl Entry {
 pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, Problem> {
     let path = directory.join("compile_commands.json");
     let shown = path.display();
-    let text = input::read_text(&path).map_err(|error| {
-        Problem::request(format!("{shown}: {error}"))
-            .help("CMake writes it with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON; Meson always does")
-    })?;
+    let text = input::read_text(&path)
+        .map_err(|error| Problem::request(format!("{shown}: {error}")).help(WRITE))?;
     let entries = entries(&path, &text)?;
     let Some(target) = target else {
-        return Err(Problem::request("--build-dir needs --target NAME").note(listed(&entries)));
+        return Err(Problem::request("--build-dir needs --target NAME")
+            .note(listed(&entries))
+            .help("selvedge verify --build-dir DIR --target NAME"));
     };
     let executable = executable(directory, target);
     if let Some(executable) = &executable {
@@ -60,11 +64,14 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
     }
     let linked = executable.as_deref().map(compiled_from).unwrap_or_default();
     let units = units(&entries, target, &linked).ok_or_else(|| {
-        Problem::request(format!("{shown}: an entry has no command that can be read"))
+        Problem::request(format!("{shown}: an entry has no command that can be read")).help(WRITE)
     })?;
     match units.is_empty() {
         true => Err(
-            Problem::request(format!("{shown} knows no target {target}")).note(listed(&entries)),
+            Problem::request(format!("{shown} knows no target {target}"))
+                .note(listed(&entries))
+                .help("name one of them: selvedge verify --build-dir DIR --target NAME")
+                .help("or build with CC='selvedge cc' and CXX='selvedge c++', then: selvedge verify PROGRAM"),
         ),
         false => Ok(units),
     }
@@ -74,7 +81,7 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
 pub(super) fn entries(path: &Path, text: &str) -> Result<Vec<Entry>, Problem> {
     let shown = path.display();
     serde_json::from_str(text)
-        .map_err(|error| Problem::request(format!("{shown} is damaged: {error}")))
+        .map_err(|error| Problem::request(format!("{shown} is damaged: {error}")).help(WRITE))
 }
 
 /// The units of `target`, which was compiled from the files in `linked` if these are known.
