@@ -6,8 +6,9 @@ use clap::Args;
 
 #[cfg(feature = "cluster")]
 use super::Cluster;
+use super::Plain;
 use super::{Format, ProgramOptions, SearchOptions, Sources, Words};
-use crate::compile::{Program, plainly};
+use crate::compile::{Program, foreign, plainly};
 use crate::input;
 use crate::problem::Problem;
 use crate::verify::cases::{self, Case};
@@ -92,13 +93,20 @@ pub(crate) struct Verify {
 impl Verify {
     /// The program that is asked about.
     pub(crate) fn program(&self) -> Result<Program, Problem> {
-        Ok(Program {
+        let program = Program {
             marks: !self.machine.unroll.is_empty(),
             spurious_failures: self.machine.spurious_failures,
             strict: self.strict,
             environment: self.is_local(),
             ..self.sources.program()?
-        })
+        };
+        if self.machine.plain == Plain::Sc {
+            foreign::refuse(&program, "--plain sc")?;
+        }
+        if self.machine.spurious_failures {
+            foreign::refuse(&program, "--spurious-failures")?;
+        }
+        Ok(program)
     }
 
     /// Finds the test cases. One alone is a program like any other.

@@ -11,6 +11,7 @@ mod complete;
 mod expressions;
 mod fingerprint;
 pub(crate) mod flags;
+pub(crate) mod foreign;
 mod frames;
 mod fresh;
 pub(crate) mod inline;
@@ -251,6 +252,7 @@ fn expand(program: &Program, sources: Vec<Source>, scratch: &Path) -> Result<Vec
             language: Language::Rust,
             compiled: Some(part),
             recorded: None,
+            foreign: false,
         }));
     }
     Ok(all)
@@ -330,22 +332,28 @@ struct Source {
     compiled: Option<PathBuf>,
     /// How it is compiled, if not as the user says.
     recorded: Option<Recorded>,
+    /// Whether it is an object that another compiler has instrumented.
+    foreign: bool,
 }
 
 impl Source {
     /// Makes sure that `path` can be compiled at all; compilers' words for these cases are poor.
     fn open(program: &Program, path: &Path) -> Result<Source, Problem> {
         let name = path.display();
+        let foreign = foreign::is(&program.path(path));
         let language = match path.extension().and_then(|e| e.to_str()) {
             Some("c" | "i") => Some(Language::C),
             Some("cc" | "cpp" | "cxx" | "c++" | "cp" | "C" | "CPP" | "ii") => Some(Language::Cxx),
             Some("a") => None,
+            Some("o") if foreign => Some(Language::C),
             _ => project::is_rust(&program.path(path)).then_some(Language::Rust),
         };
         let metadata = fs::metadata(program.path(path)).map_err(|error| {
             let problem = Problem::request(format!("{name}: {}", plainly(&error)));
             if path.to_string_lossy().starts_with('-') {
                 problem.help("flags for the compiler come after two dashes: FILE… -- FLAGS…")
+            } else if path.extension().is_none() && error.kind() == std::io::ErrorKind::NotFound {
+                problem.help("if it is a program, build it first, with CC='selvedge cc' and CXX='selvedge c++'")
             } else {
                 problem
             }
@@ -377,6 +385,7 @@ impl Source {
                 language,
                 compiled: None,
                 recorded: None,
+                foreign,
             }),
             Err(error) => Err(Problem::request(format!("{name}: {}", plainly(&error)))),
         }
@@ -441,7 +450,8 @@ fn run(mut command: Command) -> Result<Done, Problem> {
 fn prebuilt(name: &str) -> Problem {
     Problem::request(format!("{name} is compiled code and cannot be checked"))
         .note("it carries no instrumentation: Selvedge would not see what it does")
-        .help("name its source files instead")
+        .help("name its source files instead: selvedge verify FILE…")
+        .help("or have an object (.o) of it instrumented: -fsanitize=thread -fPIC")
 }
 
 /// The system's words for an error, without the number.

@@ -15,7 +15,9 @@ use selvedge_runtime::support::ENVIRONMENT_FLAGS;
 use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
-use super::{Done, Object, Program, Recorded, Source, assembly, flags, frames, inline, run, rust};
+use super::{
+    Done, Object, Program, Recorded, Source, assembly, flags, foreign, frames, inline, run, rust,
+};
 use crate::output;
 use crate::problem::Problem;
 use crate::scan;
@@ -110,6 +112,7 @@ impl Toolchain {
             language: self.language(),
             compiled: None,
             recorded: Some(Recorded { directory, flags }),
+            foreign: false,
         };
         Ok((source, into))
     }
@@ -166,6 +169,10 @@ impl Toolchain {
     ) -> Result<Compiled, Problem> {
         let (text, path) = (stem.with_extension("s"), stem.with_extension("o"));
         let (written, words) = match &source.compiled {
+            _ if source.foreign => {
+                self.take_apart(source, &text, &path)?;
+                (text.clone(), String::new())
+            }
             Some(assembly) if source.language == Language::Rust => {
                 (assembly.clone(), String::new())
             }
@@ -195,7 +202,10 @@ impl Toolchain {
         }
         self.rewrite_inline(source, &assembly, (&text, &path))?;
         let rust = source.language == Language::Rust;
-        let clang = rust || self.compiler(source.language).family == Family::Clang;
+        let clang = match source.foreign {
+            true => fs::read(self.located(source)).is_ok_and(|bytes| foreign::is_of_llvm(&bytes)),
+            false => rust || self.compiler(source.language).family == Family::Clang,
+        };
         let attributes = || match rust {
             true => Attributes::of_all(),
             false => {
@@ -210,9 +220,49 @@ impl Toolchain {
             text,
             assembly,
             leaves_loads: clang,
-            attributes: clang.then(attributes),
+            attributes: (clang && !source.foreign).then(attributes),
         };
         Ok(Compiled { object, words })
+    }
+
+    /// Where a source is.
+    fn located(&self, source: &Source) -> PathBuf {
+        let recorded = source.recorded.as_ref().map(|recorded| &recorded.directory);
+        match recorded.or(self.directory.as_ref()) {
+            Some(directory) => directory.join(&source.path),
+            None => source.path.clone(),
+        }
+    }
+
+    /// Writes an object that another compiler has instrumented as assembly to `text`, which has to be the same
+    /// program once it is assembled to `path`.
+    fn take_apart(&self, source: &Source, text: &Path, path: &Path) -> Result<(), Problem> {
+        let from = self.located(source);
+        let refuse = |why: String| {
+            Problem::request(format!("cannot check {}: {why}", source.path.display()))
+                .note("an instrumented object of another compiler has to be taken apart, to add checks behind its stores")
+                .help("name its source files instead: selvedge verify FILE…")
+        };
+        let failed = |error| Problem::internal(format!("{}: {error}", path.display()));
+        let bytes = fs::read(&from).map_err(failed)?;
+        let bare = |bytes: &[u8]| foreign::assembly(bytes, &foreign::Lines::default());
+        let meant = bare(&bytes).map_err(refuse)?;
+        let written = foreign::assembly(&bytes, &foreign::Lines::of(&from)).map_err(refuse)?;
+        fs::write(text, written).map_err(failed)?;
+        let assembled = self.assemble(source.language, text, path)?;
+        if !assembled.status.success() {
+            return Err(
+                refuse("what it does cannot be written as assembly".to_owned())
+                    .words(assembled.words),
+            );
+        }
+        let again = bare(&fs::read(path).map_err(failed)?).map_err(refuse)?;
+        match again == meant {
+            true => Ok(()),
+            false => Err(refuse(
+                "what it does cannot be written as assembly".to_owned(),
+            )),
+        }
     }
 
     /// Rewrites inline assembly with a known meaning in an assembled file.

@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 
 use super::command::{self, CommandLine};
 use super::{Unit, notes};
-use crate::compile::Language;
+use crate::compile::{Language, foreign};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 
@@ -28,10 +28,11 @@ pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode
     };
     let wrapper = Wrapper { compiler, words };
     let line = command::parse(&wrapper.words);
-    let status = match line.sources.is_empty() || line.writes_text {
-        true => wrapper.call(&wrapper.words)?,
-        false if line.compiles_only => wrapper.compile(&line)?,
-        false => wrapper.compile_and_link(&line)?,
+    let status = match (line.sources.is_empty(), line.compiles_only) {
+        _ if line.writes_text => wrapper.call(&wrapper.words)?,
+        (true, true) => wrapper.call(&wrapper.words)?,
+        (false, true) => wrapper.compile(&line)?,
+        (_, false) => wrapper.compile_and_link(&line)?,
     };
     Ok(ExitCode::from(status))
 }
@@ -87,7 +88,29 @@ impl Wrapper {
             self.note(line, Path::new(&self.words[source]), &object)?;
             words[source] = name;
         }
+        let foreign = self.note_foreign(&mut words, scratch.path())?;
+        words.extend(foreign.then(|| "-fsanitize=thread".to_owned()));
         self.call(&words)
+    }
+
+    /// Puts copies in the place of objects that other compilers have instrumented, with a note that they are
+    /// their own source. Tells whether there are any: they need ThreadSanitizer's library.
+    fn note_foreign(&self, words: &mut [String], scratch: &Path) -> Result<bool, Problem> {
+        let mut found = false;
+        for (number, word) in words.iter_mut().enumerate() {
+            let path = PathBuf::from(&*word);
+            let noted = |path: &Path| notes::of(path).is_ok_and(|units| !units.is_empty());
+            if word.starts_with('-') || !foreign::is(&path) || noted(&path) {
+                continue;
+            }
+            let copy = scratch.join(format!("foreign-{number}.o"));
+            std::fs::copy(&path, &copy)
+                .map_err(|error| Problem::request(format!("{}: {error}", path.display())))?;
+            self.note(&CommandLine::default(), &path, &copy)?;
+            *word = copy.display().to_string();
+            found = true;
+        }
+        Ok(found)
     }
 
     fn note(&self, line: &CommandLine, source: &Path, object: &Path) -> Result<(), Problem> {

@@ -214,6 +214,8 @@ fn bad_builds_are_told_apart() {
     );
     for (line, message) in [
         ("verify foreign", "was not built with selvedge cc"),
+        ("verify foreign", "build it again with CC='selvedge cc'"),
+        ("verify nowhere", "build it first, with CC='selvedge cc'"),
         ("verify damaged", "is not an executable of this system"),
         (
             "verify --build-dir empty --target x",
@@ -221,8 +223,12 @@ fn bad_builds_are_told_apart() {
         ),
         ("verify --build-dir broken --target x", "is damaged"),
         (
+            "verify --build-dir broken --target x",
+            "write it again: cmake -S . -B DIR",
+        ),
+        (
             "verify --build-dir odd --target x",
-            "the targets there: known",
+            "the targets there: known\nhelp: name one of them: selvedge verify --build-dir",
         ),
         (
             "verify --build-dir odd --target known",
@@ -239,6 +245,217 @@ fn bad_builds_are_told_apart() {
         assert!(
             outcome.stderr.contains(message),
             "{line}: {}",
+            outcome.stderr
+        );
+    }
+}
+
+const LIBRARY: &str = "\
+#include <stdatomic.h>
+static int data[2];
+static const char *const names[] = {\"none\", \"some\"};
+atomic_int ready;
+int spare;
+void put(int value) {
+  data[value & 1] = value;
+  atomic_store_explicit(&ready, 1, ORDER);
+}
+int get(int at) {
+  if (!atomic_load_explicit(&ready, memory_order_acquire)) return names[0][0];
+  return data[at & 1] + names[1][0];
+}
+__attribute__((no_sanitize(\"thread\"))) void quietly(void) { spare = 1; }
+";
+
+const USER: &str = "\
+#include <assert.h>
+#include <pthread.h>
+void put(int), quietly(void);
+int get(int);
+static void *putting(void *unused) { put(1); return unused; }
+int main(int count, char **words) {
+  pthread_t other;
+  pthread_create(&other, 0, putting, 0);
+  int got = get(1);
+  assert(got == 'n' || got == 's' + 1 || got == 'r' + 1);
+  pthread_join(other, 0);
+  if (count > 1 && words) quietly();
+}
+";
+
+#[test]
+fn instrumented_objects_of_other_compilers_are_checked() {
+    let sandbox = Sandbox::with("user.c", USER);
+    sandbox.write("library.c", LIBRARY);
+    let clang = Command::new("clang").arg("--version").output().is_ok();
+    let compilers = if clang {
+        &["gcc", "clang"][..]
+    } else {
+        &["gcc"]
+    };
+    for compiler in compilers {
+        for level in ["-O0", "-O1", "-O2"] {
+            let level = format!("{level} -fno-omit-frame-pointer -fno-optimize-sibling-calls");
+            let instrumented =
+                format!("{compiler} {level} -g -fPIC -fsanitize=thread -c library.c");
+            tool(
+                &sandbox,
+                &format!("{instrumented} -DORDER=memory_order_release"),
+            );
+            let outcome = run(&sandbox, "verify user.c library.o");
+            assert_eq!(outcome.status, Some(0), "{level}: {}", outcome.stderr);
+            assert!(
+                outcome.stdout.contains("(2 executions"),
+                "{}",
+                outcome.stdout
+            );
+            // What is not instrumented is refused where an execution reaches it.
+            let outcome = run(&sandbox, "verify user.c library.o --args x");
+            assert_eq!(outcome.status, Some(3), "{level}: {}", outcome.stdout);
+            assert!(
+                outcome.stdout.contains("`quietly` touches memory"),
+                "{}",
+                outcome.stdout
+            );
+
+            tool(
+                &sandbox,
+                &format!("{instrumented} -DORDER=memory_order_relaxed"),
+            );
+            let outcome = run(&sandbox, "verify user.c library.o --no-advice");
+            assert_eq!(outcome.status, Some(1), "{level}: {}", outcome.stderr);
+            let race = "are not ordered\n  --> library.c:12";
+            assert!(outcome.stdout.contains(race), "{}", outcome.stdout);
+            assert!(
+                outcome
+                    .stdout
+                    .contains("    get (library.c:12)\n    main (user.c:9)"),
+                "{}",
+                outcome.stdout
+            );
+        }
+    }
+    // The last of them, in an executable.
+    tool(&sandbox, "mkdir sub");
+    assert_eq!(
+        run(&sandbox, "cc -g user.c library.o -o sub/user").status,
+        Some(0)
+    );
+    let outcome = run(&sandbox, "verify sub/user --no-advice");
+    assert!(
+        outcome.stdout.contains("--> library.c:12"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn objects_that_cannot_be_taken_apart_are_refused() {
+    let sandbox = Sandbox::with("main.c", "void f(int); int main(void) { f(1); }");
+    let programs = [
+        (
+            "int x; void f(int n) { x = n; }",
+            "",
+            "is compiled code and cannot be checked",
+        ),
+        (
+            "_Thread_local int x; void f(int n) { x = n; }",
+            "-fsanitize=thread",
+            "thread-local variables, which are known from source only",
+        ),
+        (
+            "int x; void f(int n) { switch (n) { case 0: x = 7; break; case 1: x = 1; break; case 2: x = 9; break; \
+             case 3: x = 2; break; case 4: x += 3; break; case 5: x = 4; } }",
+            "-fsanitize=thread",
+            "tables of jumps",
+        ),
+        (
+            "int x; void f(int n) { x = n; }",
+            "-fsanitize=thread -O1 -fomit-frame-pointer",
+            "without a frame pointer (-fno-omit-frame-pointer)",
+        ),
+        (
+            "int x; void g(char *); void f(int n) { char big[9000]; x = n; g(big); }",
+            "-fsanitize=thread -fno-stack-clash-protection",
+            "allocates much of the stack at once (-fstack-clash-protection)",
+        ),
+        (
+            "int x; void f(int n) { x = n; }",
+            "-fsanitize=thread -O2 -fno-omit-frame-pointer -foptimize-sibling-calls",
+            "leaves its function with a jump (-fno-optimize-sibling-calls)",
+        ),
+    ];
+    for (text, flags, why) in programs {
+        sandbox.write("f.c", text);
+        tool(&sandbox, &format!("gcc -fPIC -c f.c {flags}"));
+        let outcome = run(&sandbox, "verify main.c f.o");
+        assert_eq!(outcome.status, Some(2), "{}", outcome.stdout);
+        assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.contains("selvedge verify FILE"),
+            "{}",
+            outcome.stderr
+        );
+    }
+    tool(
+        &sandbox,
+        "gcc -fPIC -fsanitize=thread -fno-jump-tables -c f.c",
+    );
+    assert_eq!(run(&sandbox, "verify main.c f.o").status, Some(0));
+    for option in ["--spurious-failures", "--plain sc"] {
+        let outcome = run(&sandbox, &format!("verify main.c f.o {option}"));
+        assert_eq!(outcome.status, Some(2), "{}", outcome.stdout);
+        let said = format!("{option} needs the source of f.o");
+        assert!(outcome.stderr.contains(&said), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+#[ignore = "needs the flags of rustc 1.95"]
+fn an_instrumented_object_of_rust_is_checked() {
+    let version = Command::new("rustc").arg("--version").output().unwrap();
+    if !version.stdout.starts_with(b"rustc 1.95.") {
+        return;
+    }
+    let library = "\
+#![no_std]
+use core::sync::atomic::{AtomicU32, Ordering};
+#[panic_handler]
+fn never(_: &core::panic::PanicInfo) -> ! { loop {} }
+static mut DATA: i32 = 0;
+static READY: AtomicU32 = AtomicU32::new(0);
+#[no_mangle]
+pub extern \"C\" fn put(value: i32) {
+    unsafe { DATA = value + 'r' as i32 };
+    READY.store(1, Ordering::ORDER);
+}
+#[no_mangle]
+pub extern \"C\" fn get(_at: i32) -> i32 {
+    if READY.load(Ordering::Acquire) == 0 { return 'n' as i32; }
+    unsafe { DATA }
+}
+#[no_mangle]
+pub extern \"C\" fn quietly() {}
+";
+    let sandbox = Sandbox::with("user.c", USER);
+    for (order, status) in [("Release", 0), ("Relaxed", 1)] {
+        sandbox.write("library.rs", &library.replace("ORDER", order));
+        let done = Command::new("rustc")
+            .args(
+                "-O -g -Zsanitizer=thread -Cjump-tables=no -Cforce-frame-pointers=yes -Cno-redzone=yes -Cpanic=abort -Cunsafe-allow-abi-mismatch=sanitizer"
+                    .split(' '),
+            )
+            .args("--edition 2021 --crate-type=lib --emit=obj library.rs -o library.o".split(' '))
+            .env("RUSTC_BOOTSTRAP", "1")
+            .current_dir(sandbox.path("."))
+            .status();
+        assert!(done.unwrap().success());
+        let outcome = run(&sandbox, "verify user.c library.o --no-advice");
+        assert_eq!(
+            outcome.status,
+            Some(status),
+            "{}{}",
+            outcome.stdout,
             outcome.stderr
         );
     }
