@@ -1,130 +1,28 @@
-//! Objects that another compiler has instrumented, as assembly.
-//!
-//! An object without its source can be checked if it calls ThreadSanitizer's callbacks, which its `__tsan_`
-//! symbols tell: those of a Rust library, for example. It is taken apart into assembly, which then goes the
-//! way of what our own compilers write, so that the scan looks at it and checks are put behind its stores.
-//!
-//! What is written must be the same program. So it is assembled and taken apart once more, which has to
-//! give the same text; and everything that is not understood is refused.
+//! Writes the sections of an object as assembly.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
-use std::path::Path;
-use std::process::Command;
 
 use iced_x86::{
-    ConstantOffsets, Decoder, DecoderOptions, FlowControl, Formatter as _, GasFormatter,
-    Instruction, Mnemonic, NumberBase, OpKind, Register,
+    ConstantOffsets, FlowControl, Formatter as _, GasFormatter, Instruction, Mnemonic, NumberBase,
+    OpKind,
 };
 use object::elf::{self, RelocationType};
 use object::{
     File, Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget,
-    Section, SectionFlags, SectionIndex, SectionKind, Symbol, SymbolFlags, SymbolIndex, SymbolKind,
+    Section, SectionIndex, Symbol, SymbolIndex, SymbolKind,
 };
 
-use super::Program;
-use crate::input;
-use crate::problem::Problem;
+use super::lines::Lines;
+use super::pieces::{
+    Decoded, THREAD_LOCAL, decode, describe, ends_at, flags, has_frame, head, is_code, is_indirect,
+    is_label, name_of, quoted, refused, suits, with,
+};
 
 /// Sections that are left out: how to unwind the stack, which only exceptions need, and notes.
 const LEFT_OUT: [&str; 2] = [".eh_frame", ".note"];
 
-/// Whether `path` is such an object.
-pub(crate) fn is(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "o")
-        && input::read(path).is_ok_and(|bytes| is_instrumented(&bytes))
-}
-
-/// Refuses an option that needs the source of everything.
-pub(crate) fn refuse(program: &Program, option: &str) -> Result<(), Problem> {
-    let mut files = program.files.iter();
-    match files.find(|file| is(&program.path(file))) {
-        None => Ok(()),
-        Some(file) => Err(Problem::request(format!(
-            "{option} needs the source of {}",
-            file.display()
-        ))
-        .note("instrumentation by another compiler leaves out what this option is about")
-        .help("name the source files instead: selvedge verify FILE…")),
-    }
-}
-
-fn is_instrumented(bytes: &[u8]) -> bool {
-    let called = |symbol: Symbol<'_, '_>| {
-        let name = symbol.name().unwrap_or_default();
-        symbol.is_undefined() && name.starts_with("__tsan_") && name != "__tsan_init"
-    };
-    File::parse(bytes).is_ok_and(|file| file.symbols().any(called))
-}
-
-/// Whether LLVM wrote an object, which leaves atomic loads beside their callbacks.
-pub(super) fn is_of_llvm(bytes: &[u8]) -> bool {
-    let comment = |file: File<'_>| {
-        let section = file.section_by_name(".comment")?;
-        let text = String::from_utf8_lossy(section.data().ok()?).into_owned();
-        Some(
-            ["clang", "rustc", "LLVM", "flang"]
-                .iter()
-                .any(|name| text.contains(name)),
-        )
-    };
-    File::parse(bytes).ok().and_then(comment).unwrap_or(false)
-}
-
-/// An object as assembly, with the lines of its source if debug information tells them. The error says what
-/// is not understood.
-pub(super) fn assembly(bytes: &[u8], lines: &Lines) -> Result<String, String> {
-    let file = File::parse(bytes).map_err(|_| "it is not an object of this system".to_owned())?;
-    Writer::new(&file, lines)?.write()
-}
-
-/// The source lines of instructions, by section and address.
-#[derive(Default)]
-pub(super) struct Lines {
-    known: HashMap<(String, u64), (String, u32)>,
-}
-
-impl Lines {
-    /// What the debug information of the object at `path` tells, as objdump reads it.
-    pub(super) fn of(path: &Path) -> Lines {
-        let mut command = Command::new("objdump");
-        let command = command.args(["-d", "-l", "--no-show-raw-insn"]).arg(path);
-        let output = command.env("LC_ALL", "C").output();
-        let text = output.map(|output| output.stdout).unwrap_or_default();
-        Lines::parse(&String::from_utf8_lossy(&text))
-    }
-
-    fn parse(text: &str) -> Lines {
-        let mut known = HashMap::new();
-        let mut section = String::new();
-        let mut at: Option<(String, u32)> = None;
-        for line in text.lines() {
-            if let Some(name) = line.strip_prefix("Disassembly of section ") {
-                section = name.trim_end_matches(':').to_owned();
-                at = None;
-            } else if line.starts_with('/') {
-                let place = line.split(" (discriminator").next().unwrap_or(line);
-                let place = place.rsplit_once(':');
-                at = place.and_then(|(file, line)| Some((file.to_owned(), line.parse().ok()?)));
-            } else if let Some((address, _)) = line.split_once(":\t")
-                && let Ok(address) = u64::from_str_radix(address.trim(), 16)
-                && let Some(at) = &at
-            {
-                known.insert((section.clone(), address), at.clone());
-            }
-        }
-        Lines { known }
-    }
-}
-
-/// A section of code, decoded.
-struct Decoded {
-    instructions: Vec<(Instruction, ConstantOffsets)>,
-    /// The instruction at each address; the end counts as one.
-    numbers: HashMap<u64, usize>,
-}
-
-struct Writer<'a> {
+pub(super) struct Writer<'a> {
     file: &'a File<'a>,
     lines: &'a Lines,
     /// The sections that are written, in order.
@@ -144,7 +42,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    fn new(file: &'a File<'a>, lines: &'a Lines) -> Result<Writer<'a>, String> {
+    pub(super) fn new(file: &'a File<'a>, lines: &'a Lines) -> Result<Writer<'a>, String> {
         let is_kept = |section: &Section<'_, '_>| {
             let name = section.name().unwrap_or_default();
             flags(section) & elf::SHF_ALLOC.0 != 0
@@ -197,7 +95,7 @@ impl<'a> Writer<'a> {
         })
     }
 
-    fn write(mut self) -> Result<String, String> {
+    pub(super) fn write(mut self) -> Result<String, String> {
         // The bodies come first, to know which instructions need a label.
         let mut bodies = Vec::new();
         for section in std::mem::take(&mut self.sections) {
@@ -581,180 +479,4 @@ impl<'a> Writer<'a> {
         }
         Ok(vec![(None, text)])
     }
-}
-
-const THREAD_LOCAL: &str = "it has thread-local variables, which are known from source only";
-
-/// Whether a symbol is a label of the compiler's, which assemblers do not keep.
-fn is_label(symbol: &Symbol<'_, '_>) -> bool {
-    symbol.is_local() && symbol.name().unwrap_or_default().starts_with(".L")
-}
-
-/// Whether a function is found by calling another one.
-fn is_indirect(symbol: &Symbol<'_, '_>) -> bool {
-    const KIND: u8 = 10;
-    matches!(symbol.flags(), SymbolFlags::Elf { st_info, .. } if st_info.0 & 15 == KIND)
-}
-
-/// Whether a function begins with a frame pointer.
-fn has_frame(code: &[(Instruction, ConstantOffsets)]) -> bool {
-    let mut code = code.iter().map(|(instruction, _)| instruction);
-    let mut code = code.by_ref().filter(|i| i.mnemonic() != Mnemonic::Endbr64);
-    let pushes =
-        |i: &Instruction| i.mnemonic() == Mnemonic::Push && i.op0_register() == Register::RBP;
-    let sets = |i: &Instruction| {
-        let registers = (i.op0_register(), i.op1_register());
-        i.mnemonic() == Mnemonic::Mov && registers == (Register::RBP, Register::RSP)
-    };
-    code.next().is_some_and(pushes) && code.next().is_some_and(sets)
-}
-
-/// Whether an instruction keeps to the rules that our own compilers are given; `flags::required` says why. The
-/// error names the flag.
-fn suits(instruction: &Instruction, callback: bool, framed: bool) -> Result<(), &'static str> {
-    /// The largest piece that is taken from the stack at once if each page is touched.
-    const PAGE: u64 = 4096;
-    let base = instruction.memory_base();
-    let below = (instruction.memory_displacement64() as i64) < 0;
-    let is_large = || {
-        instruction.mnemonic() == Mnemonic::Sub
-            && instruction.op0_register() == Register::RSP
-            && instruction.op1_kind() != OpKind::Register
-            && instruction.immediate(1) > PAGE
-    };
-    match instruction.mnemonic() {
-        Mnemonic::Jmp if callback => {
-            Err("leaves its function with a jump (-fno-optimize-sibling-calls)")
-        }
-        _ if callback && !framed => {
-            Err("is in a function without a frame pointer (-fno-omit-frame-pointer)")
-        }
-        _ if base == Register::RSP && below => Err("uses the red zone (-mno-red-zone)"),
-        _ if is_large() => Err("allocates much of the stack at once (-fstack-clash-protection)"),
-        _ => Ok(()),
-    }
-}
-
-/// Ends the last one of the functions in the section with this number.
-fn ends_at(section: usize, functions: &[String]) -> String {
-    let last = functions.len().saturating_sub(1);
-    format!(".Lx{section}_{last}:\n\t.cfi_endproc\n")
-}
-
-fn refused(section: &str, address: u64, why: &str) -> String {
-    format!("the instruction at {section}+{address:#x} {why}")
-}
-
-fn flags(section: &Section<'_, '_>) -> u64 {
-    match section.flags() {
-        SectionFlags::Elf { sh_flags, .. } => sh_flags.0,
-        _ => 0,
-    }
-}
-
-fn is_code(section: &Section<'_, '_>) -> bool {
-    flags(section) & elf::SHF_EXECINSTR.0 != 0
-}
-
-/// The directives that begin a section.
-fn head(section: &Section<'_, '_>) -> Result<String, String> {
-    let name = section.name().unwrap_or_default();
-    let flags = flags(section);
-    let has = |flag: elf::SectionFlags| flags & flag.0 != 0;
-    if has(elf::SHF_TLS) {
-        return Err(THREAD_LOCAL.to_owned());
-    }
-    if has(elf::SHF_GROUP) {
-        return Err(format!(
-            "its section {name} may be defined in several objects, as functions of templates are"
-        ));
-    }
-    if name.starts_with(".gcc_except_table") {
-        return Err("it handles exceptions or panics (-C panic=abort)".to_owned());
-    }
-    let mut letters = String::from("a");
-    letters.extend(has(elf::SHF_WRITE).then_some('w'));
-    letters.extend(has(elf::SHF_EXECINSTR).then_some('x'));
-    let kind = match section.kind() {
-        SectionKind::UninitializedData => "nobits",
-        _ if name.starts_with(".init_array") => "init_array",
-        _ if name.starts_with(".fini_array") => "fini_array",
-        _ => "progbits",
-    };
-    let align = section.align().max(1);
-    Ok(format!(
-        "\t.section {},\"{letters}\",@{kind}\n\t.balign {align}",
-        quoted(name)
-    ))
-}
-
-fn decode(section: &Section<'_, '_>) -> Result<Decoded, String> {
-    let bytes = section.data();
-    let bytes = bytes.map_err(|_| "its code cannot be read".to_owned())?;
-    let mut decoder = Decoder::with_ip(64, bytes, 0, DecoderOptions::NONE);
-    let mut instructions = Vec::new();
-    let mut numbers = HashMap::new();
-    while decoder.can_decode() {
-        let instruction = decoder.decode();
-        numbers.insert(instruction.ip(), instructions.len());
-        let offsets = decoder.get_constant_offsets(&instruction);
-        instructions.push((instruction, offsets));
-    }
-    numbers.insert(bytes.len() as u64, instructions.len());
-    Ok(Decoded {
-        instructions,
-        numbers,
-    })
-}
-
-fn name_of(symbol: &Symbol<'_, '_>) -> Result<String, String> {
-    let name = symbol.name().unwrap_or_default();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_.$".contains(c);
-    match !name.is_empty() && name.chars().all(plain) && !name.starts_with(".L") {
-        true => Ok(name.to_owned()),
-        false => Err(format!("its symbol {name:?} cannot be written")),
-    }
-}
-
-fn with(name: &str, addend: i64) -> String {
-    match addend {
-        0 => name.to_owned(),
-        _ => format!("{name}{addend:+}"),
-    }
-}
-
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-/// Debug information that says no more than where lines and functions are, for each section of code.
-fn describe(text: &mut String, sections: &[(usize, Vec<String>)]) {
-    for (number, functions) in sections {
-        let _ = write!(
-            text,
-            "\t.section .debug_info,\"\",@progbits\n\
-             \t.long .Li{number}_end - .Li{number}\n.Li{number}:\n\
-             \t.short 4\n\t.long .Labbrev\n\t.byte 8\n\
-             \t.uleb128 1\n\t.long .Lline\n\t.quad .Ld{number}\n\t.quad .Le{number} - .Ld{number}\n"
-        );
-        for (n, name) in functions.iter().enumerate() {
-            let _ = write!(
-                text,
-                "\t.uleb128 2\n\t.asciz \"{name}\"\n\t.quad {name}\n\t.quad .Lx{number}_{n} - {name}\n"
-            );
-        }
-        let _ = write!(text, "\t.byte 0\n.Li{number}_end:\n");
-    }
-    // A unit with the offset of its lines, its beginning and its size; and a function with its name, its
-    // beginning and its size.
-    text.push_str(
-        "\t.section .debug_abbrev,\"\",@progbits\n.Labbrev:\n\
-         \t.uleb128 1\n\t.uleb128 17\n\t.byte 1\n\
-         \t.uleb128 16\n\t.uleb128 23\n\t.uleb128 17\n\t.uleb128 1\n\t.uleb128 18\n\t.uleb128 7\n\
-         \t.byte 0\n\t.byte 0\n\
-         \t.uleb128 2\n\t.uleb128 46\n\t.byte 0\n\
-         \t.uleb128 3\n\t.uleb128 8\n\t.uleb128 17\n\t.uleb128 1\n\t.uleb128 18\n\t.uleb128 7\n\
-         \t.byte 0\n\t.byte 0\n\t.byte 0\n\
-         \t.section .debug_line,\"\",@progbits\n.Lline:\n",
-    );
 }
