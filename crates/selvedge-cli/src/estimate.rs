@@ -14,10 +14,12 @@ use crate::problem::{Problem, Status, note};
 use crate::report::{Place, json};
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{Reply, Request, Sampled, Sampling, Task};
-use crate::worker::supervise::{self, End, Output};
+use crate::worker::supervise::{self, Cause, End, Output};
 
 /// For how long, if the user does not say so.
 const TIME: Duration = Duration::from_secs(2);
+/// The first descent may take so many times as long, in which a search finds an execution without an end.
+const PATIENCE: u32 = 10;
 
 /// The printed result.
 #[derive(Serialize)]
@@ -70,14 +72,18 @@ pub(crate) fn run(estimate: &args::Estimate) -> Result<Status, Problem> {
         ..estimate.sources.program()?
     };
     let build = compile::build(&program)?;
+    let time = estimate.search.timeout.unwrap_or(TIME);
     let task = Task::Estimate(Sampling {
         model,
         preemptions: estimate.search.preemptions,
-        time: estimate.search.timeout.unwrap_or(TIME),
+        time,
     });
     let request = Request::new(&build.image(), &estimate.machine, task);
     let (mut sampled, mut unloadable) = (None, None);
-    let limits = Limits::default();
+    let limits = Limits {
+        timeout: Some(time.saturating_mul(PATIENCE)),
+        ..Limits::default()
+    };
     let watch = supervise::run(&request, limits, Output::Diverted, |reply| match reply {
         Reply::Sampled(result) => sampled = Some(*result),
         Reply::Unloadable(why) => unloadable = Some(why),
@@ -90,7 +96,13 @@ pub(crate) fn run(estimate: &args::Estimate) -> Result<Status, Problem> {
         return Err(match watch.end {
             End::Died(_) => Problem::request("an execution ends the process of the search")
                 .help("selvedge verify tells which one"),
-            _ => Problem::interrupted("stopped before there was an estimate".to_owned()),
+            End::Stopped(Cause::Timeout) => Problem::interrupted(
+                "no random descent came to its end in time",
+            )
+            .help(
+                "--timeout gives more time; --unroll N cuts loops that have no bound of their own",
+            ),
+            _ => Problem::interrupted("stopped before there was an estimate"),
         });
     };
     let result = Estimate::of(sampled)?;

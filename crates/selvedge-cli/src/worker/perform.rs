@@ -112,13 +112,10 @@ pub(crate) fn perform(
 /// `settings` with what depends on the task.
 fn for_task(task: &Task, settings: Settings) -> Settings {
     match task {
-        Task::Search(search) | Task::Slices(search, _) => Settings {
-            fences: search.explorer.model() != args::Model::Ra,
-            watch_locks: search.explorer.descriptor().watches_locks,
-            ..for_explorer(&search.explorer, settings)
-        },
+        Task::Search(search) | Task::Slices(search, _) => for_search(&search.explorer, settings),
+        Task::Estimate(sampling) => for_search(&Explorer::Trust(sampling.model), settings),
         Task::Measure(explorer) => for_explorer(explorer, settings),
-        Task::Advise(..) | Task::Estimate(_) | Task::Libraries => settings,
+        Task::Advise(..) | Task::Libraries => settings,
         // The schedule may come from an explorer that skips nothing.
         Task::Replay(_) => Settings {
             skip_retries: false,
@@ -130,6 +127,14 @@ fn for_task(task: &Task, settings: Settings) -> Settings {
             enforced: true,
             ..settings
         },
+    }
+}
+
+fn for_search(explorer: &Explorer, settings: Settings) -> Settings {
+    Settings {
+        fences: explorer.model() != args::Model::Ra,
+        watch_locks: explorer.descriptor().watches_locks,
+        ..for_explorer(explorer, settings)
     }
 }
 

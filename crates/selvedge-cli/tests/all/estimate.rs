@@ -68,3 +68,41 @@ fn other_searches_are_refused_by_name() {
         outcome.ends_with(2).says(why);
     }
 }
+
+#[test]
+fn an_execution_without_an_end_stops_an_estimate() {
+    let counting = "#include <stdatomic.h>\nstatic atomic_int x;\nint main(void) { for (;;) atomic_fetch_add(&x, 1); }\n";
+    let sandbox = Sandbox::with("endless.c", counting);
+    let outcome = sandbox.run(&["estimate", "endless.c", "--timeout", "0.2"]);
+    outcome
+        .ends_with(3)
+        .says("no random descent came to its end in time")
+        .says("--unroll");
+}
+
+#[test]
+fn loops_that_look_under_a_mutex_are_estimated() {
+    let looking = "#include <pthread.h>
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+        static int ready;
+        static void *look(void *p) {
+            for (;;) {
+                pthread_mutex_lock(&m);
+                int seen = ready;
+                pthread_mutex_unlock(&m);
+                if (seen) return 0;
+            }
+        }
+        int main(void) {
+            pthread_t t;
+            pthread_create(&t, 0, look, 0);
+            pthread_mutex_lock(&m);
+            ready = 1;
+            pthread_mutex_unlock(&m);
+            pthread_join(t, 0);
+        }\n";
+    let sandbox = Sandbox::with("look.c", looking);
+    let outcome = sandbox.run(&["estimate", "look.c", "--format", "json"]);
+    let result = outcome.ends_with(0).json();
+    assert_eq!(result["executions"], 1, "{result}");
+}
