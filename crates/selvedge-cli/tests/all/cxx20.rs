@@ -131,7 +131,7 @@ int main() {
   other.join();
 }
 ";
-    is_verified("gcc", "rc11", semaphore, 156);
+    is_verified("gcc", "rc11", semaphore, 54);
 }
 
 /// A thread that finds the semaphore taken must not sleep on a value from before it was taken.
@@ -148,10 +148,10 @@ int main() {
 }
 ";
     for compiler in compilers() {
-        is_verified(compiler, "rc11", text, 20);
+        is_verified(compiler, "rc11", text, 12);
     }
-    is_verified("gcc", "tso", text, 20);
-    is_verified("gcc", "sc", text, 20);
+    is_verified("gcc", "tso", text, 12);
+    is_verified("gcc", "sc", text, 12);
 }
 
 /// The lock of a stop token's state spins, and clang would compile it to a jump through a table.

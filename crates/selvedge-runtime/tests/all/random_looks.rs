@@ -1,5 +1,5 @@
 //! Random programs in which threads take a mutex, look, and give it back until they see what they wait for, or wait
-//! on a condition variable with a time-out.
+//! on a condition variable with a time-out or for a futex.
 //! Stopping them after an iteration that saw nothing is compared with exploring a few iterations.
 
 use selvedge_core::FailureKind;
@@ -13,8 +13,11 @@ use crate::common::{Build, CLANG, GCC, Program, isolated};
 
 const PROGRAMS: u32 = 40;
 
-const HEAD: &str = "#include <pthread.h>
+const HEAD: &str = "#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include <stdatomic.h>
 #include \"selvedge.h\"
 static pthread_mutex_t m[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
@@ -30,7 +33,7 @@ fn statement(random: &mut Random) -> String {
     let take = format!("pthread_mutex_lock(&m[{lock}]);");
     let give = format!("pthread_mutex_unlock(&m[{lock}]);");
     let at_least = 1 + random.below(2);
-    match random.below(10) {
+    match random.below(12) {
         0 => format!(
             "for (;;) {{ {take} if (value[{lock}] >= {at_least}) break; {give} }} r = 10 * r + value[{lock}]; {give}"
         ),
@@ -53,6 +56,12 @@ fn statement(random: &mut Random) -> String {
              if (v >= {at_least}) {{ r = 10 * r + v + 5 * !w; break; }} }}"
         ),
         6 => format!("{take} value[{lock}]++; pthread_cond_signal(&c[{lock}]); {give}"),
+        9 => format!(
+            "for (;;) {{ int f = atomic_load(&flag); if (f >= {at_least}) {{ r = 10 * r + f; break; }} \
+             syscall(SYS_futex, &flag, FUTEX_WAIT_PRIVATE, f, 0); }}"
+        ),
+        10 => "atomic_fetch_add(&flag, 1); syscall(SYS_futex, &flag, FUTEX_WAKE_PRIVATE, 8);"
+            .to_owned(),
         7 => format!("atomic_fetch_add(&flag, 1); {take} value[{lock}]++; {give}"),
         8 => format!("{take} r = 10 * r + value[{lock}]++; {give}"),
         _ => format!("{take} value[{lock}] += 2; {give} r = 10 * r + atomic_load(&flag);"),
@@ -89,7 +98,11 @@ fn explore<C: Model>(program: &Program, watch_locks: bool) -> (ByProgram, u64) {
     };
     let (all, bugs) = many::explore::<C>(program, settings);
     for bug in bugs {
-        assert_eq!(bug.failure.kind, FailureKind::Livelock);
+        let kind = bug.failure.kind;
+        assert!(
+            matches!(kind, FailureKind::Livelock | FailureKind::Deadlock),
+            "{kind:?}"
+        );
     }
     let executions = all.executions.values().sum();
     (all, executions)
