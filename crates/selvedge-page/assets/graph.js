@@ -1,8 +1,10 @@
 // The execution graph: events as nodes, relations as edges. It can be zoomed and moved.
 
 const NODE = { height: 34, gap: 60, down: 52 };
+// What edges need beside the first and the last column.
+const MARGIN = 44;
 // The widest text of a node, in characters.
-const WIDEST = 34;
+const widest = () => (window.innerWidth < 600 ? 20 : 34);
 const SHOWN = 240;
 const RELATIONS = [
   ['po', 'program order'], ['rf', 'reads from'], ['co', 'coherence'], ['fr', 'from-read'], ['hb', 'synchronises (happens-before)'],
@@ -15,7 +17,7 @@ class ExecutionGraph {
     this.selected = -1;
     this.shown = { po: true, rf: true, co: true, fr: true, hb: false };
     const longest = Math.max(...execution.steps.map((step, n) => `${step.step} ${execution.text(n)}`.length), 16);
-    this.letters = Math.min(WIDEST, longest);
+    this.letters = Math.min(widest(), longest);
     this.nodeWidth = this.letters * 7.3 + 20;
     this.picture = s('svg', { class: 'graph', role: 'img', 'aria-label': 'execution graph' });
     this.scope = h('span', { class: 'dim' });
@@ -32,7 +34,7 @@ class ExecutionGraph {
 
   position(index) {
     const step = this.execution.steps[index];
-    return [this.execution.column.get(step.thread) * (this.nodeWidth + NODE.gap) + 20, (index - this.first) * NODE.down + 44];
+    return [this.execution.column.get(step.thread) * (this.nodeWidth + NODE.gap) + MARGIN, (index - this.first) * NODE.down + 44];
   }
 
   draw() {
@@ -46,7 +48,7 @@ class ExecutionGraph {
     const nodes = [];
     for (let n = this.first; n <= this.last; n += 1) nodes.push(this.node(n));
     const heads = execution.threads.map((thread, n) =>
-      s('text', { x: n * (this.nodeWidth + NODE.gap) + 20 + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
+      s('text', { x: n * (this.nodeWidth + NODE.gap) + MARGIN + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
     const markers = RELATIONS.map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
       s('path', { d: 'M0 0 L8 4 L0 8 z' })));
     clear(this.picture, s('defs', {}, markers), heads, lines, nodes);
@@ -106,7 +108,7 @@ class ExecutionGraph {
 
   // The width and height of the whole drawing.
   size() {
-    return [this.execution.threads.length * (this.nodeWidth + NODE.gap) + 40, (this.last - this.first + 1) * NODE.down + 60];
+    return [this.execution.threads.length * (this.nodeWidth + NODE.gap) - NODE.gap + 2 * MARGIN, (this.last - this.first + 1) * NODE.down + 60];
   }
 
   fit() {
