@@ -85,7 +85,8 @@ pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usi
     let woken = was_woken(left.read, slot);
     if !woken {
         clock::pass(deadline);
-        // Where a loop with such waits comes back to the same state, the thread holds nothing.
+        // A loop around this wait is recognised here, where the thread does not hold the mutex: others may
+        // have taken it between any two rounds.
         entry.again();
     }
     match mutex::lock(mutex) {
