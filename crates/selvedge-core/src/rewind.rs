@@ -246,6 +246,17 @@ impl<M: SpinLoops> Rewind<'_, M> {
         self.machine.retry(thread);
     }
 
+    /// Takes back the last `steps` steps of `thread`, if no others came in between. False if it cannot.
+    pub(crate) fn take_back(&mut self, thread: ThreadId, steps: usize) -> bool {
+        let kept = self.steps.len() - steps;
+        let own = |step: &Step| step.thread == thread && step.retries.is_none();
+        let taken = self.steps[kept..].iter().all(own) && self.machine.undo(steps);
+        if taken {
+            self.truncate(kept);
+        }
+        taken
+    }
+
     pub(crate) fn quiet(&mut self, thread: ThreadId) -> bool {
         self.machine.quiet(thread)
     }

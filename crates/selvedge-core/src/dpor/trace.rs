@@ -5,7 +5,7 @@
 //! the happens-before of the sequence, and reports and counterexamples come for free.
 
 use super::act::{Act, Next};
-use crate::graph::{Event, Graph, INIT, Kind, Slot};
+use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{EventId, Location, ThreadId};
 use crate::machine::Outcome;
 use crate::model::{Model, SequentialConsistency};
@@ -236,7 +236,7 @@ impl Trace {
         event.read = next.value;
         event.wrote = wrote;
         event.choice = choice;
-        let source = self.graph.coherence(at).last().copied().unwrap_or(INIT);
+        let source = self.graph.newest(at);
         let slot = self.graph.push_read(at, event, source);
         self.model.added(&self.graph, slot);
         event

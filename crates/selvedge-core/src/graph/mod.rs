@@ -236,6 +236,11 @@ impl Graph {
         }
     }
 
+    /// The newest write to `location`.
+    pub fn newest(&self, location: Location) -> Slot {
+        self.coherence(location).last().copied().unwrap_or(INIT)
+    }
+
     /// Inverse of [`write_at`](Graph::write_at).
     pub fn position(&self, location: Location, write: Slot) -> usize {
         if write == INIT {

@@ -74,13 +74,13 @@ impl<C: Model> Cursor<C> {
         &self.levels[self.depth].graph
     }
 
-    /// Keeps the alternatives to the event that is added next, besides the one that is being `tried`, if one is.
-    pub(super) fn remember(&mut self, branch: Branch, tried: bool) {
+    /// Keeps the alternatives to the event that is added to `events` others, besides the one that is being `tried`,
+    /// if one is.
+    pub(super) fn remember(&mut self, events: usize, branch: Branch, tried: bool) {
         if self.sampler.is_some() {
-            return self.spread(branch);
+            return self.spread(events, branch);
         }
         let level = &mut self.levels[self.depth];
-        let events = level.graph.len();
         let untried = branch.untried(&level.graph) as f64;
         let share = self.share * untried / (untried + f64::from(tried));
         self.share -= share;
@@ -89,6 +89,15 @@ impl<C: Model> Cursor<C> {
             branch,
             share,
         });
+    }
+
+    /// Takes back all but `events` events of the present graph, with their alternatives.
+    pub(super) fn forget(&mut self, events: usize) {
+        let level = &mut self.levels[self.depth];
+        while let Some(choice) = level.choices.pop_if(|choice| choice.events >= events) {
+            self.share += choice.share;
+        }
+        level.undo(events);
     }
 
     pub(super) fn push_silent(&mut self, thread: ThreadId, op: Op, choice: u32) {
@@ -161,7 +170,8 @@ impl<C: Model> Cursor<C> {
         let position = branch.next_place(self.graph());
         let (event, at) = (branch.event, branch.location);
         if branch.has_more() {
-            self.remember(Branch::Write(branch), position.is_some());
+            let events = self.graph().len();
+            self.remember(events, Branch::Write(branch), position.is_some());
         }
         match position {
             Some(position) => self.level_mut().push_write(event, at, position),

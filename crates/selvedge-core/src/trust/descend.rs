@@ -192,7 +192,18 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Keeps the alternatives to the event of `thread` that is added next, besides the one that is being `tried`, if
     /// one is.
     pub(super) fn remember(&mut self, thread: ThreadId, branch: Branch, tried: bool) {
-        self.cursor.remember(branch, tried);
+        self.remember_before(self.graph().len(), thread, branch, tried);
+    }
+
+    /// The same when that event was added already, to `events` others.
+    pub(super) fn remember_before(
+        &mut self,
+        events: usize,
+        thread: ThreadId,
+        branch: Branch,
+        tried: bool,
+    ) {
+        self.cursor.remember(events, branch, tried);
         if self.cursor.sampler.is_some() {
             self.note_alternatives(self.machine.site(thread));
         }
@@ -211,12 +222,14 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
 }
 
 impl<C: Model> Cursor<C> {
-    /// Puts all alternatives of `branch` into their strata.
-    pub(super) fn spread(&mut self, mut branch: Branch) {
+    /// Puts all alternatives of `branch` to the event that is added to `events` others into their strata.
+    pub(super) fn spread(&mut self, events: usize, mut branch: Branch) {
         let Some(mut sampler) = self.sampler.take() else {
             return;
         };
-        let (depth, events) = (self.depth, self.graph().len());
+        let depth = self.depth;
+        let added = self.graph().events().get(events).copied();
+        self.level_mut().undo(events);
         loop {
             self.skip_futile(&mut branch);
             let before = branch.clone();
@@ -240,6 +253,13 @@ impl<C: Model> Cursor<C> {
                     kept.node = node;
                 }
             }
+        }
+        if let Some(read) = added
+            && let Some(at) = read.op.location()
+        {
+            let level = self.level_mut();
+            let slot = level.graph.push_read(at, read, read.source);
+            level.added(slot);
         }
         self.sampler = Some(sampler);
     }

@@ -1,7 +1,9 @@
-//! Continues in place, without a replay, where the machine is already at the graph.
+//! Threads that wait: passed over, and continued in place without a replay where the machine is already at the graph.
 //!
-//! A pure iteration ends in the state that it began in. So a thread that spins after a single read is about to make that
-//! read again ([`SpinLoops::retry`]), and the read can be given another value where the thread stands. That serves twice:
+//! A pure iteration ends in the state that it began in. So a thread that spins at the newest values can be taken back to
+//! before its iteration, and is passed over until there is something newer to read. And one that spins after a single
+//! read is about to make that read again ([`SpinLoops::retry`]), which can be given another value where the thread
+//! stands. That serves twice:
 //! * A value that made threads spin before is tried as soon as there is a read that could see it besides
 //!   newer ones, while the machine stands there anyway. If the thread spins, no execution has to be begun for that.
 //! * A thread that waits, at a mutex or in a loop, goes on when the write comes that wakes it.
@@ -10,10 +12,12 @@ use std::ops::ControlFlow;
 
 use super::branch::ReadBranch;
 use super::{Ending, Level, Observer, Search};
-use crate::graph::{Kind, Slot};
+use crate::graph::{Event, Kind, Slot};
+use crate::ids::ThreadId;
 use crate::machine::{Pending, SpinLoops, Stop};
 use crate::model::Model;
 use crate::rewind::outcome;
+use crate::spins::may_drop_iteration;
 
 impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Sees whether the read that the machine stands before makes its thread spin if it sees an older value that did
@@ -46,6 +50,58 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         }
         self.hints.spins.went_on(site, event.read);
         self.replay()
+    }
+
+    /// If `thread`, which has just performed the last event of the graph, now spins although all that it read was the
+    /// newest, and another thread can go on, takes the iteration back: true. It is added again when one of the
+    /// locations has a newer write.
+    pub(super) fn defer(&mut self, thread: ThreadId) -> ControlFlow<Ending, bool> {
+        let Pending::Stopped(Stop::Spinning { since }) = self.machine.pending(thread) else {
+            return ControlFlow::Continue(false);
+        };
+        let graph = self.cursor.graph();
+        let iteration = &graph.thread(thread)[since as usize..];
+        let events = iteration.first().map_or(0, |&first| first as usize);
+        let alone = events + iteration.len() == graph.len();
+        let newest = |event: &Event| match (event.kind, event.op.location()) {
+            (Kind::Read, Some(at)) => event.source == graph.newest(at),
+            (kind, _) => kind == Kind::Silent && event.choice == 0,
+        };
+        let spread = self.cursor.sampler.is_some() && iteration.len() > 1;
+        if self.settings.preemptions.is_some()
+            || spread
+            || !alone
+            || !graph.events()[events..].iter().all(newest)
+            || self.is_deferred(thread)
+            || !may_drop_iteration(&mut self.machine, graph, thread, since)
+        {
+            return ControlFlow::Continue(false);
+        }
+        let reads = graph.events()[events..].iter();
+        let reads = reads.filter_map(|event| Some((thread, event.op.location()?, event.source)));
+        self.hints.deferred.retain(|&(other, ..)| other != thread);
+        self.hints.deferred.extend(reads);
+        let steps = iteration.len();
+        self.cursor.forget(events);
+        if self.machine.take_back(thread, steps) {
+            return ControlFlow::Continue(true);
+        }
+        let Level { graph, model, .. } = self.cursor.level();
+        match self
+            .machine
+            .bring_to(graph, |slot| model.happens_before(graph, slot))
+        {
+            Ok(()) => ControlFlow::Continue(true),
+            Err(mismatch) => ControlFlow::Break(Ending::Nondeterministic(mismatch)),
+        }
+    }
+
+    /// Whether the next iteration of `thread` is known to make it spin as long as there is no newer write.
+    pub(super) fn is_deferred(&self, thread: ThreadId) -> bool {
+        let reads = self.hints.deferred.iter();
+        let mut reads = reads.filter(|&&(other, ..)| other == thread).peekable();
+        let newest = |&(_, at, source)| self.graph().newest(at) == source;
+        reads.peek().is_some() && reads.all(newest)
     }
 
     /// If all that was done since the graph of level `depth` had `events` events was to add a write that wakes a

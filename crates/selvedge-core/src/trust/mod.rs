@@ -45,12 +45,12 @@ use std::ops::ControlFlow;
 
 use crate::bugs::Bugs;
 use crate::failure::Failure;
-use crate::graph::{Graph, Kind};
+use crate::graph::{Graph, Kind, Slot};
 use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Outcome, Pending, Portable, SpinLoops};
 use crate::model::Model;
 use crate::op::{Op, Value};
-use crate::rewind::Rewind;
+use crate::rewind::{Rewind, outcome};
 use crate::spins::Spins;
 use bound::GraphSchedule;
 use branch::{Branch, ReadBranch};
@@ -144,6 +144,8 @@ struct Hints {
     /// Kept if preemptions are bounded.
     schedule: GraphSchedule,
     spins: Spins,
+    /// Threads whose next iteration is deferred as long as there is nothing newer to read at these locations.
+    deferred: Vec<(ThreadId, Location, Slot)>,
 }
 
 /// Why growing a graph came to an end.
@@ -209,6 +211,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
     fn begin(&mut self) -> ControlFlow<Ending> {
         self.machine.reset();
         self.failures.clear();
+        self.hints.deferred.clear();
         self.hints.schedule.begin();
         self.check(ThreadId::MAIN)?;
         self.complete()
@@ -327,27 +330,27 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
             self.try_spinning(&mut branch)?;
         }
         let level = self.level();
+        let events = level.graph.len();
         let read = branch
             .advance(&level.graph)
             .expect("the newest write can always be read");
-        if branch.has_more() {
-            self.remember(thread, Branch::Read(branch), true);
-        }
-        let level = self.level();
         let event = read.push(level, thread, op, at);
-        match event.kind {
-            Kind::Parked => ControlFlow::Continue(()),
-            Kind::ReadHalf => {
-                self.cursor.half = Some(thread);
-                ControlFlow::Continue(())
+        let performs = !matches!(event.kind, Kind::Parked | Kind::ReadHalf);
+        if performs {
+            self.perform(thread, outcome(&event));
+            if self.defer(thread)? {
+                return ControlFlow::Continue(());
             }
-            _ => {
-                let outcome = Outcome {
-                    read: event.read,
-                    wrote: None,
-                };
-                self.resume(thread, outcome)
-            }
+        }
+        if branch.has_more() {
+            self.remember_before(events, thread, Branch::Read(branch), true);
+        }
+        if event.kind == Kind::ReadHalf {
+            self.cursor.half = Some(thread);
+        }
+        match performs {
+            true => self.check(thread),
+            false => ControlFlow::Continue(()),
         }
     }
 
@@ -386,20 +389,25 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
 
     /// Lets the machine perform what the last event of `thread` stands for.
     fn resume(&mut self, thread: ThreadId, outcome: Outcome) -> ControlFlow<Ending> {
-        let level = self.cursor.level();
-        let last = level.graph.last(thread).expect("an event was just added");
-        if level.bounded {
-            self.hints.schedule.go_on(level, last);
-        }
-        let clock = level.model.happens_before(&level.graph, last);
         let pending = self.machine.pending(thread);
-        self.machine.resume(thread, outcome, clock);
+        self.perform(thread, outcome);
         self.check(thread)?;
         // A new thread may come to its end before its first visible operation.
         match pending {
             Pending::Op(Op::Create { child }) => self.check(child),
             _ => ControlFlow::Continue(()),
         }
+    }
+
+    /// The same without a look at where that led.
+    fn perform(&mut self, thread: ThreadId, outcome: Outcome) {
+        let level = self.cursor.level();
+        let last = level.graph.last(thread).expect("an event was just added");
+        if level.bounded {
+            self.hints.schedule.go_on(level, last);
+        }
+        let clock = level.model.happens_before(&level.graph, last);
+        self.machine.resume(thread, outcome, clock);
     }
 
     /// Goes back to the latest untried alternative and applies it to the graph. False if there is

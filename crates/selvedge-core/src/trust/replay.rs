@@ -7,16 +7,21 @@ use crate::machine::SpinLoops;
 use crate::model::Model;
 
 impl<C: Model, M: SpinLoops, O: super::Observer<M>> Search<'_, C, M, O> {
-    /// Brings the machine to the graph, and finds a schedule if preemptions are bounded.
+    /// Brings the machine to the graph again, and finds a schedule if preemptions are bounded.
     pub(super) fn replay(&mut self) -> ControlFlow<Ending> {
         if let Some(bound) = self.settings.preemptions {
             self.hints.schedule.find(self.cursor.level(), bound);
         }
-        self.replay_as_scheduled()
+        self.bring_machine()
     }
 
-    /// The same if a schedule of this graph was found already.
+    /// Brings the machine to another graph, of which a schedule was found already.
     pub(super) fn replay_as_scheduled(&mut self) -> ControlFlow<Ending> {
+        self.hints.deferred.clear();
+        self.bring_machine()
+    }
+
+    fn bring_machine(&mut self) -> ControlFlow<Ending> {
         self.failures.clear();
         let level = self.cursor.level();
         let (graph, model) = (&level.graph, &level.model);

@@ -57,7 +57,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;
-    /// one that wants a held mutex only if there is no other.
+    /// one that wants a held mutex, or whose read was deferred, only if there is no other.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
         let all = (0..self.machine.threads() as u32).map(ThreadId);
         if self.machine.newest_first() {
@@ -74,7 +74,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             let Some(op) = self.runnable(thread) else {
                 continue;
             };
-            if !self.wants_held_mutex(op) {
+            if !self.wants_held_mutex(op) && !self.is_deferred(thread) {
                 return Some((thread, op));
             }
             deferred = deferred.or(Some((thread, op)));
