@@ -41,11 +41,16 @@ impl Cluster {
         let failed = |why: &dyn std::fmt::Display| Error::new("cannot list the runs", why);
         self.block(async {
             let records = self.records().await?;
-            let mut keys = records.keys().await.map_err(|error| failed(&error))?;
+            // A consumer of all keys waits for ever if a record is replaced while it lists them.
+            let all = format!("{}>", records.prefix);
+            let listed = records.stream.info_with_subjects(all).await;
+            let mut subjects = listed.map_err(|error| failed(&error))?;
             let mut entries = Vec::new();
-            while let Some(key) = keys.next().await {
-                let key = key.map_err(|error| failed(&error))?;
-                entries.extend(entry(&records, &key).await?);
+            while let Some(subject) = subjects.next().await {
+                let (subject, _) = subject.map_err(|error| failed(&error))?;
+                if let Some(name) = subject.strip_prefix(&records.prefix) {
+                    entries.extend(entry(&records, name).await?);
+                }
             }
             entries.sort_by(|a, b| a.name.cmp(&b.name));
             Ok(entries)

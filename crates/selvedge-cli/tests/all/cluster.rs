@@ -6,7 +6,10 @@
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+use selvedge_cluster::{Access, Cluster};
 
 use crate::common::{Outcome, Sandbox, wait_until, workers_of};
 use crate::kills::{COUNTERS, EXECUTIONS, Moments, end, kills};
@@ -152,6 +155,36 @@ fn a_cluster_finds_what_one_process_finds() {
         .run(&["verify", "counters.c", "--cluster", &url, "--iterative"])
         .ends_with(2)
         .says("error: --cluster does not go with --iterative");
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn runs_can_be_listed_while_their_records_change() {
+    let sandbox = sandbox();
+    let broker = Broker::start(&sandbox);
+    let access = Access {
+        url: broker.url(),
+        credentials: None,
+        authority: None,
+        certificate: None,
+        prefix: "listed".to_owned(),
+    };
+    let cluster = Cluster::connect(&access).unwrap();
+    let run = cluster.run("busy");
+    let mut revision = run.announce(b"0".to_vec()).unwrap();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let updated = run.update(b"1".to_vec(), revision).unwrap();
+                revision = updated.expect("nobody else writes it");
+            }
+        });
+        let names = || cluster.runs().unwrap().into_iter().map(|entry| entry.name);
+        let listed: Vec<_> = (0..500).flat_map(|_| names()).collect();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(listed, ["busy"; 500]);
+    });
 }
 
 /// Kills somebody at random moments of searches, until that has happened often enough.
