@@ -1,12 +1,11 @@
 //! Picks the thread that extends the graph, and decides whether the bound prunes it.
 
 use super::{Observer, Search};
-use crate::graph::Kind;
-use crate::ids::ThreadId;
+use crate::graph::{INIT, Kind};
+use crate::ids::{Location, ThreadId};
 use crate::machine::{Pending, SpinLoops, may_join};
 use crate::model::Model;
-use crate::objects::ObjectFunction;
-use crate::op::{Function, Op};
+use crate::op::{Effect, Op, Value};
 
 impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     /// Whether the graph can lead to executions within the bound. If there is a bound, a schedule is found.
@@ -57,7 +56,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     }
 
     /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;
-    /// one that wants a held mutex, or whose read was deferred, only if there is no other.
+    /// one that waits for something newer only if there is no other.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
         let all = (0..self.machine.threads() as u32).map(ThreadId);
         if self.machine.newest_first() {
@@ -74,7 +73,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             let Some(op) = self.runnable(thread) else {
                 continue;
             };
-            if !self.wants_held_mutex(op) && !self.is_deferred(thread) {
+            if !self.would_wait(op) && !self.is_deferred(thread) {
                 return Some((thread, op));
             }
             deferred = deferred.or(Some((thread, op)));
@@ -97,16 +96,18 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         enabled.then_some(op)
     }
 
-    pub(super) fn wants_held_mutex(&self, op: Op) -> bool {
+    /// Whether `op` waits for an object in its newest state.
+    fn would_wait(&self, op: Op) -> bool {
         let Op::Update { at, function, .. } = op else {
             return false;
         };
-        let Function::Object(ObjectFunction::MutexLock { .. }) = function else {
-            return false;
-        };
-        match self.graph().coherence(at).last() {
-            Some(&newest) => self.graph().event(newest).kind == Kind::WriteHalf,
-            None => false,
+        function.can_block() && function.apply(self.newest_value(at)) == Effect::Block
+    }
+
+    fn newest_value(&self, at: Location) -> Value {
+        match self.graph().newest(at) {
+            INIT => self.machine.initial(at),
+            newest => self.graph().event(newest).wrote,
         }
     }
 }

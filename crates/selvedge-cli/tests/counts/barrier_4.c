@@ -1,0 +1,19 @@
+// executions: 24
+// blocked: 0
+// 4! orders of the arrivals at a barrier. A thread passes it when the last one has arrived.
+#include "run.h"
+
+static pthread_barrier_t barrier;
+
+BODY(worker)
+{
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+
+__attribute__((constructor)) static void prepare(void)
+{
+    pthread_barrier_init(&barrier, NULL, 4);
+}
+
+RUN(worker, worker, worker, worker)
