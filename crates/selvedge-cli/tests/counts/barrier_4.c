@@ -11,9 +11,10 @@ BODY(worker)
     return NULL;
 }
 
-__attribute__((constructor)) static void prepare(void)
+int main(void)
 {
+    body *const bodies[] = {worker, worker, worker, worker};
     pthread_barrier_init(&barrier, NULL, 4);
+    run_all(4, bodies);
+    return 0;
 }
-
-RUN(worker, worker, worker, worker)
