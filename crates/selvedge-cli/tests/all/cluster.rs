@@ -197,10 +197,9 @@ fn killing(mut somebody: impl FnMut(&mut Broker<'_>, &mut [Child; 2], &mut Child
         let url = broker.url();
         let arguments = ["verify", "counters.c", "--cluster", &url];
         let mut child = broker.command(&arguments, "20ms");
-        let pid = child.id();
         wait_until("a worker explores", || {
             let busy = |machine: &Child| !workers_of(machine.id()).is_empty();
-            machines.iter().any(busy) || !std::path::Path::new(&format!("/proc/{pid}")).exists()
+            machines.iter().any(busy) || child.try_wait().unwrap().is_some()
         });
         while done < kills() {
             std::thread::sleep(moments.next(50..700));

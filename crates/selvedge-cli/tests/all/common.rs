@@ -119,7 +119,7 @@ pub fn workers_of(command: u32) -> Vec<u32> {
 }
 
 /// Waits until `condition` holds.
-pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");

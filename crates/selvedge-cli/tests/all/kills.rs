@@ -59,7 +59,9 @@ fn workers_that_are_killed_lose_nothing() {
         let mut command = sandbox.command(&["verify", "counters.c", "--jobs", "2"]);
         let mut child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
         let pid = child.id();
-        wait_until("there are workers", || !workers_of(pid).is_empty());
+        wait_until("there are workers", || {
+            !workers_of(pid).is_empty() || child.try_wait().unwrap().is_some()
+        });
         while child.try_wait().unwrap().is_none() && done < kills() {
             std::thread::sleep(moments.next(5..150));
             let workers = workers_of(pid);

@@ -131,10 +131,12 @@ fn neither_jobs_nor_slices_change_what_is_found() {
 fn a_worker_that_dies_loses_nothing() {
     let sandbox = Sandbox::with("counters.c", COUNTERS);
     let mut command = sandbox.command(&["verify", "counters.c", "--jobs", "2"]);
-    let child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
+    let mut child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
     let pid = child.id();
     for n in 0..3 {
-        wait_until("there are workers", || workers_of(pid).len() > 1);
+        wait_until("there are workers", || {
+            workers_of(pid).len() > 1 || child.try_wait().unwrap().is_some()
+        });
         std::thread::sleep(Duration::from_millis(30));
         if let Some(&worker) = workers_of(pid).get(n % 2) {
             let _ = kill(Pid::from_raw(worker as i32), Signal::SIGKILL);
@@ -183,10 +185,12 @@ fn an_interrupted_search_is_continued() {
     loop {
         let arguments = if times == 0 { &start[..] } else { &go_on };
         let mut command = sandbox.command(arguments);
-        let child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
+        let mut child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
         let pid = child.id();
         if times < 4 {
-            wait_until("it searches", || !workers_of(pid).is_empty());
+            wait_until("it searches", || {
+                !workers_of(pid).is_empty() || child.try_wait().unwrap().is_some()
+            });
             std::thread::sleep(Duration::from_millis(60 + 70 * times));
             let signal = [Signal::SIGINT, Signal::SIGTERM][times as usize % 2];
             let _ = kill(Pid::from_raw(pid as i32), signal);
