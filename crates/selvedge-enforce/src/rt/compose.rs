@@ -2,9 +2,10 @@
 
 use selvedge_irs_format::{Input, View};
 
+use super::arena::space;
 use super::composed::{self, Sizes, Why};
 use super::image;
-use super::plan::{Plan, space};
+use super::plan::Plan;
 
 /// Why there is no plan.
 pub(super) const NO_MEMORY: Why = "no memory for the prefix";

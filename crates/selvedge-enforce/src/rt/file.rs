@@ -3,8 +3,8 @@
 use core::ffi::{c_char, c_int};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use super::arena::{self, space};
 use super::image::{self, Identity};
-use super::plan::{self, space};
 use super::sys::{self, Status};
 
 /// Names the prefix file; without it, it lies beside the executable with `.irs` behind its name.
@@ -148,12 +148,12 @@ fn open_first() -> Option<Contents> {
         if file < 0 {
             return None;
         }
-        let room = plan::room(SMALL);
+        let room = arena::room(SMALL);
         let size = sys::read(file, room.as_mut_ptr().cast(), room.len());
         sys::close(file);
         let size = usize::try_from(size).ok()?;
         if size < room.len() {
-            plan::use_room(size);
+            arena::use_room(size);
             let bytes = room.get(..size)?;
             let mapped = false;
             return Some(Contents { bytes, mapped });

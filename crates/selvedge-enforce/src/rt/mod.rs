@@ -10,6 +10,7 @@
 //! when the thread calls the library for the next time; whatever the library does itself (atomic
 //! operations, locks) is over at once ([`event`]).
 
+mod arena;
 mod atomic;
 mod barrier;
 mod c11;

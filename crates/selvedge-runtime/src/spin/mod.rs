@@ -8,23 +8,15 @@
 //! there: it matters to the thread once it reads it, and when it is written depends on the order
 //! in which threads happen to be run.
 
-use selvedge_core::fingerprint::Fingerprint;
-use selvedge_core::op::Rmw;
+mod state;
+
 use selvedge_core::random::mix;
-use selvedge_core::{Function, Location, Op, Value};
+use selvedge_core::{Location, Op};
 
-use crate::float::{self, Float};
-use crate::gate::Registers;
 use crate::liveness::{self, Liveness};
+use state::{Overwritten, fingerprint, fingerprint_at, wide};
 
-/// Where a thread stands when it enters the runtime.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Point {
-    pub(crate) site: usize,
-    pub(crate) stack_pointer: usize,
-    pub(crate) stack_top: usize,
-    pub(crate) registers: Registers,
-}
+pub(crate) use state::Point;
 
 /// A state in which the thread read something.
 #[derive(Clone, Copy, Debug)]
@@ -32,22 +24,6 @@ struct Read {
     state: (u64, u64),
     /// The thread's events before it.
     event: u32,
-}
-
-/// A word of the thread's stack that does not count as it is.
-#[derive(Clone, Copy)]
-struct Overwritten {
-    word: usize,
-    /// The bits that count as they were.
-    mask: usize,
-    before: usize,
-}
-
-impl Overwritten {
-    /// What the word counts as, while `now` is there.
-    fn counts(&self, now: usize) -> usize {
-        self.before & self.mask | now & !self.mask
-    }
 }
 
 /// So many plain reads in a row may be a loop without an end. A power of two.
@@ -311,11 +287,9 @@ impl Spin {
                 _ => return false,
             }
         }
-        let mut hash = Fingerprint::new();
-        visit(&mut hash, point, liveness, &[]);
         let anchor = Anchor {
             place,
-            state: hash.finish(),
+            state: fingerprint_at(point, liveness),
         };
         if self.idle.is_power_of_two() {
             self.anchor = Some((anchor, 0));
@@ -444,96 +418,6 @@ impl Spin {
             }
             self.table[slot] = place as u32 + 1;
         }
-    }
-}
-
-/// A fingerprint of what the thread's future can depend on, wide enough that two different states
-/// never have the same in practice.
-#[inline(always)]
-fn fingerprint(
-    point: &Point,
-    op: &Op,
-    liveness: &mut Liveness,
-    overwritten: &[Overwritten],
-) -> (u64, u64) {
-    let mut hash = Fingerprint::new();
-    hash.pair(point.site, point.stack_pointer);
-    operation(&mut hash, op);
-    visit(&mut hash, point, liveness, overwritten);
-    hash.finish()
-}
-
-/// The registers and the stack, as far as they matter, and the floating-point environment.
-#[inline(always)]
-fn visit(
-    hash: &mut Fingerprint,
-    point: &Point,
-    liveness: &mut Liveness,
-    overwritten: &[Overwritten],
-) {
-    let counts = |word: usize, now: usize| match overwritten {
-        [] => now,
-        all => {
-            let place = all.binary_search_by_key(&word, |known| known.word);
-            place.map_or(now, |place| all[place].counts(now))
-        }
-    };
-    if float::in_use() {
-        hash.pair(Float::now().word(), 0);
-    }
-    liveness.visit(
-        point.site,
-        &point.registers,
-        (point.stack_pointer + 8, point.stack_top),
-        counts,
-        |a, b| hash.pair(a, b),
-    );
-}
-
-/// The bits of the bytes in `mask`.
-fn wide(mask: u8) -> usize {
-    let byte = |n: usize| usize::from(mask >> n & 1) * (0xff << (8 * n));
-    (0..8).map(byte).sum()
-}
-
-/// The operation itself: its arguments come in registers that calls do not preserve.
-#[inline(always)]
-fn operation(hash: &mut Fingerprint, op: &Op) {
-    let (at, order, failure) = match *op {
-        Op::Load { at, order } => (at, order, order),
-        Op::Update {
-            at, order, failure, ..
-        } => (at, order, failure),
-        _ => return,
-    };
-    hash.pair(at.index(), (order as usize) << 8 | failure as usize);
-    let Op::Update {
-        function: Function::Memory { width, rmw, .. },
-        ..
-    } = *op
-    else {
-        return;
-    };
-    let (kind, operands) = match rmw {
-        Rmw::Exchange(value) => (1, [value, 0]),
-        Rmw::Add(value) => (2, [value, 0]),
-        Rmw::Sub(value) => (3, [value, 0]),
-        Rmw::And(value) => (4, [value, 0]),
-        Rmw::Or(value) => (5, [value, 0]),
-        Rmw::Xor(value) => (6, [value, 0]),
-        Rmw::Nand(value) => (7, [value, 0]),
-        Rmw::Max(value) => (8, [value, 0]),
-        Rmw::Min(value) => (9, [value, 0]),
-        Rmw::UMax(value) => (10, [value, 0]),
-        Rmw::UMin(value) => (11, [value, 0]),
-        Rmw::CompareExchange { expected, desired } => (12, [expected, desired]),
-        Rmw::Replace(value) => (13, [value, 0]),
-    };
-    hash.pair(kind, width.0.into());
-    let halves = |value: Value| (value as usize, (value >> 64) as usize);
-    for value in operands {
-        let (low, high) = halves(value);
-        hash.pair(low, high);
     }
 }
 
