@@ -61,7 +61,10 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         };
         let graph = self.cursor.graph();
         let iteration = &graph.thread(thread)[since as usize..];
-        let events = iteration.first().map_or(0, |&first| first as usize);
+        let &[first, ..] = iteration else {
+            return ControlFlow::Continue(false);
+        };
+        let events = first as usize;
         let alone = events + iteration.len() == graph.len();
         let newest = |event: &Event| match (event.kind, event.op.location()) {
             (Kind::Read, Some(at)) => event.source == graph.newest(at),
@@ -82,8 +85,13 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         self.hints.deferred.retain(|&(other, ..)| other != thread);
         self.hints.deferred.extend(reads);
         let steps = iteration.len();
+        let at = graph.event(first).op.location();
         self.cursor.forget(events);
         if self.machine.take_back(thread, steps) {
+            return ControlFlow::Continue(true);
+        }
+        if steps == 1 && at.is_some_and(|at| self.machine.can_retry(at)) {
+            self.machine.retry(thread);
             return ControlFlow::Continue(true);
         }
         let Level { graph, model, .. } = self.cursor.level();
