@@ -8,11 +8,13 @@ use serde_json::Value;
 
 use crate::fleet::{self, Case, Compiler};
 
-fn directory() -> PathBuf {
+/// Where the programs are.
+pub(crate) fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c")
 }
 
-fn manifest() -> Vec<Value> {
+/// The programs of the manifest.
+pub(crate) fn manifest() -> Vec<Value> {
     let text = fs::read_to_string(directory().join("manifest.json")).expect("the manifest");
     serde_json::from_str(&text).expect("a list of programs")
 }

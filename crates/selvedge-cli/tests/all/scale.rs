@@ -1,7 +1,6 @@
 //! Searches that are divided: over several processes, over several runs of the command.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -9,6 +8,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use crate::common::{Sandbox, wait_until, workers_of};
+use crate::examples;
 
 /// 34,650 executions.
 pub(crate) const COUNTERS: &str = "
@@ -86,16 +86,10 @@ pub(crate) fn essence(json: &Value) -> Value {
     Value::Array(essence)
 }
 
-fn examples() -> String {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
-    directory.display().to_string()
-}
-
 #[test]
 fn neither_jobs_nor_slices_change_what_is_found() {
     let sandbox = Sandbox::with("nested.c", NESTED);
-    let examples = examples();
-    let of = |name: &str| format!("{examples}/{name}");
+    let of = |name: &str| examples::directory().join(name).display().to_string();
     let (peterson, broken) = (of("peterson.c"), of("peterson_broken.c"));
     let (stack, queue) = (of("treiber_aba.c"), of("ms_queue_buggy.c"));
     for arguments in [
@@ -114,15 +108,45 @@ fn neither_jobs_nor_slices_change_what_is_found() {
         &[&stack],
         &[&queue, "--keep-going", "--model", "sc"],
     ] {
-        let run = |jobs: &str, slice: &str| {
-            let fixed = ["--format", "json", "--no-advice", "--jobs", jobs];
-            let mut command = sandbox.command(&[&["verify"], arguments, &fixed].concat());
-            command.env("SELVEDGE_SLICE", slice);
-            essence(&sandbox.finish(command.spawn().unwrap()).json())
+        assert_indivisible(&sandbox, arguments);
+    }
+}
+
+/// Neither the number of workers nor the length of slices changes what `selvedge verify` finds.
+fn assert_indivisible(sandbox: &Sandbox, arguments: &[&str]) {
+    let run = |jobs: &str, slice: &str| {
+        let fixed = ["verify", "--format", "json", "--no-advice", "--jobs", jobs];
+        let mut command = sandbox.command(&[&fixed, arguments].concat());
+        command.env("SELVEDGE_SLICE", slice);
+        essence(&sandbox.finish(command.spawn().unwrap()).json())
+    };
+    let whole = run("1", "");
+    for (jobs, slice) in [("2", "1"), ("5", "10"), ("2", "10ms")] {
+        assert_eq!(run(jobs, slice), whole, "{arguments:?} {jobs} {slice}");
+    }
+}
+
+#[test]
+#[ignore = "takes two minutes"]
+fn neither_jobs_nor_slices_change_what_is_found_in_any_example() {
+    let sandbox = Sandbox::new();
+    for program in examples::manifest() {
+        if program["executions"].as_u64() > Some(5_000) {
+            continue;
+        }
+        let words = |key: &str| {
+            let list = program[key].as_array().expect("a list").clone();
+            list.into_iter()
+                .map(|word| word.as_str().expect("text").to_owned())
         };
-        let whole = run("1", "");
-        for (jobs, slice) in [("2", "1"), ("5", "10"), ("2", "10ms")] {
-            assert_eq!(run(jobs, slice), whole, "{arguments:?} {jobs} {slice}");
+        let file = program["file"].as_str().expect("a file name");
+        let file = examples::directory().join(file).display().to_string();
+        let flags = ["--".to_owned()].into_iter().chain(words("flags"));
+        let arguments: Vec<_> = words("options").chain([file]).chain(flags).collect();
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        assert_indivisible(&sandbox, &arguments);
+        if program["verdict"] != "verified" {
+            assert_indivisible(&sandbox, &[&["--keep-going"], &arguments[..]].concat());
         }
     }
 }
