@@ -347,7 +347,8 @@ fn possible_members() -> Vec<String> {
     let fields = lines.filter_map(|line| line.strip_prefix("    pub ")?.split_once(": "));
     let names = fields.map(|(name, _)| name.to_owned());
     let names: Vec<String> = names
-        .filter(|name| name.chars().all(|c| c.is_lowercase() || c == '_'))
+        // The members of a place are among those of what is there.
+        .filter(|name| name != "place" && !name.starts_with("fn "))
         .collect();
     for expected in ["call_stacks", "freed", "also_failing", "library"] {
         assert!(names.iter().any(|name| name == expected), "{names:?}");
