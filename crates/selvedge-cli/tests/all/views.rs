@@ -132,12 +132,7 @@ fn a_replay_has_the_page_of_its_bug() {
     assert_eq!(browser.count("[role=tab]"), 3, "nothing was searched");
     browser.press(&["2"]);
     assert_eq!(browser.count(".row.step"), 8);
-    assert!(
-        browser
-            .text(".details .source .here")
-            .contains("assert(saw_x || saw_y)")
-            || browser.text(".details h3").starts_with("Step 8 of 8")
-    );
+    assert!(browser.text(".details h3").starts_with("Step 8 of 8"));
     browser.press(&["3"]);
     assert_eq!(browser.count(".node"), 8);
     views(&browser, &path, "replay");
