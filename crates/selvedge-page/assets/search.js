@@ -18,7 +18,8 @@ const searchView = (data) => {
 const historyCard = (history) => {
   const states = history.some((sample) => sample.states);
   const lines = states ? [['states', (sample) => sample.states ?? 0]] : [['executions', (sample) => sample.executions], ['blocked', (sample) => sample.blocked]];
-  const [width, height, left, bottom] = [640, 220, 64, 26];
+  // Letters are not to shrink with the page.
+  const [width, height, left, bottom] = [window.innerWidth < 600 ? 340 : 640, 220, 64, 26];
   const end = history[history.length - 1].seconds || 1;
   const most = Math.max(1, ...lines.flatMap(([, value]) => history.map(value)));
   const x = (seconds) => left + (seconds / end) * (width - left - 12);
