@@ -46,7 +46,7 @@ fn every_page_without_a_bug_is_legible_on_a_telephone() {
     let browser = Browser::start();
     let sandbox = Sandbox::with("fixed.c", &STORE_BUFFER.replace("relaxed", "seq_cst"));
     let path = report(&sandbox, &["verify", "fixed.c", "--jobs", "2"], 0);
-    single(&browser, &path, "verified", |browser| {
+    single(&browser, &path, "searched", |browser| {
         assert_eq!(browser.text(".verdict"), "verified");
         assert!(browser.count(".pairs tbody tr") >= 2);
         assert!(
@@ -58,7 +58,7 @@ fn every_page_without_a_bug_is_legible_on_a_telephone() {
 
     let algorithms = ["compare", "fixed.c", "--algorithms", "trust,source-dpor"];
     let path = report(&sandbox, &algorithms, 0);
-    single(&browser, &path, "compare", |browser| {
+    single(&browser, &path, "compared", |browser| {
         assert_eq!(browser.count(".runs tbody tr"), 2);
         assert_eq!(browser.count(".bars .fill"), 6);
         assert!(browser.text(".runs").contains("source-dpor"));
