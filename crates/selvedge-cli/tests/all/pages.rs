@@ -387,16 +387,8 @@ fn every_kind_of_bug_has_its_page() {
                 browser.press(&["t"]);
             }
         }
-        browser.resize(390, 844);
-        browser.open(&path);
-        for view in ["1", "2", "3", "4"] {
-            browser.press(&[view]);
-            let wide = browser.run("return document.documentElement.scrollWidth");
-            assert!(wide.as_u64() <= Some(390), "{kind}, view {view}: {wide}");
-            browser.picture(&format!("kind-{kind}-390-{view}"));
-        }
+        browser.fits_a_telephone(&path, &format!("kind-{kind}"));
         browser.resize(1280, 800);
-        browser.is_clean(&path);
     }
 }
 

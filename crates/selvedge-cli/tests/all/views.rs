@@ -32,12 +32,7 @@ fn single(browser: &Browser, path: &Path, name: &str, look: impl FnOnce(&Browser
         assert_eq!(browser.run(include_str!("contrast.js")), "", "{name}");
         browser.press(&["t"]);
     }
-    browser.resize(390, 844);
-    browser.open(path);
-    browser.picture(&format!("{name}-390"));
-    let wide = browser.run("return document.documentElement.scrollWidth");
-    assert!(wide.as_u64() <= Some(390), "{name} is {wide} pixels wide");
-    browser.is_clean(path);
+    browser.fits_a_telephone(path, name);
 }
 
 #[test]
@@ -104,19 +99,6 @@ fn every_page_without_a_bug_is_legible_on_a_telephone() {
     });
 }
 
-/// Opens each view of a page about a bug on a telephone.
-fn views(browser: &Browser, path: &Path, name: &str) {
-    browser.resize(390, 844);
-    browser.open(path);
-    for key in 1..=browser.count("[role=tab]") {
-        browser.press(&[&key.to_string()]);
-        browser.picture(&format!("{name}-390-{key}"));
-        let wide = browser.run("return document.documentElement.scrollWidth");
-        assert!(wide.as_u64() <= Some(390), "{name}, view {key}: {wide}");
-    }
-    browser.is_clean(path);
-}
-
 #[test]
 #[ignore = "needs chromium and chromedriver"]
 fn a_replay_has_the_page_of_its_bug() {
@@ -135,7 +117,7 @@ fn a_replay_has_the_page_of_its_bug() {
     assert!(browser.text(".details h3").starts_with("Step 8 of 8"));
     browser.press(&["3"]);
     assert_eq!(browser.count(".node"), 8);
-    views(&browser, &path, "replay");
+    browser.fits_a_telephone(&path, "replay");
 }
 
 /// A thread that never gets the lock, because the other one always does.
@@ -196,7 +178,7 @@ fn the_cycle_of_a_lasso_is_marked_in_every_view() {
     );
     assert_eq!(around, steps - cycle + 1);
     browser.picture("lasso-graph");
-    views(&browser, &path, "lasso");
+    browser.fits_a_telephone(&path, "lasso");
 }
 
 #[test]

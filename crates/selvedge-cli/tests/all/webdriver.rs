@@ -252,6 +252,22 @@ impl Browser {
         }
     }
 
+    /// Opens each view of a page on a telephone, where nothing may be wider than the screen, and checks that the page
+    /// [is clean](Browser::is_clean).
+    #[track_caller]
+    pub(crate) fn fits_a_telephone(&self, file: &Path, name: &str) {
+        self.resize(390, 844);
+        self.open(file);
+        for view in 1..=self.count("[role=tab]").max(1) {
+            self.press(&[&view.to_string()]);
+            self.picture(&format!("{name}-390-{view}"));
+            let wide = self.run("return document.documentElement.scrollWidth");
+            assert!(wide.as_u64() <= Some(390), "{name}, view {view}: {wide}");
+        }
+        self.is_clean(file);
+        self.resize(1280, 900);
+    }
+
     /// Keeps a picture of the page, if somebody wants to look: in the directory that
     /// `SELVEDGE_SCREENSHOTS` names.
     pub(crate) fn picture(&self, name: &str) {

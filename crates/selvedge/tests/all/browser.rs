@@ -2,26 +2,11 @@
 //! installs both and runs these tests.
 
 use std::fs;
-use std::path::Path;
 
 use selvedge_page::{Row, Verdict, index};
 
 use crate::pages::{reported, run};
 use crate::webdriver::Browser;
-
-/// Opens all views on a telephone.
-fn telephone(browser: &Browser, path: &Path, name: &str) {
-    browser.resize(390, 844);
-    browser.open(path);
-    for view in 1..=browser.count("[role=tab]").max(1) {
-        browser.press(&[&view.to_string()]);
-        browser.picture(&format!("{name}-390-{view}"));
-        let wide = browser.run("return document.documentElement.scrollWidth");
-        assert!(wide.as_u64() <= Some(390), "{name}, view {view}: {wide}");
-    }
-    browser.is_clean(path);
-    browser.resize(1280, 900);
-}
 
 #[test]
 #[ignore = "needs chromium and chromedriver"]
@@ -37,7 +22,7 @@ fn the_pages_of_rust_tests_can_be_looked_at() {
     assert_eq!(browser.count(".origins tbody tr"), 1);
     assert!(browser.text(".pairs").contains("fetch_add(1, Relaxed)"));
     browser.picture("rust-verified");
-    telephone(&browser, &verified, "rust-verified");
+    browser.fits_a_telephone(&verified, "rust-verified");
 
     let bug = directory.join("page-2.html");
     browser.open(&bug);
@@ -56,20 +41,20 @@ fn the_pages_of_rust_tests_can_be_looked_at() {
     browser.picture("rust-schedule");
     browser.press(&["4"]);
     assert!(browser.text("#view-search").contains("memory model"));
-    telephone(&browser, &bug, "rust-bug");
+    browser.fits_a_telephone(&bug, "rust-bug");
 
     let race = reported("race_model", false).join("page.html");
     browser.open(&race);
     let about = browser.text("#view-summary");
     assert!(about.contains("UnsafeCell"), "{about}");
-    telephone(&browser, &race, "rust-race");
+    browser.fits_a_telephone(&race, "rust-race");
 
     let limit = [("SELVEDGE_MAX_EXECUTIONS", "1000")];
     let incomplete = run("large_model", false, &limit, 101).join("page.html");
     browser.open(&incomplete);
     assert_eq!(browser.text(".verdict"), "incomplete");
     assert!(browser.text(".facts").contains("95% confidence"));
-    telephone(&browser, &incomplete, "rust-incomplete");
+    browser.fits_a_telephone(&incomplete, "rust-incomplete");
 }
 
 #[test]
@@ -99,7 +84,7 @@ fn an_index_leads_to_the_pages() {
         "bugs come first"
     );
     browser.picture("index");
-    telephone(&browser, &path, "index");
+    browser.fits_a_telephone(&path, "index");
     browser.open(&path);
     browser.click(".index tr a");
     assert_eq!(browser.text(".verdict"), "bug");
