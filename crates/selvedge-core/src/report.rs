@@ -220,6 +220,12 @@ pub trait Observer<M> {
         let _ = graph;
     }
 
+    /// What comes next is an alternative to the executions so far, and the event in `slot` of `graph` is the first of
+    /// it. Searches over graphs tell this; the execution that follows may turn out not to be a complete one.
+    fn alternative(&mut self, graph: &Graph, slot: Slot) {
+        let _ = (graph, slot);
+    }
+
     /// The search starts over; what was seen so far will be seen again.
     fn restart(&mut self) {}
 

@@ -24,6 +24,7 @@ class ExecutionGraph {
     const boxes = RELATIONS.map(([kind, name]) => h('label', { class: `relation ${kind}` },
       h('input', { type: 'checkbox', checked: this.shown[kind], 'data-relation': kind, onchange: (event) => { this.shown[kind] = event.target.checked; this.draw(); } }),
       h('i', {}), `${kind} `, h('span', { class: 'dim wide' }, name)));
+    if (execution.bug.cycle) boxes.push(h('span', { class: 'relation cycle' }, h('i', {}), 'repeats for ever'));
     const tool = (name, label, action) => h('button', { type: 'button', title: label, 'aria-label': label, onclick: action }, name);
     this.element = h('div', { class: 'graph-view' },
       h('div', { class: 'bar' }, boxes, h('span', { class: 'space' }),
@@ -49,9 +50,9 @@ class ExecutionGraph {
     for (let n = this.first; n <= this.last; n += 1) nodes.push(this.node(n));
     const heads = execution.threads.map((thread, n) =>
       s('text', { x: n * (this.nodeWidth + NODE.gap) + MARGIN + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
-    const markers = RELATIONS.map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
+    const markers = [...RELATIONS, ['cycle']].map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
       s('path', { d: 'M0 0 L8 4 L0 8 z' })));
-    clear(this.picture, s('defs', {}, markers), heads, lines, nodes);
+    clear(this.picture, s('defs', {}, markers), heads, this.lasso(), lines, nodes);
     if (!this.box) {
       // Text that is too small to be read shows nothing.
       this.fit();
@@ -68,6 +69,20 @@ class ExecutionGraph {
     }
   }
 
+  // The steps of a lasso that repeat: a frame around them, with an arrow back to the first.
+  lasso() {
+    const { bug, length } = this.execution;
+    if (!bug.cycle || bug.cycle > this.last + 1) return [];
+    const [from, to] = [Math.max(this.first, bug.cycle - 1), this.last];
+    const y = (n) => (n - this.first) * NODE.down + 44;
+    const [top, bottom] = [y(from) - 9, y(to) + NODE.height + 9];
+    const [left, right] = [12, this.size()[0] - 3];
+    const whole = from === bug.cycle - 1 && to === length - 1;
+    return [s('path', { d: `M${left} ${top} H${right} V${bottom} H${left}`, class: 'edge cycle' }),
+      s('path', { d: `M${left} ${bottom} V${top}`, class: 'edge cycle', 'marker-end': whole ? 'url(#to-cycle)' : null, 'data-edge': `cycle ${to + 1} ${from + 1}` }),
+      s('text', { x: left + 14, y: top + 4, class: 'repeats' }, 'for ever ↻')];
+  }
+
   node(n) {
     const [x, y] = this.position(n);
     const step = this.execution.steps[n];
@@ -78,8 +93,9 @@ class ExecutionGraph {
     if (this.selected >= 0 && n !== this.selected) {
       relation = this.execution.before(n, this.selected) ? ' past' : this.execution.before(this.selected, n) ? ' future' : '';
     }
+    const cycle = this.execution.bug.cycle && step.step >= this.execution.bug.cycle ? ' cycle' : '';
     return s('g', {
-      class: `node${n === this.selected ? ' selected' : ''}${relation}`, 'data-step': step.step, style: threadHue(step.thread),
+      class: `node${n === this.selected ? ' selected' : ''}${cycle}${relation}`, 'data-step': step.step, style: threadHue(step.thread),
       onclick: () => { if (!this.moved) this.select(n); },
     }, s('title', {}, `step ${step.step}: ${text} (${placeName(step)})`),
     s('rect', { x, y, width: this.nodeWidth, height: NODE.height, rx: 6 }),

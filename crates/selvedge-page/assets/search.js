@@ -18,7 +18,8 @@ const searchView = (data) => {
 const historyCard = (history) => {
   const states = history.some((sample) => sample.states);
   const lines = states ? [['states', (sample) => sample.states ?? 0]] : [['executions', (sample) => sample.executions], ['blocked', (sample) => sample.blocked]];
-  const [width, height, left, bottom] = [640, 220, 64, 26];
+  // Letters are not to shrink with the page.
+  const [width, height, left, bottom] = [window.innerWidth < 600 ? 340 : 640, 220, 64, 26];
   const end = history[history.length - 1].seconds || 1;
   const most = Math.max(1, ...lines.flatMap(([, value]) => history.map(value)));
   const x = (seconds) => left + (seconds / end) * (width - left - 12);
@@ -52,7 +53,7 @@ const originCards = (origins, sources) => {
   const share = (count) => h('td', { class: 'share' }, h('span', { class: 'bar-cell', style: `--share:${(100 * count / total).toFixed(1)}%` }), `${number(count)} (${(100 * count / total).toFixed(count === total ? 0 : 1)}%)`);
   return [
     wideCard('Where executions come from',
-      h('p', { class: 'dim' }, 'Each execution differs from the one explored before it, first of all in one event: a read that reads from another write, or a write that comes at another place among the writes to its location. These are the lines of those events. To have fewer executions, reduce how often these lines run, or what other threads write to what they read.'),
+      h('p', { class: 'dim' }, 'Each execution but the first is an alternative to one explored before: a read reads from another write, or a write comes at another place among the writes to its location. These are the lines at which alternatives begin. To have fewer executions, reduce how often these lines run, or what other threads write to what they read.'),
       table(['line', 'code', 'executions'], ranked.map((line) => h('tr', {}, h('td', {}, breakable(placeName(line.place))), h('td', {}, h('code', {}, code(line.place))), share(line.executions))), 'origins')),
     wideCard('Pairs of lines that conflict',
       table(['this line', 'reads from or follows', 'executions'], origins.slice(0, 20).map((origin) => h('tr', {},

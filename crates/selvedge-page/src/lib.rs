@@ -12,7 +12,10 @@
 mod advice;
 mod bug;
 mod describe;
+mod estimate;
+mod explained;
 mod index;
+mod origins;
 mod page;
 mod place;
 mod unordered;
@@ -23,8 +26,11 @@ pub use bug::{
     thread_name, title, what,
 };
 pub use describe::{Describer, Names, schedule};
+pub use estimate::{done, estimated};
+pub use explained::{Language, explained, kinds};
 pub use index::{Row, index};
-pub use page::{BugPage, Origin, Page, RunFacts};
+pub use origins::{Origin, Origins, Sites};
+pub use page::{BugPage, Page, RunFacts};
 pub use place::{Place, is_language, is_system};
 pub use unordered::unordered;
 

@@ -6,11 +6,15 @@ use selvedge_core::witness;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Advice, Bug, Place, Stack, Step, Verdict, heading, html, kind_name, title, unordered, what,
+    Advice, Bug, Origin, Place, Stack, Step, Verdict, heading, html, kind_name, title, unordered,
+    what,
 };
 
 /// Files of the program that are larger than this are not shown.
 const LARGEST_SOURCE: usize = 200 << 10;
+
+/// So many origins of executions are shown.
+const ORIGINS: usize = 200;
 
 /// Everything on the page. `S` is what a search had done by some moment.
 #[derive(Debug, Serialize)]
@@ -59,18 +63,6 @@ struct Relation {
     text: String,
     location: Option<u32>,
     clock: Vec<(u32, u32)>,
-}
-
-/// Lines whose events are ordered or paired in several ways.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Origin {
-    /// The line of the event that differs.
-    pub place: Place,
-    /// The line of the write that it reads from or follows now.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub other: Option<Place>,
-    /// How many executions differ from the one before in such an event.
-    pub executions: u64,
 }
 
 /// One algorithm in a comparison.
@@ -169,18 +161,6 @@ fn shown_files(place: &Place) -> impl Iterator<Item = &str> {
     shown.filter_map(|place| place.file.as_deref())
 }
 
-fn users_file(place: &Place) -> Option<&str> {
-    place.file.as_deref().filter(|_| place.is_users())
-}
-
-impl Origin {
-    /// The files of the program that it names.
-    pub fn files(&self) -> impl Iterator<Item = &str> {
-        let places = [Some(&self.place), self.other.as_ref()];
-        places.into_iter().flatten().filter_map(users_file)
-    }
-}
-
 impl<'a, S> Page<'a, S> {
     /// A page with nothing but its heading, which `command` made.
     pub fn new(title: String, sentence: String, command: String) -> Page<'a, S> {
@@ -222,7 +202,7 @@ impl<'a, S> Page<'a, S> {
 
     /// What the search did, and where its executions come from.
     pub fn searched(mut self, history: &'a [S], origins: &'a [Origin]) -> Self {
-        (self.history, self.origins) = (history, origins);
+        (self.history, self.origins) = (history, &origins[..origins.len().min(ORIGINS)]);
         self
     }
 

@@ -4,6 +4,7 @@
 //! text only, so this text is read.
 
 use std::backtrace::Backtrace;
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,9 +12,6 @@ use selvedge_page::{BugPage, Place};
 
 use crate::rt::Limits;
 use crate::{clerk, replay, token};
-
-/// Longer executions have no calls: each costs about a millisecond.
-const LONGEST: usize = 2_000;
 
 /// The source of this library, whose calls nobody wants to see.
 const OURS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
@@ -23,10 +21,7 @@ const STACK: usize = 512 << 10;
 
 /// The page of an execution of `model`, which `schedule` repeats, with the calls of its steps.
 pub(crate) fn add(page: BugPage, schedule: &str, model: Arc<dyn Fn()>, limits: Limits) -> BugPage {
-    let Some(token) = token::read(schedule)
-        .ok()
-        .filter(|token| token.steps.len() <= LONGEST)
-    else {
+    let Ok(token) = token::read(schedule) else {
         return page;
     };
     let limits = Limits {
@@ -44,11 +39,17 @@ pub(crate) fn add(page: BugPage, schedule: &str, model: Arc<dyn Fn()>, limits: L
     let known: Vec<String> = page.files().into_iter().collect();
     let here = std::env::current_dir().unwrap_or_default();
     let (steps, last) = clerk::have(move || {
-        let read = |calls: &Option<Backtrace>| {
-            let text = calls.as_ref().map(Backtrace::to_string).unwrap_or_default();
-            own_calls(&text, &here, &known)
+        // Steps in the same calls share them.
+        let mut texts: HashMap<*const Backtrace, Vec<Place>> = HashMap::new();
+        let mut read = |calls: &Option<Arc<Backtrace>>| {
+            let Some(calls) = calls else {
+                return Vec::new();
+            };
+            let read = || own_calls(&calls.to_string(), &here, &known);
+            let places = texts.entry(Arc::as_ptr(calls)).or_insert_with(read);
+            places.clone()
         };
-        let steps: Vec<Vec<Place>> = steps.iter().map(read).collect();
+        let steps: Vec<Vec<Place>> = steps.iter().map(&mut read).collect();
         let last = last.iter().map(|(thread, calls)| (*thread, read(calls)));
         (steps, last.collect::<Vec<_>>())
     });

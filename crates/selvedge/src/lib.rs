@@ -29,6 +29,7 @@ mod advice;
 mod calls;
 mod checkpoint;
 mod clerk;
+mod estimate;
 mod jobs;
 mod macros;
 mod options;
@@ -70,3 +71,8 @@ pub fn skip_branch() {}
 #[cfg(doctest)]
 #[doc = include_str!("../rust.md")]
 struct Guide;
+
+/// So are those of the kinds of bugs.
+#[cfg(doctest)]
+#[doc = include_str!("../../selvedge-page/src/explained/rust.md")]
+struct KindsOfBugs;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use selvedge_core::report::Counts;
+use selvedge_page::Origins;
 use serde::{Deserialize, Serialize};
 
 use crate::clerk;
@@ -13,8 +14,9 @@ pub use crate::options::{Equivalence, MemoryModel, Random, Strategy};
 use crate::options::{SpuriousEvents, environment, is_set};
 pub use crate::report::Failure;
 use crate::rt::{Limits, RustMachine};
+use crate::search::Explored;
 use crate::watch::{Progress, Watch};
-use crate::{advice, calls, page};
+use crate::{advice, calls, estimate, page};
 
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
@@ -233,9 +235,25 @@ impl Builder {
             model: self.random.map_or(self.model, |_| MemoryModel::Sc),
             failure: None,
             bug: None,
+            origins: Origins::default(),
             progress: Progress::new(is_set("SELVEDGE_PROGRESS"), file.is_some()),
         };
-        let (counts, verdict, mut bug) = self.run(&mut machine, &mut watch, &here);
+        if file.is_some() {
+            machine.note_sites();
+        }
+        let Explored {
+            counts,
+            verdict,
+            mut bug,
+            stopped,
+            origins,
+        } = self.run(&mut machine, &mut watch, &here);
+        watch.progress.sample(&counts);
+        let time = watch.progress.elapsed();
+        let divides = self.random.is_none() && self.equivalence == Equivalence::Mazurkiewicz;
+        let estimate = (file.is_some() && stopped && divides && bug.is_none())
+            .then(|| estimate::estimate(self, &mut machine, counts.executions, time))
+            .flatten();
         if file.is_some()
             && let Some(found) = &watch.bug
         {
@@ -262,13 +280,14 @@ impl Builder {
             bound: self.bound(),
         };
         if let Some(file) = file {
-            watch.progress.sample(&counts);
             let contents = page::Contents {
                 builder: self,
                 report: &report,
                 bug,
-                time: watch.progress.elapsed(),
+                time,
                 history: &watch.progress.history,
+                origins: &origins.unwrap_or_default(),
+                estimate,
             };
             page::write(&file, contents);
         }

@@ -1,15 +1,18 @@
 //! `SELVEDGE_REPORT=FILE.html`: what a check found, as one page to look at.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use selvedge_page::{BugPage, Page};
+use selvedge_core::trust::Estimate;
+use selvedge_page::{BugPage, Origin, Page};
 use serde::Serialize;
 
 use crate::clerk;
 use crate::model::{Builder, Equivalence, Report, Verdict};
+use crate::rt::peak_memory;
 
 /// When there are more samples than that, every second one is dropped.
 const MOST: usize = 240;
@@ -21,7 +24,7 @@ pub(crate) struct Sample {
     pub(crate) seconds: f64,
     pub(crate) executions: u64,
     pub(crate) blocked: u64,
-    /// Not measured here.
+    /// The most memory that the process has had, in bytes.
     pub(crate) memory: u64,
 }
 
@@ -49,6 +52,9 @@ pub(crate) struct Contents<'a> {
     pub(crate) bug: Option<BugPage>,
     pub(crate) time: Duration,
     pub(crate) history: &'a [Sample],
+    pub(crate) origins: &'a [Origin],
+    /// How many executions there are, if a limit ended the search.
+    pub(crate) estimate: Option<Estimate>,
 }
 
 /// Writes the page to the file `path`. The second model of the process is written to another file,
@@ -87,6 +93,8 @@ fn page(contents: Contents<'_>) -> Page<'_, Sample> {
         bug,
         time,
         history,
+        origins,
+        estimate,
     } = contents;
     let (verdict, sentence) = match (&report.verdict, &bug) {
         (Verdict::Failed(failure), None) => (selvedge_page::Verdict::Bug, failure.message.clone()),
@@ -119,11 +127,12 @@ fn page(contents: Contents<'_>) -> Page<'_, Sample> {
         )],
         _ => Vec::new(),
     };
-    let files: Vec<String> = bug.iter().flat_map(BugPage::files).collect();
+    let mut files: BTreeSet<String> = bug.iter().flat_map(BugPage::files).collect();
+    files.extend(origins.iter().flat_map(Origin::files).map(str::to_owned));
     let page = Page::new(title.unwrap_or_else(program), sentence, command.join(" "))
         .verdict(verdict)
-        .facts(facts(builder, report, time), notes)
-        .searched(history, &[])
+        .facts(facts(builder, report, time, estimate), notes)
+        .searched(history, origins)
         .sources(files, |file| source(Path::new(file)));
     match bug {
         Some(bug) => page.bug(bug),
@@ -140,7 +149,12 @@ fn source(file: &Path) -> Option<Vec<u8>> {
 }
 
 /// What was explored, under which assumptions.
-fn facts(builder: &Builder, report: &Report, time: Duration) -> Vec<(String, String)> {
+fn facts(
+    builder: &Builder,
+    report: &Report,
+    time: Duration,
+    estimate: Option<Estimate>,
+) -> Vec<(String, String)> {
     let either = |on: bool, yes: &str, no: &str| Some(if on { yes } else { no }.to_owned());
     let model = builder.random.map_or(builder.model.name(), |_| "sc");
     let equivalence = match (builder.random, builder.equivalence) {
@@ -155,6 +169,21 @@ fn facts(builder: &Builder, report: &Report, time: Duration) -> Vec<(String, Str
         ("complete executions", Some(report.executions.to_string())),
         ("blocked executions", Some(report.blocked.to_string())),
         ("time", Some(format!("{:.2} s", time.as_secs_f64()))),
+        (
+            "memory",
+            Some(format!("at most {} MiB", peak_memory() >> 20)),
+        ),
+        (
+            "search tree",
+            estimate.map(|estimate| selvedge_page::done(estimate.done(report.executions))),
+        ),
+        (
+            "estimated executions",
+            estimate.map(|estimate| {
+                let left = format!("{:.0} s", estimate.seconds_left);
+                selvedge_page::estimated(&estimate, &left)
+            }),
+        ),
         ("bound", report.bound.map(bound)),
         (
             "time limit",

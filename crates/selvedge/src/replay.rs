@@ -82,7 +82,10 @@ pub(crate) fn calls(token: &Token, model: Arc<dyn Fn()>, limits: Limits) -> Opti
 }
 
 /// What [`calls`] returns.
-pub(crate) type Calls = (Vec<Option<Backtrace>>, Vec<(u32, Option<Backtrace>)>);
+pub(crate) type Calls = (
+    Vec<Option<Arc<Backtrace>>>,
+    Vec<(u32, Option<Arc<Backtrace>>)>,
+);
 
 /// Runs the schedule; `seen` is told the thread that is about to take each step.
 fn follow(

@@ -9,7 +9,8 @@ use selvedge_core::witness::{Step, Switch};
 use selvedge_core::words::ObjectKind;
 use selvedge_core::{Location, Machine, Op, ThreadId, Value, Width};
 use selvedge_page::{
-    BugPage, Datum, Describer, Party, Place, ReadsFrom, kind_name, schedule, what,
+    BugPage, Datum, Describer, Language, Origin, Origins, Party, Place, ReadsFrom, explained,
+    kind_name, schedule, what,
 };
 use serde::{Deserialize, Serialize};
 
@@ -127,13 +128,19 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
         replay,
         text,
     };
-    (failure, BugPage::new(described, steps, ""))
+    let explanation = explained(described.kind, Language::Rust);
+    (failure, BugPage::new(described, steps, explanation))
 }
 
 /// The type of the object that `op` works on, and the line where it was created.
 pub(crate) fn object(machine: &RustMachine, op: &Op) -> Option<String> {
     let (what, place, _) = machine.describe(op.location()?);
     Some(format!("{what}@{}", place.line))
+}
+
+/// The lines that executions come from, if they are counted.
+pub(crate) fn lines(origins: &Origins, machine: &RustMachine) -> Option<Vec<Origin>> {
+    origins.lines(|site| place(&machine.place_of(site)))
 }
 
 pub(crate) fn place(place: &SourcePlace) -> Place {

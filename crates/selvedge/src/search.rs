@@ -7,7 +7,7 @@ use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust::{self, Settings};
 use selvedge_core::{dpor, with_model};
-use selvedge_page::BugPage;
+use selvedge_page::{BugPage, Origin, Origins};
 
 use crate::checkpoint::Checkpoint;
 use crate::jobs::{self, Here, Searched};
@@ -37,6 +37,30 @@ impl Observer<RustMachine> for Again {
     }
 }
 
+/// The result of a search, started over as often as necessary.
+pub(crate) struct Explored {
+    pub(crate) counts: Counts,
+    pub(crate) verdict: Verdict,
+    pub(crate) bug: Option<BugPage>,
+    /// Whether a limit ended it.
+    pub(crate) stopped: bool,
+    /// Where executions come from, if that is known.
+    pub(crate) origins: Option<Vec<Origin>>,
+}
+
+impl Explored {
+    /// Nothing was explored, for this reason.
+    fn nothing(why: String) -> Explored {
+        Explored {
+            counts: Counts::default(),
+            verdict: Verdict::Incomplete(why),
+            bug: None,
+            stopped: false,
+            origins: None,
+        }
+    }
+}
+
 impl Builder {
     /// Searches, and starts over whenever something was learned about the program.
     pub(crate) fn run(
@@ -44,11 +68,11 @@ impl Builder {
         machine: &mut RustMachine,
         watch: &mut Watch,
         here: &Here,
-    ) -> (Counts, Verdict, Option<BugPage>) {
+    ) -> Explored {
         let (searched, differs) = loop {
             let mut searched = match self.explore_by(machine, watch, here) {
                 Ok(searched) => searched,
-                Err(why) => return (Counts::default(), Verdict::Incomplete(why), None),
+                Err(why) => return Explored::nothing(why),
             };
             let differs = match &searched.ending {
                 Ending::Nondeterministic(_) => searched.differs.clone(),
@@ -69,6 +93,7 @@ impl Builder {
             machine.forget_first();
         };
         let (failure, bug) = searched.failure.unzip();
+        let stopped = matches!(searched.ending, Ending::Stopped);
         let verdict = match (failure, searched.ending) {
             (Some(failure), _) => Verdict::Failed(Box::new(failure)),
             (None, _) if let Some(what) = differs => Verdict::Incomplete(format!(
@@ -85,7 +110,13 @@ impl Builder {
             (None, _) if searched.ran_out_of_time => Verdict::Stopped,
             (None, _) => Verdict::Verified,
         };
-        (searched.counts, verdict, bug)
+        Explored {
+            counts: searched.counts,
+            verdict,
+            bug,
+            stopped,
+            origins: searched.origins,
+        }
     }
 
     /// Runs some executions again with what threads do between events in another order. Accesses through raw
@@ -158,6 +189,7 @@ impl Builder {
     /// Searches in one go.
     fn explore_at_once(&self, machine: &mut RustMachine, watch: &mut Watch) -> Searched {
         loop {
+            watch.origins = Origins::new(machine.sites());
             let found = self.search(machine, watch);
             let failure = watch.failure.take();
             if machine.starts_over() {
@@ -177,6 +209,7 @@ impl Builder {
                 failure,
                 differs,
                 ran_out_of_time: machine.ran_out_of_time(),
+                origins: report::lines(&watch.origins, machine),
             };
         }
     }
@@ -249,6 +282,7 @@ mod tests {
             model: builder.model,
             failure: None,
             bug: None,
+            origins: Origins::default(),
             progress: Progress::default(),
         };
         machine.run_newest_first(newest_first);

@@ -3,13 +3,14 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use selvedge_core::graph::{Graph, Slot};
 use selvedge_core::report::{Bug, Counts, Observer};
-use selvedge_page::BugPage;
+use selvedge_page::{BugPage, Origins};
 
 use crate::model::{Failure, MemoryModel};
 use crate::page::{self, Sample};
 use crate::report;
-use crate::rt::RustMachine;
+use crate::rt::{RustMachine, peak_memory};
 
 /// How often a search tells how far it is.
 const TELLS: Duration = Duration::from_millis(500);
@@ -24,6 +25,8 @@ pub(crate) struct Watch {
     pub(crate) failure: Option<(Failure, BugPage)>,
     /// The same as the core describes it, for advice.
     pub(crate) bug: Option<Bug>,
+    /// Where executions come from.
+    pub(crate) origins: Origins,
     pub(crate) progress: Progress,
 }
 
@@ -82,7 +85,7 @@ impl Progress {
             seconds: self.begin.elapsed().as_secs_f64(),
             executions: counts.executions,
             blocked: counts.blocked,
-            memory: 0,
+            memory: peak_memory(),
         };
         page::record(&mut self.history, sample);
     }
@@ -98,6 +101,18 @@ impl Watch {
 }
 
 impl Observer<RustMachine> for Watch {
+    fn complete(&mut self, graph: &Graph) {
+        self.origins.complete(graph);
+    }
+
+    fn alternative(&mut self, graph: &Graph, slot: Slot) {
+        self.origins.alternative(graph, slot);
+    }
+
+    fn restart(&mut self) {
+        self.origins.restart();
+    }
+
     fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
         self.failure = Some(report::describe(machine, bug, self.model));
         self.bug = Some(bug.clone());

@@ -313,6 +313,10 @@ pub(crate) struct Debug {
     #[arg(long, value_name = "ADDRESS", conflicts_with = "gdb")]
     pub(crate) server: Option<String>,
 
+    /// Write the commands for gdb to this file, which the gdb of an editor can source
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(crate) extension: Option<PathBuf>,
+
     /// Arguments for gdb
     #[arg(value_name = "GDB-ARGUMENTS", last = true)]
     pub(crate) gdb: Vec<OsString>,

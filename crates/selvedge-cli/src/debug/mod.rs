@@ -2,11 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use serde_json::Value;
 
 use crate::args;
 use crate::problem::{Problem, Status};
+use crate::report::human;
 use crate::trace::Trace;
 use crate::worker::HOOK;
 
@@ -23,9 +26,12 @@ pub(crate) fn run(debug: &args::Debug) -> Result<Status, Problem> {
     let replay = replay(debug, &trace)?;
     let directory = tempfile::tempdir()
         .map_err(|error| Problem::internal(format!("cannot create a directory: {error}")))?;
-    let extension = directory.path().join("selvedge_gdb.py");
-    fs::write(&extension, EXTENSION).map_err(|error| {
-        Problem::internal(format!("cannot write {}: {error}", extension.display()))
+    let extension = match &debug.extension {
+        Some(path) => path.clone(),
+        None => directory.path().join("selvedge_gdb.py"),
+    };
+    fs::write(&extension, commands(&trace, &replay[1..])).map_err(|error| {
+        Problem::request(format!("cannot write {}: {error}", extension.display()))
     })?;
     let mut command = match &debug.server {
         Some(address) => {
@@ -35,14 +41,12 @@ pub(crate) fn run(debug: &args::Debug) -> Result<Status, Problem> {
         }
         None => {
             let mut gdb = Command::new("gdb");
-            gdb.arg("-q").arg("-x").arg(&extension).args(&debug.gdb);
+            gdb.arg("-q").arg("-x").arg(&extension);
+            gdb.args(["-ex", "selvedge goto 1"]).args(&debug.gdb);
             gdb.arg("--args").args(&replay);
             gdb
         }
     };
-    let (file, line) = HOOK;
-    command.env("SELVEDGE_TRACE", &trace);
-    command.env("SELVEDGE_HOOK", format!("{file}:{line}"));
     let program = command.get_program().to_string_lossy().into_owned();
     let ended = command.status().map_err(|error| {
         Problem::request(format!("cannot run {program}: {error}")).help(format!(
@@ -53,6 +57,21 @@ pub(crate) fn run(debug: &args::Debug) -> Result<Status, Problem> {
         true => Ok(Status::Verified),
         false => Err(Problem::request(format!("{program} ended with {ended}"))),
     }
+}
+
+/// The commands for gdb on this trace. `arguments` are those of the process that runs the schedule.
+fn commands(trace: &Path, arguments: &[OsString]) -> String {
+    let quoted: Vec<String> = arguments.iter().map(human::quoted).collect();
+    let (file, line) = HOOK;
+    let constants = [
+        ("TRACE", trace.to_string_lossy().into_owned()),
+        ("HOOK", format!("{file}:{line}")),
+        ("ARGUMENTS", quoted.join(" ")),
+    ];
+    // A string in JSON is one in Python.
+    let define = |(name, value): (&str, String)| format!("{name} = {}\n", Value::from(value));
+    let constants: String = constants.into_iter().map(define).collect();
+    EXTENSION.replace("# CONSTANTS\n", &constants)
 }
 
 /// The command that runs the schedule in its own process.

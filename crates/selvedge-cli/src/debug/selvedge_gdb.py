@@ -3,13 +3,16 @@
 The program's threads are fibers of one process, so gdb sees one thread. What the fibers do is known
 from the trace: which thread takes which step, where, and in which calls. The process calls
 `before_step` before each step and once behind the last one; a breakpoint at the line that
-SELVEDGE_HOOK names counts the steps.
+HOOK names counts the steps. ARGUMENTS are those of the process, for a gdb that an editor has started.
 """
 
 import json
-import os
+import re
 
 import gdb
+
+# CONSTANTS
+
 
 class Schedule:
     """The schedule, and where in it the process stands."""
@@ -20,7 +23,11 @@ class Schedule:
         self.steps = self.bug["trace"]
         self.stops = set()
         self.variables = set()
-        self.hook = gdb.Breakpoint(os.environ["SELVEDGE_HOOK"], internal=True)
+        # Plain variables, whose accesses are no steps.
+        self.plain = []
+        # Whether the process has gone on behind the last step that the hook announced.
+        self.within = False
+        self.hook = gdb.Breakpoint(HOOK, internal=True)
         self.hook.silent = True
 
     @property
@@ -28,25 +35,65 @@ class Schedule:
         """The stop behind the last step."""
         return len(self.steps) + 1
 
+    def announced(self):
+        """The last step that the hook announced, from one; zero if the program does not run."""
+        return self.hook.hit_count if gdb.selected_inferior().pid else 0
+
     def current(self):
         """The step that comes next, from one; zero if the program does not run."""
-        return self.hook.hit_count if gdb.selected_inferior().pid else 0
+        here = self.announced()
+        return here + 1 if here and self.within else here
 
     def go(self, target):
         """Stops before step `target`."""
         target = max(1, min(target, self.end))
         here = self.current()
-        if here == target:
+        if here == target and not self.within:
             return self.tell()
-        if here == 0 or target < here:
-            # Going back is running again: the schedule is the same each time.
-            self.hook.hit_count = 0
-            self.hook.ignore_count = target - 1
-            gdb.execute("run")
+        if target < here or not gdb.selected_inferior().pid:
+            self.run(target)
         else:
-            self.hook.ignore_count = target - here - 1
-            gdb.execute("continue")
+            self.advance(target)
         if self.current() == target:
+            self.tell()
+
+    def advance(self, target):
+        """Goes on to step `target`, or to where gdb stops before."""
+        self.hook.ignore_count = target - self.announced() - 1
+        self.within = False
+        gdb.execute("continue")
+
+    def run(self, target):
+        """Runs the program again up to step `target`: the schedule is the same each time."""
+        if connection() == "remote":
+            raise gdb.GdbError("going back runs the program again: start the session again, or use extended-remote")
+        self.within = False
+        self.hook.hit_count = 0
+        self.hook.ignore_count = target - 1
+        gdb.execute("run")
+
+    def go_on(self):
+        """Goes on to the next stop, which is before a step or behind an access to a plain variable."""
+        if not self.plain or self.current() == 0:
+            return self.go(self.next_stop(self.current()))
+        target = self.next_stop(self.current())
+        watches = [watch(place) for place in self.plain]
+        while True:
+            before = [watch.hit_count for watch in watches]
+            self.advance(target)
+            touched = gdb.selected_inferior().pid and before != [watch.hit_count for watch in watches]
+            # What the checker does with the variable is of no interest.
+            if not touched or gdb.solib_name(gdb.selected_frame().pc()):
+                break
+        for each in watches:
+            each.delete()
+        here = self.announced()
+        self.within = bool(touched)
+        if touched:
+            line = gdb.selected_frame().find_sal()
+            thread = self.steps[here - 1]["thread"] if here < self.end else self.bug["thread"]
+            print("behind an access by T%d at %s:%d, after step %d" % (thread, line.symtab, line.line, here))
+        elif here == target:
             self.tell()
 
     def next_stop(self, here):
@@ -105,6 +152,12 @@ class Schedule:
             print("%s = %s (%s)" % (name, value, "step %d" % writer if writer else "initial"))
 
 
+def connection():
+    """How gdb is connected to the process: native, remote or extended-remote."""
+    found = getattr(gdb.selected_inferior(), "connection", None)
+    return found.type if found else "native"
+
+
 def place(where):
     if where.get("file") and where.get("line"):
         return "%s:%d" % (where["file"], where["line"])
@@ -152,15 +205,50 @@ def add_stop(argument):
         schedule.stops.add(int(word))
         return print("stops before step %s" % word)
     known = {step.get("object") for step in schedule.steps}
-    if word not in known:
-        raise gdb.GdbError("no step of the schedule accesses %s" % word)
-    schedule.variables.add(word)
-    print("stops before each access to %s" % word)
+    if word in known:
+        schedule.variables.add(word)
+        return print("stops before each access to %s" % word)
+    try:
+        place = in_c(lambda: plain_variable(word))
+        watch(place).delete()
+    except (gdb.error, TypeError) as error:
+        raise gdb.GdbError("no step of the schedule accesses %s, and it cannot be watched: %s" % (word, error))
+    schedule.plain.append(place)
+    print("selvedge continue stops behind each access to %s, a plain variable" % word)
+
+
+def plain_variable(expression):
+    """The place of a variable of the program as an expression. It is the same when the program runs again."""
+    name = re.match(r"[\w:]*", expression).group()
+    known = gdb.lookup_static_symbols(name) + [gdb.lookup_global_symbol(name)]
+    ours = gdb.current_progspace().filename
+    known = [symbol for symbol in known if symbol and symbol.is_variable and symbol.symtab.objfile.filename != ours]
+    if not known:
+        raise TypeError("the program has no such variable")
+    value = gdb.parse_and_eval("'%s'::%s" % (known[0].symtab.filename, expression))
+    return "*(char(*)[%d])%d" % (value.type.sizeof, int(value.address))
+
+
+def watch(place):
+    """A watchpoint at a place."""
+    made = in_c(lambda: gdb.Breakpoint(place, gdb.BP_WATCHPOINT, gdb.WP_ACCESS, internal=True))
+    made.silent = True
+    return made
+
+
+def in_c(action):
+    """Does something with C's expressions: before a step, the language is that of the checker."""
+    gdb.execute("set language c", to_string=True)
+    try:
+        return action()
+    finally:
+        gdb.execute("set language auto", to_string=True)
 
 
 def clear_stops(argument):
     schedule.stops.clear()
     schedule.variables.clear()
+    schedule.plain.clear()
 
 
 def list_steps(argument):
@@ -175,7 +263,8 @@ gdb.execute("set breakpoint pending on")
 # The runtime handles these itself.
 gdb.execute("handle SIGSEGV SIGBUS SIGFPE SIGILL SIGALRM SIGVTALRM SIGPROF SIGTRAP nostop noprint pass", to_string=True)
 gdb.execute("handle SIGTRAP stop noprint nopass", to_string=True)
-schedule = Schedule(os.environ["SELVEDGE_TRACE"])
+gdb.execute("set args " + ARGUMENTS)
+schedule = Schedule(TRACE)
 
 
 class Prefix(gdb.Command):
@@ -186,15 +275,15 @@ class Prefix(gdb.Command):
 
 
 Prefix()
-command("selvedge step", "One step forward, or so many.", lambda a: schedule.go(schedule.current() + count(a)))
+command("selvedge step", "One step forward, or so many.", lambda a: schedule.go(schedule.announced() + count(a)))
 command("selvedge back", "One step back, or so many. The program runs again.", lambda a: schedule.go(schedule.current() - count(a)))
 command("selvedge goto", "Stops before the step with this number.", lambda a: schedule.go(int(a)))
-command("selvedge continue", "Goes on to the next stop, or to the bug.", lambda a: schedule.go(schedule.next_stop(schedule.current())))
-command("selvedge break", "Stops before a step, given by its number, or before each access to a variable.", add_stop)
+command("selvedge continue", "Goes on to the next stop, or to the bug.", lambda a: schedule.go_on())
+command("selvedge break", "Stops before a step, given by its number, or at each access to a variable.", add_stop)
 command("selvedge clear", "Forgets all stops.", clear_stops)
 command("selvedge list", "The steps around this one.", list_steps)
 command("selvedge values", "The values of shared variables.", lambda a: schedule.values())
 command("selvedge threads", "The program's threads and their calls.", lambda a: schedule.threads())
 command("selvedge where", "Where the schedule stands.", lambda a: schedule.tell())
 command("info threads", "The program's threads and their calls.", lambda a: schedule.threads())
-print("%d steps; selvedge goto 1 starts, help selvedge lists the commands" % len(schedule.steps))
+print("%d steps; selvedge goto N stops before one of them, help selvedge lists the commands" % len(schedule.steps))

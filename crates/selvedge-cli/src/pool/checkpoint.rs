@@ -131,6 +131,7 @@ impl Saved {
                 noticed: serde_json::from_str(&body.noticed).map_err(|_| damaged())?,
                 slices: body.slices,
                 forecast: None,
+                origins: Vec::new(),
             },
         })
     }

@@ -10,47 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::worker::orders::Forecast;
+pub(crate) use selvedge_core::trust::Estimate;
 
 /// With fewer slices there is no telling how much they differ.
 const FEWEST: u64 = 4;
-
-/// How many executions a search is expected to have.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Estimate {
-    /// How many there are, about.
-    pub(crate) executions: u64,
-    /// With a confidence of 95%, there are at least so many,
-    pub(crate) low: u64,
-    /// and at most so many.
-    pub(crate) high: u64,
-    /// How long the rest takes, about.
-    pub(crate) seconds_left: f64,
-}
-
-impl Estimate {
-    /// What `forecast` says of a search that has had so many `executions` after `elapsed`. Nothing if it had
-    /// more than that allows.
-    pub(crate) fn of(forecast: Forecast, executions: u64, elapsed: Duration) -> Option<Estimate> {
-        let Forecast { mean, deviation } = forecast;
-        let (low, high) = (mean - 2.0 * deviation, mean + 2.0 * deviation);
-        let so_far = executions as f64;
-        (so_far > 0.0 && so_far <= high).then(|| {
-            let all = mean.max(so_far);
-            Estimate {
-                executions: all.round() as u64,
-                low: low.max(so_far).round() as u64,
-                high: high.round() as u64,
-                seconds_left: elapsed.as_secs_f64() * (all - so_far) / so_far,
-            }
-        })
-    }
-
-    /// The part of the search that is done, after so many executions.
-    pub(crate) fn done(&self, executions: u64) -> f64 {
-        executions as f64 / self.executions.max(1) as f64
-    }
-}
 
 /// Sums over the slices so far: of shares, executions, and their products.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -111,22 +74,6 @@ mod tests {
         let estimate = slices.estimate(0.5, Duration::from_secs(10)).unwrap();
         assert_eq!((estimate.low, estimate.high), (1000, 1000));
         assert_eq!((estimate.executions, estimate.seconds_left), (1000, 10.0));
-    }
-
-    #[test]
-    fn a_forecast_that_was_exceeded_is_dropped() {
-        let forecast = Forecast {
-            mean: 1000.0,
-            deviation: 100.0,
-        };
-        let after = |executions| Estimate::of(forecast, executions, Duration::from_secs(10));
-        let estimate = after(500).unwrap();
-        assert_eq!((estimate.executions, estimate.seconds_left), (1000, 10.0));
-        assert_eq!((estimate.low, estimate.high), (800, 1200));
-        assert_eq!(estimate.done(500), 0.5);
-        let estimate = after(1100).unwrap();
-        assert_eq!((estimate.executions, estimate.low), (1100, 1100));
-        assert_eq!(after(1201), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use selvedge_core::Failure;
 use selvedge_core::report::Ending;
 use selvedge_core::trust::{self, Frontier, Known, UnitId};
+use selvedge_page::Origin;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 
 use super::estimate::{Estimate, Slices};
@@ -65,6 +66,8 @@ pub(crate) struct Outcome {
     pub(crate) done: f64,
     /// How many executions there are, about.
     pub(crate) estimate: Option<Estimate>,
+    /// Where executions come from, if that was asked for.
+    pub(crate) origins: Vec<Origin>,
     /// How it got on.
     pub(crate) history: Vec<Sample>,
 }
@@ -79,6 +82,8 @@ pub(crate) struct State {
     pub(super) slices: Slices,
     /// The estimate of random descents for the whole search.
     pub(super) forecast: Option<Forecast>,
+    /// Where executions come from, if that was asked for.
+    pub(super) origins: Vec<Origin>,
 }
 
 impl State {
@@ -90,6 +95,7 @@ impl State {
             noticed: Noticed::default(),
             slices: Slices::default(),
             forecast: None,
+            origins: Vec::new(),
         }
     }
 
@@ -129,6 +135,7 @@ impl State {
             self.work.start_over();
             self.slices = Slices::default();
             self.forecast = None;
+            self.origins.clear();
             return true;
         }
         let found = trust::Found {
@@ -146,6 +153,8 @@ impl State {
         if wanted {
             let finished = before - self.work.left();
             self.slices.add(finished.max(0.0), executions);
+            let origins = std::mem::take(&mut self.origins).into_iter();
+            self.origins = Origin::sums(origins.chain(sliced.origins));
         }
         false
     }
@@ -172,6 +181,7 @@ impl State {
             noticed: self.noticed,
             processor: Vec::new(),
             elapsed,
+            origins: self.origins,
             history: Vec::new(),
         }
     }

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{HumanCount, HumanDuration};
-use selvedge_page::BugPage;
+use indicatif::HumanDuration;
 pub(crate) use selvedge_page::RunFacts;
+use selvedge_page::{BugPage, Origin};
 
 use super::request::Asked;
 use super::{Place, Report, Verdict, human};
@@ -19,7 +19,6 @@ use crate::input;
 use crate::pool::estimate::Estimate;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
-use crate::worker::origins::Origin;
 use crate::worker::protocol::FoundBug;
 
 /// A page of the command.
@@ -113,20 +112,9 @@ impl<'a> Page<'a> {
     }
 }
 
-fn done(progress: f64) -> String {
-    format!("about {:.1}% is done", 100.0 * progress)
-}
-
 fn estimated(estimate: Estimate) -> String {
-    let Estimate {
-        executions,
-        low,
-        high,
-        seconds_left,
-    } = estimate;
-    let left = HumanDuration(Duration::from_secs_f64(seconds_left.min(1e15)));
-    let (executions, low, high) = (HumanCount(executions), HumanCount(low), HumanCount(high));
-    format!("{executions} (95% confidence: {low} to {high}), about {left} left")
+    let left = HumanDuration(Duration::from_secs_f64(estimate.seconds_left.min(1e15)));
+    selvedge_page::estimated(&estimate, &left.to_string())
 }
 
 /// What was explored, under which assumptions.
@@ -158,7 +146,7 @@ fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
         ("executions beyond the bound", beyond),
         ("property", report.holds.clone()),
         ("not explored", report.reason.clone()),
-        ("search tree", report.progress.map(done)),
+        ("search tree", report.progress.map(selvedge_page::done)),
         ("estimated executions", report.estimate.map(estimated)),
         ("loops cut", human::cut_loops(report)),
         (

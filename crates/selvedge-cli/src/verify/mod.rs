@@ -247,21 +247,15 @@ impl<'a> Search<'a> {
     }
 
     fn run_once(&self) -> Result<Found, Problem> {
-        // Where executions come from is seen by comparing each with the one before.
-        let compared = self.verify.report.is_some()
-            && self.verify.search.jobs.is_none()
-            && self.verify.checkpoint.is_none();
         let iterative = self.verify.search.iterative;
         let mut found = match self.explorer {
-            Explorer::Trust(_) if compared => {
-                let mut found = self.run_whole()?;
-                found.progress = self.sampled(&found)?;
-                found
-            }
             Explorer::Trust(_) if iterative => self.run_iterative()?,
             Explorer::Trust(_) => self.run_sliced()?,
             _ => self.run_whole()?,
         };
+        if self.verify.report.is_some() && self.elsewhere.is_none() {
+            found.progress = self.sampled(&found)?.or(found.progress);
+        }
         // Whatever else was found means nothing then.
         if let Some(Ending::Internal(why)) = found.searched.as_ref().map(|end| &end.ending) {
             return Err(Problem::internal(why.clone()).help("please report it with the program"));

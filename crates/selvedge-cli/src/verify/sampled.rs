@@ -1,6 +1,4 @@
-//! The estimate of a search that ran in one process.
-//!
-//! Such a search does not know its part of the search tree, so a second of random descents estimates it.
+//! The estimate in the report of a search that a limit ended: a second of random descents.
 
 use std::time::Duration;
 
@@ -48,16 +46,11 @@ impl Search<'_> {
         let Some(sampled) = sampled.filter(|sampled| sampled.descents > 0) else {
             return Ok(None);
         };
-        let forecast = match sampled.exact {
-            Some(exact) => Forecast {
-                mean: exact as f64,
-                deviation: 0.0,
-            },
-            None => Forecast {
-                mean: sampled.mean,
-                deviation: sampled.deviation,
-            },
+        let descents = Forecast {
+            mean: sampled.mean,
+            deviation: sampled.deviation,
         };
+        let forecast = sampled.exact.map_or(descents, Forecast::exact);
         let estimate = Estimate::of(forecast, counts.executions, found.watch.elapsed);
         Ok(estimate.map(|estimate| (estimate.done(counts.executions), Some(estimate))))
     }

@@ -11,10 +11,12 @@ use super::{Found, Search, found, hung};
 #[cfg(feature = "cluster")]
 use crate::cluster::{self, Coordinator};
 use crate::compile::Program;
+use crate::describe::Binary;
 use crate::pool::checkpoint::{Checkpoint, Subject};
 use crate::pool::{Client, Outcome, Plan, Pool, State};
 use crate::problem::{Problem, warn};
 use crate::report::human;
+use crate::worker::lines;
 use crate::worker::orders::Order;
 use crate::worker::protocol::{FoundBug, HotLoop, Library, Reply, Searched, Task};
 use crate::worker::supervise::{Cause, End, Watch};
@@ -174,12 +176,19 @@ impl Search<'_> {
         if let Some(why) = outcome.unloadable {
             bugs.push(before_main(why.failure()?));
         }
+        // What several workers had explored when a bug ended the search is a matter of time.
+        let chance = outcome.processor.len() > 1 && outcome.found.ending == Some(Ending::FirstBug);
         let ending = match outcome.found.ending {
             Some(ending) => ending,
             None if outcome.left => Ending::Stopped,
             None => Ending::Complete,
         };
         let bound = self.verify.search.preemptions;
+        let told = self.verify.report.is_some() && !outcome.noticed.unwatched;
+        let unreached = told.then(|| {
+            let binary = Binary::read(&self.image.library, self.machine.shown);
+            lines::unreached(&binary, &outcome.noticed.reached)
+        });
         let searched = Searched {
             first_bug: outcome.found.first_bug,
             beyond: outcome.found.beyond.map(|bug| Box::new(bug.0.described)),
@@ -199,8 +208,11 @@ impl Search<'_> {
                 [_] => Vec::new(),
                 several => several.iter().map(|time| time.as_secs_f64()).collect(),
             },
-            origins: Vec::new(),
-            unreached: None,
+            origins: match chance {
+                true => Vec::new(),
+                false => outcome.origins,
+            },
+            unreached,
         };
         let watch = Watch {
             end: End::Finished,

@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::Site;
 use selvedge_core::report::{Counts, Ending, NoObserver, Observer, Report};
-use selvedge_core::trust::{self, Descent, Settings};
+use selvedge_core::trust::{self, Descent, Descents, Forecast, Settings};
 use selvedge_core::with_model;
 
 use super::counters::Counters;
 use super::journal::Watched;
-use super::orders::Forecast;
 use super::protocol::{Sampled, Sampling};
 use crate::describe::{self, Binary};
 use crate::report::Place;
@@ -21,8 +20,6 @@ use crate::report::Place;
 const SEARCH: f64 = 0.2;
 /// If the number is exact, descents only tell the lines.
 const FOR_LINES: Duration = Duration::from_millis(200);
-/// With fewer descents there is no telling how much they differ.
-const FEWEST: u64 = 3;
 /// So many lines are told.
 const TOLD: usize = 5;
 
@@ -52,17 +49,19 @@ pub(super) fn sample(
             let mut first = NoObserver;
             descend(machine, sampling, Clock::new(counters, time), &mut first)
         }
-        _ => (Sums::default(), report),
+        _ => (Descents::default(), report),
     };
-    let forecast = sums.forecast();
+    let forecast = sums.forecast().unwrap_or(Forecast::exact(0));
     Sampled {
-        descents: sums.counted().descents,
+        descents: sums.counted(),
         mean: forecast.mean,
         deviation: forecast.deviation,
         rate,
         exact,
         bugs: found.max(report.bugs.len() as u64),
-        lines: sums.lines(|site| describe::place(binary, machine.inner(), site, &[])),
+        lines: lines(&sums.alternatives, |site| {
+            describe::place(binary, machine.inner(), site, &[])
+        }),
         ending: describe::ending(binary, machine.inner(), report.ending),
     }
 }
@@ -75,7 +74,7 @@ pub(super) fn forecast(
 ) -> Option<Forecast> {
     let clock = Clock::new(counters, sampling.time);
     let (sums, _) = descend(machine, sampling, clock, &mut clock.clone());
-    (sums.counted().descents > 0).then(|| sums.forecast())
+    sums.forecast()
 }
 
 /// Makes random descents until `clock` ends that, or `observer` does.
@@ -84,8 +83,8 @@ fn descend<'a>(
     sampling: &Sampling,
     clock: Clock<'_>,
     observer: &mut impl Observer<Watched<'a>>,
-) -> (Sums, Report) {
-    let mut sums = Sums::default();
+) -> (Descents, Report) {
+    let mut sums = Descents::default();
     let each = &mut |descent: &Descent| {
         sums.add(descent);
         clock.look()
@@ -96,85 +95,19 @@ fn descend<'a>(
     (sums, report)
 }
 
-/// The result of descents.
-#[derive(Default)]
-struct Sums {
-    /// How many graphs the last descent told apart.
-    kinds: u64,
-    /// Over the descents that told so many apart,
-    finest: Moments,
-    /// and over those that told the next smaller number apart.
-    coarser: Moments,
-    /// How many alternatives begin where.
-    alternatives: HashMap<Site, f64>,
-}
-
-/// Sums over descents.
-#[derive(Clone, Copy, Default)]
-struct Moments {
-    descents: u64,
-    executions: f64,
-    squares: f64,
-}
-
-impl Sums {
-    fn add(&mut self, descent: &Descent) {
-        if descent.kinds > self.kinds {
-            self.kinds = descent.kinds;
-            self.coarser = std::mem::take(&mut self.finest);
-        }
-        self.finest.descents += 1;
-        self.finest.executions += descent.executions;
-        self.finest.squares += descent.executions * descent.executions;
-        for &(site, number) in &descent.alternatives {
-            *self.alternatives.entry(site).or_default() += number;
-        }
+/// The lines at which most alternatives begin, and their part of all alternatives.
+fn lines(alternatives: &HashMap<Site, f64>, place: impl Fn(Site) -> Place) -> Vec<(Place, f64)> {
+    let mut lines: HashMap<String, (Place, f64)> = HashMap::new();
+    let all: f64 = alternatives.values().sum();
+    for (&site, number) in alternatives {
+        let place = place(site);
+        let line = lines.entry(place.to_string()).or_insert((place, 0.0));
+        line.1 += number / all;
     }
-
-    /// The descents that count: the finest ones, unless there are few of them.
-    fn counted(&self) -> Moments {
-        let Moments {
-            descents,
-            executions,
-            squares,
-        } = self.finest;
-        match descents < FEWEST {
-            true => Moments {
-                descents: descents + self.coarser.descents,
-                executions: executions + self.coarser.executions,
-                squares: squares + self.coarser.squares,
-            },
-            false => self.finest,
-        }
-    }
-
-    fn forecast(&self) -> Forecast {
-        let counted = self.counted();
-        let number = counted.descents.max(1) as f64;
-        let mean = counted.executions / number;
-        let variance = (counted.squares / number - mean * mean).max(0.0);
-        let deviation = match counted.descents < FEWEST {
-            // How much they differ is not known.
-            true => mean / 2.0,
-            false => (variance / (number - 1.0)).sqrt(),
-        };
-        Forecast { mean, deviation }
-    }
-
-    /// The lines at which most alternatives begin, and their part of all alternatives.
-    fn lines(&self, place: impl Fn(Site) -> Place) -> Vec<(Place, f64)> {
-        let mut lines: HashMap<String, (Place, f64)> = HashMap::new();
-        let all: f64 = self.alternatives.values().sum();
-        for (&site, number) in &self.alternatives {
-            let place = place(site);
-            let line = lines.entry(place.to_string()).or_insert((place, 0.0));
-            line.1 += number / all;
-        }
-        let mut lines: Vec<_> = lines.into_iter().collect();
-        lines.sort_by(|(a, (_, x)), (b, (_, y))| y.total_cmp(x).then_with(|| a.cmp(b)));
-        lines.truncate(TOLD);
-        lines.into_iter().map(|(_, line)| line).collect()
-    }
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by(|(a, (_, x)), (b, (_, y))| y.total_cmp(x).then_with(|| a.cmp(b)));
+    lines.truncate(TOLD);
+    lines.into_iter().map(|(_, line)| line).collect()
 }
 
 /// Ends what takes longer than planned.

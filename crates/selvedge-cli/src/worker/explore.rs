@@ -2,11 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
-use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
 use selvedge_core::dpor;
-use selvedge_core::graph::Graph;
+use selvedge_core::graph::{Graph, Slot};
 use selvedge_core::ltl;
 use selvedge_core::report::{
     Bug as RawBug, Counts, Ending, NoObserver, Observer, Report, StateCounts,
@@ -16,14 +15,14 @@ use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
 use selvedge_core::trust;
 use selvedge_core::with_model;
 use selvedge_core::witness;
+use selvedge_page::{Origin, Origins};
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::processor_time;
 
 use super::counters::Counters;
 use super::journal::Watched;
-use super::lines::Lines;
+use super::lines;
 use super::measure::memory;
-use super::origins::{Origins, Sites};
 use super::protocol::{Bound, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
 use crate::args::Model;
 use crate::describe::{self, Binary};
@@ -53,16 +52,9 @@ impl<'a> Exploration<'a> {
             }
         }
         self.tell_of_long(machine);
-        let origins = self.search.origins.then(|| {
-            let sites = Rc::new(RefCell::new(Sites::new(self.binary)));
-            machine.sites = Some(Rc::clone(&sites));
-            RefCell::new(Origins::new(sites))
-        });
-        // Each process would watch for itself, so only a search by one process tells.
-        let alone = self.search.explorer.jobs() == 1;
-        let lines = (self.search.origins && alone)
-            .then(|| Lines::watch(self.binary, machine.inner_mut()))
-            .flatten();
+        let origins = RefCell::new(self.origins(machine));
+        // The processes of a search over states do not tell each other which lines they reach.
+        let watched = self.search.explorer.jobs() == 1 && self.watch_lines(machine);
         let known = RefCell::new(Vec::new());
         let (ended, first_bug) = (Cell::new(0), Cell::new(None));
         let beyond = RefCell::new(None);
@@ -80,12 +72,13 @@ impl<'a> Exploration<'a> {
                 first_bug: &first_bug,
                 beyond: &beyond,
                 limited: false,
-                origins: origins.as_ref(),
+                origins: &origins,
             };
             let settings = trust::Settings {
                 keep_going: self.search.keep_going,
                 preemptions: bound,
             };
+            origins.borrow_mut().restart();
             let report = search(&self.search.explorer, machine, settings, &mut observer);
             let limited = observer.limited;
             match bound {
@@ -95,17 +88,31 @@ impl<'a> Exploration<'a> {
                 _ => break (report, limited),
             }
         };
-        let told = |origins: RefCell<Origins<'_>>| {
-            let origins = origins.into_inner();
-            origins.told(self.binary, machine.inner())
-        };
+        let unreached = || lines::unreached(self.binary, &lines::reached(machine.inner()));
         Searched {
             first_bug: first_bug.get(),
             beyond: beyond.take(),
-            origins: origins.map(told).unwrap_or_default(),
-            unreached: lines.map(|lines| lines.unreached(machine.inner())),
+            origins: self.lines(&origins.into_inner(), machine),
+            unreached: watched.then(unreached),
             ..self.summarise(report, limited, bound, machine)
         }
+    }
+
+    /// Records where executions come from, if that is asked for.
+    pub(super) fn origins(&self, machine: &mut Watched<'a>) -> Origins {
+        let asked = self.search.origins;
+        Origins::new(asked.then(|| machine.note_sites(self.binary)))
+    }
+
+    /// The lines that executions come from.
+    pub(super) fn lines(&self, origins: &Origins, machine: &Watched<'_>) -> Vec<Origin> {
+        let place = |site| describe::place(self.binary, machine.inner(), site, &[]);
+        origins.lines(place).unwrap_or_default()
+    }
+
+    /// Records which lines are reached, if that is asked for and possible.
+    pub(super) fn watch_lines(&self, machine: &mut Watched<'a>) -> bool {
+        self.search.origins && lines::watch(self.binary, machine.inner_mut())
     }
 
     /// Has the first execution told that becomes long.
@@ -250,7 +257,7 @@ fn beyond(counts: &Counts) -> bool {
 }
 
 /// Counts executions, describes bugs, and stops the search when told to.
-struct Watcher<'a, 'o> {
+struct Watcher<'a> {
     exploration: &'a Exploration<'a>,
     /// The bugs that were reported already, under a smaller bound.
     known: &'a RefCell<Vec<(selvedge_core::FailureKind, selvedge_core::Site)>>,
@@ -265,14 +272,16 @@ struct Watcher<'a, 'o> {
     /// Whether the limit on executions was passed.
     limited: bool,
     /// Where executions come from.
-    origins: Option<&'a RefCell<Origins<'o>>>,
+    origins: &'a RefCell<Origins>,
 }
 
-impl Observer<Watched<'_>> for Watcher<'_, '_> {
+impl Observer<Watched<'_>> for Watcher<'_> {
     fn complete(&mut self, graph: &Graph) {
-        if let Some(origins) = self.origins {
-            origins.borrow_mut().complete(graph);
-        }
+        self.origins.borrow_mut().complete(graph);
+    }
+
+    fn alternative(&mut self, graph: &Graph, slot: Slot) {
+        self.origins.borrow_mut().alternative(graph, slot);
     }
 
     fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
@@ -304,6 +313,7 @@ impl Observer<Watched<'_>> for Watcher<'_, '_> {
 
     fn restart(&mut self) {
         self.before = self.ended.get();
+        self.origins.borrow_mut().restart();
     }
 
     fn states(&mut self, counts: &StateCounts) -> ControlFlow<()> {

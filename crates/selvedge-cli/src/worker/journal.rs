@@ -10,11 +10,12 @@ use selvedge_core::{
     Location, Machine, MemoryOrder, Op, Outcome, Pending, PendingAccess, Portable, SpinLoops,
     StateMachine, ThreadId, Value,
 };
+use selvedge_page::Sites;
 use selvedge_runtime::NativeMachine;
 use selvedge_runtime::peers::Team;
 
 use super::counters::Counters;
-use super::origins::Sites;
+use crate::describe::{Accesses, Binary};
 
 /// Told of every step before it is taken, and of every new start with `None`.
 pub(super) type Listener<'a> = dyn FnMut(&NativeMachine, Option<&witness::Step>) + 'a;
@@ -43,7 +44,7 @@ pub(super) struct Watched<'a> {
     /// The processor time that each process of a search over states took, in seconds.
     pub(super) processor_seconds: Vec<f64>,
     /// Where the site of each event is noted, if the search records origins.
-    pub(super) sites: Option<Rc<RefCell<Sites<'a>>>>,
+    sites: Option<(Accesses<'a>, Rc<RefCell<Sites>>)>,
 }
 
 impl<'a> Watched<'a> {
@@ -69,6 +70,14 @@ impl<'a> Watched<'a> {
     /// Tells `listener` of every step from the run with number `from` on.
     pub(super) fn journal(&mut self, from: u64, listener: Box<Listener<'a>>) {
         (self.journal_from, self.listener) = (from, Some(listener));
+    }
+
+    /// Notes the site of each event from now on.
+    pub(super) fn note_sites(&mut self, binary: &'a Binary) -> Rc<RefCell<Sites>> {
+        let sites = self
+            .sites
+            .get_or_insert_with(|| (Accesses::new(binary), Rc::default()));
+        Rc::clone(&sites.1)
     }
 
     /// Tells `long` of the first execution that becomes long, while it goes on.
@@ -108,8 +117,9 @@ impl<'a> Watched<'a> {
 
     #[cold]
     fn note_site(&self, thread: ThreadId, clock: &[u32]) {
-        if let (Some(sites), Some(&count)) = (&self.sites, clock.get(thread.index())) {
-            sites.borrow_mut().note(&self.machine, thread, count);
+        if let (Some((accesses, sites)), Some(&count)) = (&self.sites, clock.get(thread.index())) {
+            let site = accesses.site(&self.machine, thread);
+            sites.borrow_mut().note(thread, count, site);
         }
     }
 

@@ -1,10 +1,12 @@
 //! The messages between the command and its workers about work units.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use selvedge_core::report::{Counts, Ending};
-pub(crate) use selvedge_core::trust::Budget;
+pub(crate) use selvedge_core::trust::{Budget, Forecast};
 use selvedge_core::{Fact, Failure};
+use selvedge_page::Origin;
 use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
 
@@ -31,15 +33,6 @@ pub(crate) struct Order {
     pub(crate) forecast: Duration,
 }
 
-/// The estimate of random descents for the number of executions of the whole search.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Forecast {
-    /// The mean of their estimates,
-    pub(crate) mean: f64,
-    /// and the standard deviation of that.
-    pub(crate) deviation: f64,
-}
-
 /// The result of a unit.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sliced {
@@ -53,6 +46,8 @@ pub(crate) struct Sliced {
     pub(crate) first_bug: Option<u64>,
     /// A bug in an execution beyond the bound.
     pub(crate) beyond: Option<FoundBug>,
+    /// Where its executions come from, if that was asked for.
+    pub(crate) origins: Vec<Origin>,
     /// Whether a loop was cut.
     pub(crate) unrolled: bool,
     /// The rest, in the order of the search tree.
@@ -80,6 +75,7 @@ impl Sliced {
             bugs: vec![bug],
             first_bug: Some(counts.all() + 1),
             beyond: None,
+            origins: Vec::new(),
             unrolled: false,
             rest: Vec::new(),
             relied: Vec::new(),
@@ -107,6 +103,12 @@ pub(crate) struct Noticed {
     pub(crate) mixed: Option<Extent>,
     /// The most memory that the worker had, in bytes.
     pub(crate) memory: u64,
+    /// The lines that were reached, as addresses in the program's file.
+    #[serde(default)]
+    pub(crate) reached: BTreeSet<u64>,
+    /// Whether some worker did not see which lines it reached.
+    #[serde(default)]
+    pub(crate) unwatched: bool,
 }
 
 impl Noticed {
@@ -121,6 +123,8 @@ impl Noticed {
         self.status = self.status.max(other.status);
         self.mixed = self.mixed.or(other.mixed);
         self.memory = self.memory.max(other.memory);
+        self.reached.extend(other.reached);
+        self.unwatched |= other.unwatched;
     }
 }
 

@@ -111,6 +111,9 @@ impl Progress {
     }
 }
 
+/// A terminal with so many columns has room for the interval of the estimate.
+const WIDE: usize = 100;
+
 /// A piece of the line. Where the terminal is narrow, pieces with a high rank are left out.
 struct Piece {
     /// Pieces with rank 0 are always shown; no two others have the same.
@@ -128,7 +131,7 @@ fn piece(rank: u8, text: impl Into<String>) -> Piece {
 fn line(now: &Now, elapsed: Duration, limits: Limits, width: usize) -> String {
     let pieces = match now.states {
         Some(states) => state_pieces(now, states, elapsed, limits),
-        None => execution_pieces(now, elapsed, limits),
+        None => execution_pieces(now, elapsed, limits, width >= WIDE),
     };
     let label = limits.label.map(|label| format!("{label}: "));
     fit(&label.unwrap_or_default(), &pieces, width)
@@ -166,7 +169,7 @@ fn by_time(limits: Limits, elapsed: Duration) -> Option<(f64, String)> {
     Some((limit.as_secs_f64() - elapsed.as_secs_f64(), clock(limit)))
 }
 
-fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> {
+fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits, wide: bool) -> Vec<Piece> {
     let counts = now.counts;
     let seconds = elapsed.as_secs_f64();
     let all = counts.executions + counts.blocked;
@@ -180,9 +183,9 @@ fn execution_pieces(now: &Now, elapsed: Duration, limits: Limits) -> Vec<Piece> 
         let left = Duration::from_secs_f64(estimate.seconds_left.min(1e9));
         pieces.push(piece(0, format!("{:.0}% done", 100.0 * done)));
         pieces.push(piece(1, format!("about {} left", clock(left))));
-        pieces.push(piece(2, executed(now)));
+        pieces.push(piece(2, executed(now, wide)));
     } else {
-        pieces.push(piece(0, executed(now)));
+        pieces.push(piece(0, executed(now, wide)));
     }
     pieces.extend([
         piece(7, format!("{} blocked", HumanCount(counts.blocked))),
@@ -206,12 +209,17 @@ fn elsewhere((workers, machines): (u64, u64)) -> String {
     }
 }
 
-/// The executions so far, of how many.
-fn executed(now: &Now) -> String {
+/// The executions so far, of how many, and where that number lies with a confidence of 95%.
+fn executed(now: &Now, wide: bool) -> String {
     let so_far = HumanCount(now.counts.executions);
     match now.estimate {
         Some(all) if all.executions >= now.counts.executions => {
-            format!("{so_far} of about {} executions", brief(all.executions))
+            let interval = match wide && all.low < all.high {
+                true => format!(" ({}–{})", brief(all.low), brief(all.high)),
+                false => String::new(),
+            };
+            let about = brief(all.executions);
+            format!("{so_far} of about {about}{interval} executions")
         }
         _ => format!("{so_far} executions"),
     }
@@ -362,9 +370,16 @@ mod tests {
             workers: None,
         };
         let line = |width| line(&now, Duration::from_secs(240), Limits::default(), width);
+        let interval =
+            "40% done, about 6:06 left, 225,332 of about 569,262 (225,332–1.1M) executions";
         assert_eq!(
-            line(120),
-            "40% done, about 6:06 left, 225,332 of about 569,262 executions, 0 blocked, 938 per second, 22.00 MiB, 4:00"
+            line(130),
+            format!("{interval}, 0 blocked, 938 per second, 22.00 MiB, 4:00")
+        );
+        assert_eq!(line(100), format!("{interval}, 938 per second, 4:00"));
+        assert_eq!(
+            line(99),
+            "40% done, about 6:06 left, 225,332 of about 569,262 executions, 0 blocked, 938 per second, 4:00"
         );
         assert_eq!(
             line(80),

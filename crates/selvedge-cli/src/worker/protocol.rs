@@ -6,11 +6,11 @@ use std::time::Duration;
 use selvedge_core::Failure;
 use selvedge_core::report::{Bug as RawBug, Counts, Ending, StateCounts};
 use selvedge_core::witness;
+use selvedge_page::Origin;
 use selvedge_runtime::Extent;
 use serde::{Deserialize, Serialize};
 
 use super::orders::{Order, Sliced};
-use super::origins::Origin;
 use crate::args::{self, Model};
 use crate::compile::Image;
 use crate::explorer::Explorer;

@@ -5,14 +5,17 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use selvedge_core::Portable as _;
+use selvedge_core::graph::{Graph, Slot};
 use selvedge_core::report::{Bug as RawBug, Counts, Observer};
 use selvedge_core::trust::{self, Answer, Unit};
 use selvedge_core::with_model;
+use selvedge_page::Origins;
 use selvedge_runtime::peers::processor_time;
 
 use super::estimate;
 use super::explore::{Exploration, hot_loop};
 use super::journal::Watched;
+use super::lines;
 use super::measure::memory;
 use super::orders::{Budget, Noticed, Order, Piece, Sliced};
 use super::protocol::{Bound, FoundBug, Reply, Rerun, Sampling};
@@ -28,8 +31,13 @@ impl<'a> Exploration<'a> {
         orders: &mut dyn FnMut() -> Option<Order>,
     ) {
         self.tell_of_long(machine);
+        let watched = self.watch_lines(machine);
         while let Some(order) = orders() {
-            let sliced = self.slice(machine, order);
+            let mut sliced = self.slice(machine, order);
+            sliced.noticed.unwatched = !watched;
+            if watched {
+                sliced.noticed.reached = lines::reached(machine.inner());
+            }
             (self.reply)(Reply::Sliced(Box::new(sliced)));
         }
     }
@@ -63,6 +71,7 @@ impl<'a> Exploration<'a> {
             beyond: None,
             pieces: order.pieces,
             bugs: Vec::new(),
+            origins: self.origins(machine),
         };
         let answer = match order.unit.as_deref().map(postcard::from_bytes).transpose() {
             Ok(unit) => self.explore(machine, (unit, order.known), &mut slicer),
@@ -74,6 +83,7 @@ impl<'a> Exploration<'a> {
                 misjudged: false,
             },
         };
+        let origins = self.lines(&slicer.origins, machine);
         let overlooked = machine.inner().overlooked();
         let report = answer.report;
         Sliced {
@@ -82,6 +92,7 @@ impl<'a> Exploration<'a> {
             bugs: slicer.bugs,
             first_bug: slicer.first_bug,
             beyond: slicer.beyond,
+            origins,
             unrolled: report.unrolled,
             rest: pieces(answer.rest, slicer.pieces),
             relied: machine.relied_on(),
@@ -94,6 +105,7 @@ impl<'a> Exploration<'a> {
                 status: overlooked.status,
                 mixed: overlooked.mixed,
                 memory: memory("VmHWM:"),
+                ..Noticed::default()
             },
             processor: processor_time() - start,
             forecast,
@@ -150,6 +162,8 @@ struct Slicer<'a> {
     /// Into how many units the rest is to be divided.
     pieces: u64,
     bugs: Vec<FoundBug>,
+    /// Where executions come from.
+    origins: Origins,
 }
 
 impl Slicer<'_> {
@@ -164,6 +178,14 @@ impl Slicer<'_> {
 }
 
 impl Observer<Watched<'_>> for Slicer<'_> {
+    fn complete(&mut self, graph: &Graph) {
+        self.origins.complete(graph);
+    }
+
+    fn alternative(&mut self, graph: &Graph, slot: Slot) {
+        self.origins.alternative(graph, slot);
+    }
+
     fn bug(&mut self, bug: &RawBug, machine: &Watched<'_>) {
         self.first_bug.get_or_insert(self.ended + 1);
         let found = self.describe(bug, machine);

@@ -1,14 +1,14 @@
 //! Runs the commands that the documentation shows and compares what they print.
 //!
-//! In a block marked `console`, `$ selvedge …` is a command, `? N` its exit status (0 if absent),
-//! and the rest what it prints: a line `...` stands for any number of lines, `[..]` for any text.
+//! In a block marked `console`, `$ selvedge …` and `$ sed …` are commands, `? N` is the exit status (0 if absent),
+//! and the rest what is printed: a line `...` stands for any number of lines, `[..]` for any text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 struct Example {
-    command: Vec<String>,
+    line: String,
     status: i32,
     output: Vec<String>,
 }
@@ -25,7 +25,7 @@ fn examples(text: &str) -> Vec<Example> {
             inside = line == "```console";
         } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
             examples.push(Example {
-                command: words(command),
+                line: command.to_owned(),
                 status: 0,
                 output: Vec::new(),
             });
@@ -86,16 +86,24 @@ fn check(page: &Path) -> usize {
     let text = fs::read_to_string(page).expect("the page can be read");
     let examples = examples(&text);
     for example in &examples {
-        let (name, arguments) = example.command.split_first().expect("a command");
-        assert_eq!(name, "selvedge", "{}", page.display());
-        let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))
-            .args(arguments)
-            .current_dir(root())
-            .output()
-            .expect("the command runs");
+        let shown = &example.line;
+        let mut command = match shown.strip_prefix("selvedge ") {
+            Some(arguments) => {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_selvedge"));
+                command.args(words(arguments));
+                command
+            }
+            None => {
+                assert!(shown.starts_with("sed "), "{}: {shown}", page.display());
+                let mut shell = Command::new("sh");
+                shell.args(["-c", shown]);
+                shell
+            }
+        };
+        let output = command.current_dir(root()).output();
+        let output = output.expect("the command runs");
         let printed = String::from_utf8_lossy(&output.stdout);
         let lines: Vec<&str> = printed.lines().collect();
-        let shown = example.command.join(" ");
         assert_eq!(
             output.status.code(),
             Some(example.status),
@@ -192,6 +200,11 @@ fn links_between_pages_lead_somewhere() {
                 link => page.parent().expect("a directory").join(link),
             };
             assert!(target.exists(), "{}: {link} is not there", page.display());
+            // Pages of the book that GitHub shows as well.
+            let book = root().join("docs").canonicalize().expect("the book");
+            let leaves = page.starts_with(root().join("docs"))
+                && !target.canonicalize().expect("a file").starts_with(book);
+            assert!(!leaves, "{}: {link} leads out of the book", page.display());
             if let Some(anchor) = anchor {
                 let text = fs::read_to_string(&target).expect("a page");
                 let found = anchors(&text).contains(&anchor);

@@ -2,7 +2,7 @@
 
 use crate::common::Sandbox;
 
-const BUGS: &str = include_str!("../../src/explain/bugs.md");
+const BUGS: &str = include_str!("../../../selvedge-page/src/explained/bugs.md");
 
 struct Example {
     file: String,

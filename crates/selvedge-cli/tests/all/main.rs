@@ -49,5 +49,6 @@ mod uninstrumented;
 mod unreached;
 mod unroll;
 mod unsupported;
+mod views;
 mod weak_memory;
 mod webdriver;

@@ -12,7 +12,7 @@ use crate::common::Sandbox;
 use crate::confinement;
 use crate::webdriver::{Browser, DOWN, END, HOME, UP};
 
-const STORE_BUFFER: &str = "\
+pub(crate) const STORE_BUFFER: &str = "\
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -78,6 +78,61 @@ fn an_ordinary_report_is_small_and_tells_where_executions_come_from() {
     for origin in origins {
         let line = origin["place"]["line"].as_u64().unwrap();
         assert!([8, 13].contains(&line), "{origin}");
+    }
+}
+
+/// Stores, loads, updates and an exchange, which have 61 executions.
+const MIXED: &str = "\
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void *first(void *unused) {
+  x = 1;
+  y++;
+  return unused;
+}
+static void *second(void *unused) {
+  y = 2;
+  if (x) atomic_store_explicit(&x, 3, memory_order_relaxed);
+  return unused;
+}
+int main(void) {
+  pthread_t one, two;
+  pthread_create(&one, 0, first, 0);
+  pthread_create(&two, 0, second, 0);
+  x = 4;
+  int zero = 0;
+  atomic_compare_exchange_strong(&y, &zero, x);
+  pthread_join(one, 0);
+  pthread_join(two, 0);
+}
+";
+
+#[test]
+fn origins_do_not_depend_on_how_the_search_is_divided() {
+    let sandbox = Sandbox::with("mixed.c", MIXED);
+    let origins = |jobs: &str, slice: &str| {
+        let mut command = sandbox.command(&["verify", "mixed.c", "--jobs", jobs]);
+        command.args(["--report", "report.html"]);
+        command.env("SELVEDGE_SLICE", slice);
+        let outcome = sandbox.finish(command.spawn().expect("the command starts"));
+        outcome.ends_with(0);
+        let page = data(&sandbox.path("report.html"));
+        assert_eq!(page["unreached"], serde_json::json!([]), "{jobs} {slice}");
+        page["origins"].clone()
+    };
+    let whole = origins("1", "");
+    let all = whole.as_array().unwrap();
+    assert!(all.len() > 10, "{all:?}");
+    let counts = all.iter().map(|origin| origin["executions"].as_u64());
+    assert_eq!(
+        counts.sum::<Option<u64>>(),
+        Some(60),
+        "one less than the executions"
+    );
+    for (jobs, slice) in [("1", "7"), ("2", "1"), ("3", "10")] {
+        let divided = origins(jobs, slice);
+        assert_eq!(divided, whole, "--jobs {jobs}, slices of {slice}");
     }
 }
 
@@ -249,7 +304,7 @@ struct Example {
 
 /// A program for each kind of bug. A stack overflow is none: it makes the check of such a program incomplete.
 fn examples() -> Vec<Example> {
-    let sections = include_str!("../../src/explain/bugs.md")
+    let sections = include_str!("../../../selvedge-page/src/explained/bugs.md")
         .split("\n## ")
         .skip(1);
     let section = |section: &'static str| {
@@ -332,16 +387,8 @@ fn every_kind_of_bug_has_its_page() {
                 browser.press(&["t"]);
             }
         }
-        browser.resize(390, 844);
-        browser.open(&path);
-        for view in ["1", "2", "3", "4"] {
-            browser.press(&[view]);
-            let wide = browser.run("return document.documentElement.scrollWidth");
-            assert!(wide.as_u64() <= Some(390), "{kind}, view {view}: {wide}");
-            browser.picture(&format!("kind-{kind}-390-{view}"));
-        }
+        browser.fits_a_telephone(&path, &format!("kind-{kind}"));
         browser.resize(1280, 800);
-        browser.is_clean(&path);
     }
 }
 

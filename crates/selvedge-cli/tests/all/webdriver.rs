@@ -195,6 +195,38 @@ impl Browser {
         );
     }
 
+    /// Turns the wheel over the middle of an element, downwards if `by` is positive.
+    pub(crate) fn wheel(&self, selector: &str, by: i64) {
+        let (x, y) = self.middle(selector);
+        let action = json!({ "type": "scroll", "x": x, "y": y, "deltaX": 0, "deltaY": by });
+        let wheel = json!({ "type": "wheel", "id": "wheel", "actions": [action] });
+        self.session("/actions", &json!({ "actions": [wheel] }));
+    }
+
+    /// Presses the mouse in the middle of an element, moves it by so much and lets it go.
+    pub(crate) fn drag(&self, selector: &str, (right, down): (i64, i64)) {
+        let (x, y) = self.middle(selector);
+        let actions = json!([
+            { "type": "pointerMove", "x": x, "y": y },
+            { "type": "pointerDown", "button": 0 },
+            { "type": "pointerMove", "x": x + right, "y": y + down, "duration": 50 },
+            { "type": "pointerUp", "button": 0 },
+        ]);
+        let mouse = json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": actions });
+        self.session("/actions", &json!({ "actions": [mouse] }));
+    }
+
+    /// The middle of an element, in pixels of the window.
+    fn middle(&self, selector: &str) -> (i64, i64) {
+        let selector = Value::from(selector);
+        let middle = self.run(&format!(
+            "const box = document.querySelector({selector}).getBoundingClientRect();
+             return [Math.round(box.left + box.width / 2), Math.round(box.top + box.height / 2)]"
+        ));
+        let part = |n: usize| middle[n].as_i64().expect("a number");
+        (part(0), part(1))
+    }
+
     /// Checks that the page said nothing on the console and asked for no file but itself.
     #[track_caller]
     pub(crate) fn is_clean(&self, file: &Path) {
@@ -218,6 +250,22 @@ impl Browser {
                 assert!(expected, "the page asks for {url}");
             }
         }
+    }
+
+    /// Opens each view of a page on a telephone, where nothing may be wider than the screen, and checks that the page
+    /// [is clean](Browser::is_clean).
+    #[track_caller]
+    pub(crate) fn fits_a_telephone(&self, file: &Path, name: &str) {
+        self.resize(390, 844);
+        self.open(file);
+        for view in 1..=self.count("[role=tab]").max(1) {
+            self.press(&[&view.to_string()]);
+            self.picture(&format!("{name}-390-{view}"));
+            let wide = self.run("return document.documentElement.scrollWidth");
+            assert!(wide.as_u64() <= Some(390), "{name}, view {view}: {wide}");
+        }
+        self.is_clean(file);
+        self.resize(1280, 900);
     }
 
     /// Keeps a picture of the page, if somebody wants to look: in the directory that

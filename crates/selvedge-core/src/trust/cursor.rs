@@ -8,7 +8,7 @@ use super::branch::{Branch, ReadBranch};
 use super::descend::Sampler;
 use super::level::{Choice, Level};
 use super::writes::{WriteBranch, WritePlace};
-use crate::graph::{Event, Graph, Kind};
+use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::ThreadId;
 use crate::model::Model;
 use crate::op::{Op, Value};
@@ -20,6 +20,8 @@ pub(super) struct Cursor<C> {
     pub(super) depth: usize,
     /// The thread whose last event is a read half without its write half.
     pub(super) half: Option<ThreadId>,
+    /// The event that the latest alternative began with: the one that was added, or the read that was revisited.
+    pub(super) changed: Slot,
     /// The part of the search tree that the present graph is taken to be; see [`Choice::share`].
     share: f64,
     /// Takes the alternatives in random descents.
@@ -49,6 +51,7 @@ impl<C: Model> Cursor<C> {
             levels: vec![first],
             depth: 0,
             half: None,
+            changed: 0,
             share: 1.0,
             sampler: None,
         }
@@ -140,6 +143,7 @@ impl<C: Model> Cursor<C> {
             self.level_mut().undo(choice.events);
             self.share = choice.share / choice.branch.untried(self.graph()) as f64;
             choice.share -= self.share;
+            self.changed = choice.events as Slot;
             let Some(futile) = self.apply_next(&mut choice.branch) else {
                 continue;
             };
@@ -232,10 +236,11 @@ impl<C: Model> Cursor<C> {
             self.levels.push(Level::default());
         }
         let (below, above) = self.levels.split_at_mut(self.depth + 1);
-        let Some(half) = branch.next_revisit(&below[self.depth], &mut above[0]) else {
+        let Some((read, half)) = branch.next_revisit(&below[self.depth], &mut above[0]) else {
             return false;
         };
         self.depth += 1;
+        self.changed = read;
         self.half = half;
         true
     }

@@ -24,6 +24,7 @@ mod budget;
 mod cursor;
 mod descend;
 mod endings;
+mod forecast;
 mod frontier;
 mod in_place;
 mod level;
@@ -35,6 +36,7 @@ mod writes;
 
 pub use budget::Budget;
 pub use descend::{Descent, descend};
+pub use forecast::{Descents, Estimate, Forecast};
 pub use frontier::{Found, Frontier, Known, UnitId};
 pub use unit::Unit;
 
@@ -415,6 +417,8 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
     fn backtrack(&mut self) -> bool {
         loop {
             if !self.stopped && self.backtrack_to_child() {
+                let (graph, changed) = (self.cursor.graph(), self.cursor.changed);
+                self.observer.alternative(graph, changed);
                 return true;
             }
             if self.stopped || !self.cursor.leave_level() {

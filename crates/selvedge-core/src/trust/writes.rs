@@ -146,13 +146,13 @@ impl WriteBranch {
             .map(|(position, _)| position)
     }
 
-    /// Makes `above` the graph after the next revisit. `Some(half)` if there was one, where `half` is the
+    /// Makes `above` the graph after the next revisit. If there was one, tells the read that was revisited and the
     /// thread that now owes a write half.
     pub(super) fn next_revisit<C: Model>(
         &mut self,
         below: &Level<C>,
         above: &mut Level<C>,
-    ) -> Option<Option<ThreadId>> {
+    ) -> Option<(Slot, Option<ThreadId>)> {
         let previous = below.graph.last(self.event.id.thread)?;
         let prefix = below.graph.causality(previous);
         loop {
@@ -194,7 +194,7 @@ impl WriteBranch {
             above.rebuild_overlay();
             stable(&above.graph, &mut above.stable);
             if !hopeless(&above.graph, &above.stable) {
-                return Some(half);
+                return Some((read, half));
             }
         }
     }

@@ -6,7 +6,7 @@
 use selvedge_core::Fact;
 use selvedge_core::report::{Counts, Ending};
 use selvedge_core::trust::{Found, Frontier, Unit, UnitId};
-use selvedge_page::BugPage;
+use selvedge_page::{BugPage, Origin};
 use serde::{Deserialize, Serialize};
 
 use super::slice::{KnownBug, Sliced};
@@ -20,6 +20,9 @@ pub(crate) struct Division {
     again: Vec<Vec<(Fact, Fact)>>,
     ran_out_of_time: bool,
     differs: Option<String>,
+    /// Where executions come from, if that is recorded from the beginning.
+    #[serde(default)]
+    origins: Option<Vec<Origin>>,
 }
 
 /// The result of a search.
@@ -32,6 +35,8 @@ pub(crate) struct Searched {
     pub(crate) differs: Option<String>,
     /// Whether executions were left out because a thread had timed out as often as it may.
     pub(crate) ran_out_of_time: bool,
+    /// Where executions come from, if that is known.
+    pub(crate) origins: Option<Vec<Origin>>,
 }
 
 impl Division {
@@ -44,6 +49,7 @@ impl Division {
             again: Vec::new(),
             ran_out_of_time: false,
             differs: None,
+            origins: Some(Vec::new()),
         }
     }
 
@@ -53,6 +59,10 @@ impl Division {
             return false;
         }
         self.ran_out_of_time |= sliced.ran_out_of_time;
+        self.origins = match (self.origins.take(), sliced.origins) {
+            (Some(all), Some(more)) => Some(Origin::sums(all.into_iter().chain(more))),
+            _ => None,
+        };
         let ending = match sliced.again {
             Some(learned) => {
                 self.again.push(learned);
@@ -97,7 +107,16 @@ impl Division {
         self.work.start_over();
         self.again.clear();
         (self.ran_out_of_time, self.differs) = (false, None);
+        self.origins = Some(Vec::new());
         true
+    }
+
+    /// Forgets where executions come from if a bug has ended the search: which others several processes had
+    /// explored by then is a matter of time.
+    pub(super) fn forget_chance(&mut self) {
+        if !self.work.found().bugs.is_empty() {
+            self.origins = None;
+        }
     }
 
     /// The result of the search so far.
@@ -119,6 +138,7 @@ impl Division {
             ending,
             failure: bug.map(|bug| (bug.failure, bug.page)),
             ran_out_of_time: self.ran_out_of_time,
+            origins: self.origins.clone(),
         }
     }
 }

@@ -206,6 +206,7 @@ pub(crate) fn explore(
             budget: forced_budget().unwrap_or_default(),
             until: watch.until,
             first: machine.first_execution(),
+            origins: machine.sites().is_some(),
         };
         let progress = std::mem::take(&mut watch.progress);
         let pool = clerk::have(move || {
@@ -215,6 +216,7 @@ pub(crate) fn explore(
             return Err("the threads that watch workers have panicked".to_owned());
         };
         (division, checkpoint, watch.progress) = (explored, saved, progress);
+        division.forget_chance();
         result?;
     } else {
         let watching = (&mut *watch, checkpoint.as_mut());

@@ -38,6 +38,8 @@ pub(super) struct Plan {
     pub(super) until: Option<Instant>,
     /// The steps of this process in the first execution.
     pub(super) first: u64,
+    /// Whether workers tell where executions come from.
+    pub(super) origins: bool,
 }
 
 /// Data that the threads of a pool share.
@@ -254,9 +256,10 @@ impl Pool {
             }
             shared.division.work.learned().to_vec()
         };
+        let origins = self.plan.origins;
         let socket = &mut worker.socket;
         let ready = wire::send(socket, &self.plan.hello)
-            .and_then(|()| wire::send(socket, &Known { learned }))
+            .and_then(|()| wire::send(socket, &Known { learned, origins }))
             .and_then(|()| wire::receive::<Ready>(socket));
         let ready = ready.map_err(|error| match worker.death(&error) {
             Trouble::Died { why, killed } => Trouble::Died {

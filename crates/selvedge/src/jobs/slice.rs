@@ -3,10 +3,11 @@
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use selvedge_core::graph::{Graph, Slot};
 use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer};
 use selvedge_core::trust::{self, Budget, Settings, Unit};
 use selvedge_core::{Fact, Portable as _, with_model};
-use selvedge_page::BugPage;
+use selvedge_page::{BugPage, Origin, Origins};
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Failure, MemoryModel};
@@ -44,6 +45,8 @@ pub(crate) struct Sliced {
     pub(super) ran_out_of_time: bool,
     /// How the program did something else when it was run again.
     pub(super) differs: Option<String>,
+    /// Where its executions come from, if a report is wanted.
+    pub(super) origins: Option<Vec<Origin>>,
 }
 
 /// How units of a model are explored.
@@ -69,6 +72,7 @@ pub(super) fn explore(
         ended: 0,
         bug: None,
         first_bug: None,
+        origins: Origins::new(machine.sites()),
         seen,
     };
     let work = (unit, Vec::new());
@@ -95,6 +99,7 @@ pub(super) fn explore(
         again: machine.starts_over().then(|| machine.learned()),
         ran_out_of_time: machine.ran_out_of_time(),
         differs,
+        origins: report::lines(&slicer.origins, machine),
     }
 }
 
@@ -117,10 +122,19 @@ struct Slicer<'a> {
     ended: u64,
     bug: Option<KnownBug>,
     first_bug: Option<u64>,
+    origins: Origins,
     seen: &'a mut dyn FnMut(&Counts) -> ControlFlow<()>,
 }
 
 impl Observer<RustMachine> for Slicer<'_> {
+    fn complete(&mut self, graph: &Graph) {
+        self.origins.complete(graph);
+    }
+
+    fn alternative(&mut self, graph: &Graph, slot: Slot) {
+        self.origins.alternative(graph, slot);
+    }
+
     fn bug(&mut self, bug: &Bug, machine: &RustMachine) {
         self.first_bug.get_or_insert(self.ended + 1);
         let (failure, page) = report::describe(machine, bug, self.model);

@@ -47,6 +47,8 @@ pub(super) struct Hello {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) learned: Vec<(Fact, Fact)>,
+    /// Whether to tell where executions come from.
+    pub(super) origins: bool,
 }
 
 /// A unit to be explored, nothing for the whole search.

@@ -82,7 +82,10 @@ fn answer_all(
     machine: &mut RustMachine,
     socket: &mut UnixStream,
 ) -> std::io::Result<()> {
-    let Known { learned } = wire::receive(socket)?;
+    let Known { learned, origins } = wire::receive(socket)?;
+    if origins {
+        machine.note_sites();
+    }
     machine.join_search();
     machine.learn(&learned);
     slice::first_execution(search, machine);

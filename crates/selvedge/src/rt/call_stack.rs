@@ -7,6 +7,7 @@
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -16,6 +17,28 @@ use super::memory::{self, Owner};
 /// How many values of `std::sync::Arc`s are being dropped in each call stack, which is given by its return
 /// addresses. `None` where there are no symbols.
 pub(super) type CallStacks = FxHashMap<Vec<usize>, Option<usize>>;
+
+/// The calls of each call stack, which is given by its return addresses.
+pub(super) type Recorded = FxHashMap<Vec<usize>, Arc<Backtrace>>;
+
+/// So many call stacks are recorded: to find out the names of one takes about a millisecond.
+const MOST: usize = 2_000;
+
+/// The calls that the running thread is in, unless too many others are recorded.
+#[cold]
+pub(super) fn recorded() -> Option<Arc<Backtrace>> {
+    let addresses = return_addresses();
+    let (known, full) = host(|state| {
+        let known = state.recorded.get(&addresses).cloned();
+        (known, state.recorded.len() >= MOST)
+    });
+    if known.is_some() || full {
+        return known;
+    }
+    let calls = Arc::new(Backtrace::force_capture());
+    host(|state| state.recorded.insert(addresses.clone(), Arc::clone(&calls)));
+    Some(calls)
+}
 
 /// How many values of `std::sync::Arc`s the running thread is dropping, those inside of this crate's own
 /// `Arc`s included. `None` if the program has no symbols.

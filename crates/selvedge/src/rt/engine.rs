@@ -1,7 +1,6 @@
 //! Switches between the threads of a model and its explorer, and passes on what a fiber asks for.
 
 use std::any::Any;
-use std::backtrace::Backtrace;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -318,7 +317,7 @@ pub(super) unsafe extern "C-unwind" fn perform(
 /// Records the calls that the running thread is in.
 pub(super) fn record_calls() {
     let owner = memory::allocate_for(Owner::Checker);
-    let mut calls = Some(Backtrace::force_capture());
+    let mut calls = super::call_stack::recorded();
     host(|state| {
         let running = state.running;
         state.threads[running].calls = calls.take();

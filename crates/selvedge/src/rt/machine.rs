@@ -1,7 +1,7 @@
 //! The machine that explorers drive.
 
 use std::backtrace::Backtrace;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use selvedge_core::{
     Failure, FailureKind, Location, Machine, Op, Outcome, Pending, Site, SpinLoops, ThreadId, Value,
 };
+
+use selvedge_page::Sites;
 
 use super::determinism::First;
 use super::engine::Engine;
@@ -51,6 +53,8 @@ pub(crate) struct RustMachine {
     pub(super) first: First,
     /// Whether new threads run before older ones.
     newest_first: bool,
+    /// Where the site of each event is noted, if a report is wanted.
+    sites: Option<Rc<RefCell<Sites>>>,
     /// Where crashes are told.
     _spare: Option<Stack>,
 }
@@ -81,6 +85,7 @@ impl RustMachine {
                 deferred: Cell::new(None),
                 first: First::default(),
                 newest_first: false,
+                sites: None,
                 _spare: crash::install(),
             })
         });
@@ -153,6 +158,16 @@ impl RustMachine {
         defers
     }
 
+    /// Notes the site of each event from now on.
+    pub(crate) fn note_sites(&mut self) {
+        self.sites.get_or_insert_default();
+    }
+
+    /// Where the sites of events are noted, if they are.
+    pub(crate) fn sites(&self) -> Option<Rc<RefCell<Sites>>> {
+        self.sites.clone()
+    }
+
     /// Where `site` is in the source.
     pub(crate) fn place_of(&self, site: Site) -> SourcePlace {
         self.engine.state().borrow().place_of(site)
@@ -166,7 +181,7 @@ impl RustMachine {
     }
 
     /// The calls in which `thread` stands before its next operation, if they are recorded.
-    pub(crate) fn take_calls(&self, thread: ThreadId) -> Option<Backtrace> {
+    pub(crate) fn take_calls(&self, thread: ThreadId) -> Option<Arc<Backtrace>> {
         let mut state = self.engine.state().borrow_mut();
         state.threads.get_mut(thread.index())?.calls.take()
     }
@@ -231,6 +246,10 @@ impl Machine for RustMachine {
         let mut state = self.engine.state().borrow_mut();
         let next = state.threads[index].next;
         self.first.step(thread, next, outcome, clock);
+        if let (Some(sites), Some(&count)) = (&self.sites, clock.get(index)) {
+            let site = state.threads[index].site;
+            sites.borrow_mut().note(thread, count, site);
+        }
         if !state.perform(index, outcome, clock) {
             return;
         }

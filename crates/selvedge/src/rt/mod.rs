@@ -47,7 +47,7 @@ pub(crate) use engine::{active, host, spawn, visible};
 pub(crate) use gone::Handle;
 pub(crate) use machine::{Limits, RustMachine};
 pub(crate) use place::Object;
-pub(crate) use process::start_again;
+pub(crate) use process::{peak_memory, start_again};
 pub(crate) use race::{AccessKind, CellId};
 pub(crate) use selvedge_core::Site;
 pub(crate) use slot::Slot;

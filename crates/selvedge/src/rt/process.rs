@@ -1,4 +1,4 @@
-//! Starting the present program again.
+//! The present process: starting its program again, and its memory.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -41,4 +41,18 @@ pub(crate) fn start_again(
     // Its end of the socket belongs to it alone now, so that its death closes it.
     drop(command);
     Ok((child, ours))
+}
+
+/// The most memory that this process has had, or one that it started and that has ended, in bytes.
+pub(crate) fn peak_memory() -> u64 {
+    let most = |who| {
+        let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: the kernel writes to `usage` only, for which every pattern of bytes is a value.
+        let kibibytes = unsafe {
+            libc::getrusage(who, usage.as_mut_ptr());
+            usage.assume_init().ru_maxrss
+        };
+        u64::try_from(kibibytes).unwrap_or(0) * 1024
+    };
+    most(libc::RUSAGE_SELF).max(most(libc::RUSAGE_CHILDREN))
 }

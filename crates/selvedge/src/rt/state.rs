@@ -8,7 +8,7 @@ use selvedge_core::{
     Effect, Failure, Location, Op, Outcome, Pending, Site, Stop, ThreadEnd, ThreadId,
 };
 
-use super::call_stack::CallStacks;
+use super::call_stack::{CallStacks, Recorded};
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside, Stretch};
@@ -49,6 +49,8 @@ pub(crate) struct State {
     pub(super) statics: Statics,
     /// What the call stacks say in which something ended that was not known to be ordered.
     pub(super) call_stacks: CallStacks,
+    /// The calls that were recorded so far.
+    pub(super) recorded: Recorded,
     /// Whether freed memory is looked at after each step: somebody has written there.
     pub(super) eager: bool,
     /// Whether freed memory is protected in all executions.
@@ -98,6 +100,7 @@ impl State {
             named: FxHashMap::default(),
             statics: Vec::new(),
             call_stacks: CallStacks::default(),
+            recorded: Recorded::default(),
             eager: false,
             protects_always: false,
             looks_closer: false,

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::backtrace::Backtrace;
+use std::sync::Arc;
 
 use selvedge_core::{Location, Op, Pending, Site};
 use selvedge_fiber::Context;
@@ -47,7 +48,7 @@ pub(super) struct Thread {
     pub(super) sizes: Vec<(usize, u32)>,
     pub(super) spin: Spin,
     /// The calls in which it stands before its next operation or panics, if they are recorded.
-    pub(super) calls: Option<Backtrace>,
+    pub(super) calls: Option<Arc<Backtrace>>,
     /// The message and place of its last panic.
     pub(super) panic: Option<(String, Site)>,
     /// Its thread-local values, by key.

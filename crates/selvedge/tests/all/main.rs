@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 mod algorithms;
+mod browser;
 mod channels;
 mod checkpoints;
 mod common;
@@ -21,3 +22,6 @@ mod random_programs;
 mod spurious_events;
 mod std_interface;
 mod values;
+#[path = "../../../selvedge-cli/tests/all/webdriver.rs"]
+#[allow(dead_code, reason = "the command's tests need all of it")]
+mod webdriver;
