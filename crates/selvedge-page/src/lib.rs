@@ -13,6 +13,7 @@ mod advice;
 mod bug;
 mod describe;
 mod index;
+pub mod input;
 mod page;
 mod place;
 mod unordered;
