@@ -11,7 +11,7 @@ use selvedge_core::with_model;
 use selvedge_runtime::peers::processor_time;
 
 use super::estimate;
-use super::explore::{Exploration, hot_loop};
+use super::explore::{Exploration, hot_loop, tell_of_long};
 use super::journal::Watched;
 use super::measure::memory;
 use super::orders::{Budget, Noticed, Order, Piece, Sliced};
@@ -27,7 +27,7 @@ impl<'a> Exploration<'a> {
         machine: &mut Watched<'a>,
         orders: &mut dyn FnMut() -> Option<Order>,
     ) {
-        self.tell_of_long(machine);
+        tell_of_long(self.binary, self.reply, machine);
         while let Some(order) = orders() {
             let sliced = self.slice(machine, order);
             (self.reply)(Reply::Sliced(Box::new(sliced)));
