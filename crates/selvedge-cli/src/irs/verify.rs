@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::build::Uses;
 use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
-use crate::compile::{self, Build};
+use crate::compile::{self, Build, Program};
 use crate::describe;
 use crate::input;
 use crate::output;
@@ -55,7 +55,10 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
                 .note("the executable runs without arguments, and is proven without them"),
         );
     }
-    let build = compile::build(&verify.sources.program()?)?;
+    let build = compile::build(&Program {
+        kept: true,
+        ..verify.sources.program()?
+    })?;
     let uses = Uses::of(&build.compiled)?;
     uses.check()?;
     let untracked = uses.untracked(&build.image().library)?;
