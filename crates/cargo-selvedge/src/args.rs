@@ -111,16 +111,16 @@ pub(crate) struct Test {
     #[arg(long, conflicts_with = "ignored")]
     pub(crate) include_ignored: bool,
     /// Use so many processes: so many tests at the same time, and several for each test if there are fewer tests
-    #[arg(long, short, value_name = "N")]
+    #[arg(long, short, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) jobs: Option<usize>,
     /// The memory model: sc, tso, ra or rc11
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// Only executions with at most so many preemptions
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub(crate) preemptions: Option<u32>,
     /// Stop each model after so many seconds
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) max_duration: Option<u64>,
     /// A test that a limit stopped does not fail
     #[arg(long)]

@@ -18,7 +18,6 @@ mod explorer;
 #[doc(hidden)]
 pub mod fuzz;
 mod init;
-mod input;
 mod interrupt;
 mod irs;
 mod litmus;
@@ -42,6 +41,7 @@ mod worker;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+pub(crate) use selvedge_page::input;
 
 use crate::args::{Cli, Command};
 use crate::compile::Language;

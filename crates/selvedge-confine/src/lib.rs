@@ -20,13 +20,12 @@ use seccompiler::{
 
 /// The system calls of the explorer, the runtime and the C library: memory, time, signals of their own, and
 /// reading.
-const ALLOWED: [libc::c_long; 61] = [
+const ALLOWED: [libc::c_long; 59] = [
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
     libc::SYS_write,
     libc::SYS_writev,
-    libc::SYS_sendto,
     libc::SYS_recvfrom,
     libc::SYS_close,
     libc::SYS_lseek,
@@ -42,7 +41,6 @@ const ALLOWED: [libc::c_long; 61] = [
     libc::SYS_readlinkat,
     libc::SYS_getcwd,
     libc::SYS_getdents64,
-    libc::SYS_fcntl,
     libc::SYS_poll,
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -84,16 +82,22 @@ const ALLOWED: [libc::c_long; 61] = [
     libc::SYS_exit_group,
 ];
 
-/// Further system calls of a search by several processes, until they are all there.
-const PROCESSES: [libc::c_long; 8] = [
-    libc::SYS_seccomp,
-    libc::SYS_clone,
+/// Further system calls of a search by several processes, besides those of [`copies`].
+const PROCESSES: [libc::c_long; 4] = [
     libc::SYS_wait4,
     libc::SYS_waitid,
-    libc::SYS_kill,
-    libc::SYS_prctl,
     libc::SYS_set_robust_list,
     libc::SYS_rseq,
+];
+
+/// What may be done with a descriptor. Not to name a process that gets signals of it.
+const DESCRIPTORS: [libc::c_int; 6] = [
+    libc::F_DUPFD,
+    libc::F_DUPFD_CLOEXEC,
+    libc::F_GETFD,
+    libc::F_SETFD,
+    libc::F_GETFL,
+    libc::F_SETFL,
 ];
 
 /// How a file is opened that may change.
@@ -132,36 +136,24 @@ pub fn exported() -> Result<String, String> {
 }
 
 fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for call in ALLOWED {
-        rules.insert(call, Vec::new());
-    }
+    let mut rules: Rules = ALLOWED.map(|call| (call, Vec::new())).into();
     if processes {
-        rules.extend(PROCESSES.map(|call| (call, Vec::new())));
+        rules.extend(copies()?);
     }
-    let reads = |argument| -> seccompiler::Result<Vec<SeccompRule>> {
-        let unchanged = SeccompCondition::new(
-            argument,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::MaskedEq(CHANGES),
-            0,
-        )?;
-        Ok(vec![SeccompRule::new(vec![unchanged])?])
-    };
-    rules.insert(libc::SYS_open, reads(1)?);
-    rules.insert(libc::SYS_openat, reads(2)?);
-    let is = |argument, value: u64| -> seccompiler::Result<SeccompRule> {
-        let equal =
-            SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, value)?;
-        Ok(SeccompRule::new(vec![equal])?)
-    };
+    let unchanged = |argument| rule(&[masked(argument, CHANGES, 0)?]);
+    rules.insert(libc::SYS_open, vec![unchanged(1)?]);
+    rules.insert(libc::SYS_openat, vec![unchanged(2)?]);
     // Whether a descriptor is a terminal.
-    rules.insert(libc::SYS_ioctl, vec![is(1, libc::TCGETS)?]);
+    rules.insert(libc::SYS_ioctl, vec![rule(&[is(1, libc::TCGETS)?])?]);
     // Limits are asked for, not set.
-    rules.insert(libc::SYS_prlimit64, vec![is(2, 0)?]);
+    rules.insert(libc::SYS_prlimit64, vec![rule(&[is(2, 0)?])?]);
     // A process may end itself.
-    let own = u64::from(process);
-    rules.insert(libc::SYS_tgkill, vec![is(0, own)?]);
+    let own = process.cast_signed();
+    rules.insert(libc::SYS_tgkill, vec![rule(&[int(0, own)?])?]);
+    // What is sent goes to the other end, not to an address.
+    rules.insert(libc::SYS_sendto, vec![rule(&[is(4, 0)?])?]);
+    let uses = DESCRIPTORS.map(|what| rule(&[int(1, what)?]));
+    rules.insert(libc::SYS_fcntl, uses.into_iter().collect::<Result<_, _>>()?);
     let filter = SeccompFilter::new(
         rules,
         SeccompAction::Trap,
@@ -169,6 +161,50 @@ fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
         TargetArch::x86_64,
     )?;
     Ok(filter.try_into()?)
+}
+
+/// What it takes to make copies of a process that end with it and give up making copies, with just these
+/// arguments. The processes send no signals: the copies end when they are told, or with the first one.
+fn copies() -> seccompiler::Result<Rules> {
+    let mut rules: Rules = PROCESSES.map(|call| (call, Vec::new())).into();
+    // What `fork` asks for: a process of its own with memory of its own.
+    let own = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID) as u64;
+    let fork = rule(&[masked(0, !own, libc::SIGCHLD as u64)?])?;
+    rules.insert(libc::SYS_clone, vec![fork]);
+    let ends_with_parent = [int(0, libc::PR_SET_PDEATHSIG)?, int(1, libc::SIGKILL)?];
+    let no_new_privs = [int(0, libc::PR_SET_NO_NEW_PRIVS)?];
+    let controls = vec![rule(&ends_with_parent)?, rule(&no_new_privs)?];
+    rules.insert(libc::SYS_prctl, controls);
+    let filters = [int(0, libc::SECCOMP_SET_MODE_FILTER as i32)?, int(1, 0)?];
+    rules.insert(libc::SYS_seccomp, vec![rule(&filters)?]);
+    Ok(rules)
+}
+
+/// The arguments with which each system call may be made; any, if there is no rule.
+type Rules = BTreeMap<libc::c_long, Vec<SeccompRule>>;
+
+fn rule(conditions: &[SeccompCondition]) -> seccompiler::Result<SeccompRule> {
+    Ok(SeccompRule::new(conditions.to_vec())?)
+}
+
+/// Whether an argument, a word, has this value.
+fn is(argument: u8, value: u64) -> seccompiler::Result<SeccompCondition> {
+    masked(argument, u64::MAX, value)
+}
+
+/// Whether an argument, an `int`, has this value. The kernel ignores the other half of the register.
+fn int(argument: u8, value: libc::c_int) -> seccompiler::Result<SeccompCondition> {
+    masked(argument, u32::MAX.into(), value as u64)
+}
+
+/// Whether an argument has this value where `mask` has ones.
+fn masked(argument: u8, mask: u64, value: u64) -> seccompiler::Result<SeccompCondition> {
+    let equals = SeccompCmpOp::MaskedEq(mask);
+    let length = match u32::try_from(mask) {
+        Ok(_) => SeccompCmpArgLen::Dword,
+        Err(_) => SeccompCmpArgLen::Qword,
+    };
+    Ok(SeccompCondition::new(argument, length, equals, value)?)
 }
 
 /// Forbids further processes in a confined process, once those that share a search are there.
@@ -181,6 +217,8 @@ pub fn alone() {
         libc::SYS_clone3,
         libc::SYS_fork,
         libc::SYS_vfork,
+        libc::SYS_prctl,
+        libc::SYS_seccomp,
     ];
     let rules = calls.map(|call| (call, Vec::new())).into();
     let filter = SeccompFilter::new(

@@ -15,6 +15,7 @@ mod describe;
 mod estimate;
 mod explained;
 mod index;
+pub mod input;
 mod origins;
 mod page;
 mod place;

@@ -4,18 +4,18 @@
 //! loaded the program. They share nothing but memory through which all of them exchange messages at
 //! the same time.
 
+mod outbox;
+
 use std::cell::Cell;
-use std::hint;
 use std::io;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use selvedge_core::states::Peers;
 
-use crate::arena::PAGE;
 use crate::machine::NativeMachine;
+use outbox::Outbox;
 
 /// One of several processes with the same program.
 pub struct Team {
@@ -33,19 +33,6 @@ pub struct Team {
     broken: bool,
 }
 
-/// Where a member puts its messages, in memory that all share. Messages of two exchanges have room:
-/// no process begins with the second next one before all have read this one.
-struct Outbox {
-    /// How many exchanges its owner has put its messages in for.
-    filled: &'static AtomicU32,
-    /// For even and odd exchanges, by receiver, where a message begins and ends.
-    places: [&'static [AtomicU64]; 2],
-    /// Their bytes, for even and odd exchanges.
-    halves: [*mut u8; 2],
-}
-
-/// Address space for the messages of one exchange of one member; memory is taken as it is used.
-const HALF: usize = 1 << 36;
 /// How often a member looks whether a message has arrived before it goes to sleep. Being woken
 /// takes longer than most of them take to come, if the sender runs at the same time.
 const PATIENCE: u32 = 20_000;
@@ -55,122 +42,16 @@ const LITTLE_PATIENCE: u32 = 100;
 const TRY_AGAIN: u32 = 16;
 /// How long the others may take to end when the search is over.
 const PARTING: Duration = Duration::from_secs(2);
-/// How long it sleeps before it looks whether the others are still there.
-const NAP: Duration = Duration::from_millis(100);
-
-impl Outbox {
-    fn new(members: usize) -> io::Result<Outbox> {
-        let words = PAGE / 8 + 4 * members;
-        let start = (words * 8).next_multiple_of(PAGE);
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let size = start + 2 * HALF;
-        // SAFETY: asks for new memory wherever there is room.
-        let memory = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, -1, 0) };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let bytes = memory.cast::<u8>();
-        // SAFETY: mapped above for good and zero; these parts of it are used as atomic words only.
-        let (filled, places) = unsafe {
-            let words = bytes.add(PAGE).cast::<AtomicU64>();
-            let places = [0, 1]
-                .map(|half| std::slice::from_raw_parts(words.add(half * 2 * members), 2 * members));
-            (&*memory.cast::<AtomicU32>(), places)
-        };
-        // SAFETY: inside of the mapping.
-        let halves = [0, 1].map(|half| unsafe { bytes.add(start + half * HALF) });
-        Ok(Outbox {
-            filled,
-            places,
-            halves,
-        })
-    }
-
-    /// Puts the messages of an exchange in.
-    fn fill(&self, exchange: u32, outgoing: &[Vec<u8>]) -> io::Result<()> {
-        let half = exchange as usize % 2;
-        let mut begin = 0;
-        for (receiver, message) in outgoing.iter().enumerate() {
-            let end = begin + message.len();
-            if end > HALF {
-                return Err(io::Error::other("messages of a round are too large"));
-            }
-            // SAFETY: inside of the half, which is this process's to write to until it says that it
-            // is filled.
-            unsafe {
-                let into = self.halves[half].add(begin);
-                into.copy_from_nonoverlapping(message.as_ptr(), message.len());
-            }
-            let place = &self.places[half][2 * receiver..2 * receiver + 2];
-            place[0].store(begin as u64, Ordering::Relaxed);
-            place[1].store(end as u64, Ordering::Relaxed);
-            begin = end;
-        }
-        self.filled.store(exchange + 1, Ordering::Release);
-        // SAFETY: wakes the processes that wait for this word; needs nothing of it but its address.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                self.filled.as_ptr(),
-                libc::FUTEX_WAKE,
-                i32::MAX,
-            )
-        };
-        Ok(())
-    }
-
-    /// Waits until the messages of an exchange are there; tells whether it went to sleep. Asks from
-    /// time to time whether it makes sense.
-    fn wait(&self, exchange: u32, patience: u32, alive: impl Fn() -> bool) -> io::Result<bool> {
-        let (mut patience, mut slept) = (patience, false);
-        loop {
-            let filled = self.filled.load(Ordering::Acquire);
-            if filled > exchange {
-                return Ok(slept);
-            }
-            if patience > 0 {
-                patience -= 1;
-                hint::spin_loop();
-                continue;
-            }
-            let nap = libc::timespec {
-                tv_sec: 0,
-                tv_nsec: NAP.as_nanos() as libc::c_long,
-            };
-            slept = true;
-            // SAFETY: sleeps while the word is as it was, or for that long.
-            let woken = unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.filled.as_ptr(),
-                    libc::FUTEX_WAIT,
-                    filled,
-                    &raw const nap,
-                )
-            };
-            if woken != 0 && !alive() && self.filled.load(Ordering::Acquire) <= exchange {
-                let what = "a process that takes part in the search is gone";
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, what));
-            }
-        }
-    }
-
-    /// The message of an exchange for a receiver.
-    fn read(&self, exchange: u32, receiver: usize) -> Vec<u8> {
-        let half = exchange as usize % 2;
-        let place = &self.places[half][2 * receiver..2 * receiver + 2];
-        let [begin, end] = [0, 1].map(|end: usize| place[end].load(Ordering::Relaxed) as usize);
-        // SAFETY: the owner has filled this part, and does not write to it until everybody has read it.
-        unsafe { std::slice::from_raw_parts(self.halves[half].add(begin), end - begin) }.to_vec()
-    }
-}
 
 impl Team {
     /// Makes `count` processes of this one, which has loaded the program of `machine`. Returns in
     /// each of them; the calling one has rank 0, and the others die with it. Other threads of the
     /// process exist in rank 0 only.
     pub fn fork(machine: &mut NativeMachine, count: usize) -> io::Result<Team> {
+        // The beginning of the program could, until now, if the process is confined.
+        if has_children() {
+            return Err(io::Error::other("the program has started a process"));
+        }
         let boxes: io::Result<Vec<Outbox>> = (0..count).map(|_| Outbox::new(count)).collect();
         let processors = thread::available_parallelism().map_or(1, usize::from);
         let most_patience = match count <= processors {
@@ -204,27 +85,41 @@ impl Team {
         Ok(team)
     }
 
-    /// Waits, as rank 0, for the others to end; tells the processor time that each of them took.
+    /// Waits, as rank 0, for the others to end; tells the processor time that each of them took, zero for
+    /// one that does not end before this process does.
     pub fn wait(mut self) -> Vec<Duration> {
-        let deadline = Instant::now() + PARTING;
-        while !self.broken && !self.others.iter().all(|&other| has_ended(other)) {
-            // They end at the same time, unless they wait for a message that nobody sends any more.
-            self.broken = Instant::now() > deadline;
-            thread::sleep(Duration::from_micros(200));
+        // They end at the same time, unless they wait for a message that nobody sends any more.
+        if self.broken || !self.others_end() {
+            self.close();
         }
-        if self.broken {
-            self.end_others();
-        }
-        let others = std::mem::take(&mut self.others);
-        others.into_iter().map(reap).collect()
+        let others = std::mem::take(&mut self.others).into_iter();
+        let time = |other| match has_ended(other) {
+            true => reap(other),
+            false => Duration::ZERO,
+        };
+        others.map(time).collect()
     }
 
-    /// Ends the others, which may wait for a process that does not come.
-    fn end_others(&self) {
-        for &other in &self.others {
-            // SAFETY: sends a signal to a child that nobody has waited for yet.
-            unsafe { libc::kill(other, libc::SIGKILL) };
+    /// Tells the others, which may wait for a message, that there are none any more, and gives them time to
+    /// end. One that does not, because it runs the program, dies with this process: what is confined sends
+    /// no signals.
+    fn close(&self) {
+        if !self.others.is_empty() {
+            self.boxes[self.rank].close();
+            self.others_end();
         }
+    }
+
+    /// Whether the others have ended after a while.
+    fn others_end(&self) -> bool {
+        let deadline = Instant::now() + PARTING;
+        while !self.others.iter().all(|&other| has_ended(other)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            thread::sleep(Duration::from_micros(200));
+        }
+        true
     }
 
     /// Which of them this process is.
@@ -272,27 +167,22 @@ impl Team {
     }
 
     /// Whether no process has ended. A process that ended early, for any reason, makes rank 0 end in
-    /// the same way: the search is one, in however many processes. The others need not ask, since
-    /// they die with rank 0.
+    /// the same way: the search is one, in however many processes. The others need not ask: they
+    /// die with rank 0, or are told that there are no more messages.
     fn is_complete(&self) -> bool {
-        self.others.iter().all(|&other| match how_ended(other) {
+        let lasts = |&other: &libc::pid_t| match how_ended(other) {
             None => true,
             Some(Ended::Exited(0)) => false,
-            Some(how) => {
-                self.end_others();
-                how.follow()
-            }
-        })
+            Some(how) => how.follow(),
+        };
+        self.others.iter().all(lasts) && !self.boxes[0].is_closed()
     }
 }
 
 impl Drop for Team {
     /// Ends all of them.
     fn drop(&mut self) {
-        self.end_others();
-        for other in std::mem::take(&mut self.others) {
-            reap(other);
-        }
+        self.close();
     }
 }
 
@@ -348,6 +238,13 @@ fn how_ended(child: libc::pid_t) -> Option<Ended> {
         libc::CLD_EXITED => Ended::Exited(status),
         _ => Ended::Signalled(status),
     })
+}
+
+/// Whether there is any child.
+fn has_children() -> bool {
+    let flags = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT | libc::__WALL;
+    // SAFETY: asks whether there are children, and wants to know nothing of them.
+    unsafe { libc::waitid(libc::P_ALL, 0, ptr::null_mut(), flags) == 0 }
 }
 
 /// Whether a child has ended; it can still be waited for.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use selvedge_core::fingerprint::Fingerprint;
+use selvedge_page::input;
 use serde::{Deserialize, Serialize};
 
 use crate::clerk;
@@ -78,7 +79,7 @@ impl Checkpoint {
             model,
             settings,
         };
-        let saved = match fs::read(path) {
+        let saved = match input::read(path) {
             Ok(bytes) => Some(read(&bytes, &subject).map_err(|why| {
                 format!(
                     "the checkpoint {} {why} (remove the file to begin anew)",

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use selvedge_core::trust::Estimate;
-use selvedge_page::{BugPage, Origin, Page};
+use selvedge_page::{BugPage, Origin, Page, input};
 use serde::Serialize;
 
 use crate::clerk;
@@ -145,7 +145,7 @@ fn page(contents: Contents<'_>) -> Page<'_, Sample> {
 fn source(file: &Path) -> Option<Vec<u8>> {
     let here = std::env::current_dir().ok()?;
     here.ancestors()
-        .find_map(|directory| std::fs::read(directory.join(file)).ok())
+        .find_map(|directory| input::read(&directory.join(file)).ok())
 }
 
 /// What was explored, under which assumptions.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Arg, Args, Subcommand, ValueEnum};
 
 use super::values::seconds;
 use super::{ProgramOptions, Sources, TextOrJson};
@@ -44,7 +44,7 @@ The exit status is that of the program.";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Irs {
     /// Prove schedules of a program, and write down what it takes to have no others
-    #[command(after_help = IRS_VERIFY_EXAMPLES)]
+    #[command(after_help = IRS_VERIFY_EXAMPLES, mut_args(without_inputs))]
     Verify(Box<IrsVerify>),
     /// Tell what a prefix file asks for and what is proven
     Stat(IrsStat),
@@ -52,8 +52,16 @@ pub(crate) enum Irs {
     #[command(after_help = IRS_BUILD_EXAMPLES)]
     Build(IrsBuild),
     /// Run a program under what is proven of it by now, while the proof goes on
-    #[command(after_help = IRS_RUN_EXAMPLES)]
+    #[command(after_help = IRS_RUN_EXAMPLES, mut_args(without_inputs))]
     Run(Box<IrsRun>),
+}
+
+/// Leaves options out of the help that are refused: a proof is about whole executions without such inputs.
+fn without_inputs(arg: Arg) -> Arg {
+    match ["unroll", "args", "env", "stdin"].contains(&arg.get_id().as_str()) {
+        true => arg.hide(true),
+        false => arg,
+    }
 }
 
 #[derive(Args, Clone, Debug)]

@@ -57,7 +57,7 @@ pub(crate) struct ProgramOptions {
     pub(crate) leaks: bool,
 
     /// Threads one execution may have
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=65535))]
     pub(crate) max_threads: u32,
 
     /// Stack of each thread, in bytes (K, M and G work)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Equivalence, Model, ReadyMade, algorithm, memory_model, seconds};
+use super::values::{Equivalence, Model, ReadyMade, algorithm, bound, memory_model, seconds};
 
 /// The space of the search, and its limits.
 #[derive(Args, Clone, Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub(crate) struct SearchOptions {
     pub(crate) algorithm: Option<String>,
 
     /// Only executions with at most K preemptions
-    #[arg(long, value_name = "K", conflicts_with = "iterative")]
+    #[arg(long, value_name = "K", conflicts_with = "iterative", value_parser = bound())]
     pub(crate) preemptions: Option<u32>,
 
     /// K = 0, 1, 2, … preemptions until complete or out of budget
@@ -31,11 +31,11 @@ pub(crate) struct SearchOptions {
     pub(crate) iterative: bool,
 
     /// Only executions with at most K delays of a round-robin scheduler
-    #[arg(long, value_name = "K", conflicts_with_all = ["preemptions", "iterative", "algorithm"])]
+    #[arg(long, value_name = "K", value_parser = bound(), conflicts_with_all = ["preemptions", "iterative", "algorithm"])]
     pub(crate) delays: Option<u32>,
 
     /// Only executions with at most K context switches of any sort
-    #[arg(long, value_name = "K", conflicts_with_all = ["preemptions", "iterative", "delays"])]
+    #[arg(long, value_name = "K", value_parser = bound(), conflicts_with_all = ["preemptions", "iterative", "delays"])]
     pub(crate) switches: Option<u32>,
 
     /// Tell states apart by comparing all of them, not by fingerprints (csdr, csdr-exact, bfs, dfs)

@@ -77,6 +77,7 @@ impl Sources {
             marks: false,
             spurious_failures: false,
             environment: false,
+            kept: false,
             strict: true,
         };
         let target = match (&self.build_dir, self.executable()) {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 pub(crate) use selvedge_core::model::MemoryModel as Model;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,12 @@ pub(super) fn algorithm(other: Option<&'static str>) -> PossibleValuesParser {
     let named = Descriptor::all_named().map(Descriptor::value);
     let other = other.into_iter().map(PossibleValue::new);
     PossibleValuesParser::new(named.chain(other))
+}
+
+/// Reads how many preemptions, delays or switches an execution may have. No program that can be explored comes close
+/// to the limit.
+pub(super) fn bound() -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(0..=100_000)
 }
 
 /// The executions that count as the same: of these, one is enough.
@@ -147,6 +153,9 @@ impl fmt::Display for Unroll {
     }
 }
 
+/// More rounds would never be explored.
+const MOST_ROUNDS: u32 = 1_000_000;
+
 pub(super) fn unroll(text: &str) -> Result<Unroll, String> {
     let (function, rounds) = match text.rsplit_once('=') {
         Some((function, rounds)) => (Some(function.to_owned()), rounds),
@@ -157,18 +166,24 @@ pub(super) fn unroll(text: &str) -> Result<Unroll, String> {
         .map_err(|_| "neither a number nor FUNCTION=NUMBER".to_owned())?;
     match (rounds, function.as_deref()) {
         (0, _) => Err("must be more than zero".to_owned()),
+        (more, _) if more > MOST_ROUNDS => {
+            Err(format!("{rounds} rounds are more than {MOST_ROUNDS}"))
+        }
         (_, Some("")) => Err("names no function".to_owned()),
         _ => Ok(Unroll { function, rounds }),
     }
 }
+
+/// Thirty years.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
 
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let number: f64 = text
         .parse()
         .map_err(|_| "not a number of seconds".to_owned())?;
     match Duration::try_from_secs_f64(number) {
-        Ok(duration) if !duration.is_zero() => Ok(duration),
-        _ => Err("must be more than zero and not absurdly long".to_owned()),
+        Ok(duration) if !duration.is_zero() && duration <= LONGEST => Ok(duration),
+        _ => Err("must be more than zero and at most 1000000000".to_owned()),
     }
 }
 
@@ -225,7 +240,18 @@ mod tests {
         for right in ["1", "f=7", "ns::f=2"] {
             assert_eq!(unroll(right).unwrap().to_string(), right);
         }
-        for wrong in ["0", "", "f", "f=", "f=0", "=3", "-1", "f=x"] {
+        for wrong in [
+            "0",
+            "",
+            "f",
+            "f=",
+            "f=0",
+            "=3",
+            "-1",
+            "f=x",
+            "1000001",
+            "f=4294967295",
+        ] {
             assert!(unroll(wrong).is_err(), "{wrong}");
         }
     }
@@ -233,7 +259,7 @@ mod tests {
     #[test]
     fn seconds_are_positive() {
         assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
-        for wrong in ["0", "-1", "NaN", "1e300", "soon"] {
+        for wrong in ["0", "-1", "NaN", "1e10", "1e300", "soon"] {
             assert!(seconds(wrong).is_err(), "{wrong}");
         }
     }

@@ -4,10 +4,11 @@
 //! damaged file is made again.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use tempfile::{NamedTempFile, TempDir};
 
@@ -24,7 +25,11 @@ pub(crate) fn directory() -> Option<PathBuf> {
 
 /// The text kept under `key`, unless it is damaged.
 pub(crate) fn read(key: &str) -> Option<String> {
-    let kept = fs::read_to_string(directory()?.join(key)).ok()?;
+    let path = directory()?.join(key);
+    let kept = fs::read_to_string(&path).ok()?;
+    // So that it is not among the first to go.
+    let used = File::options().append(true).open(path);
+    let _ = used.and_then(|file| file.set_modified(SystemTime::now()));
     let (sum, text) = kept.split_once('\n')?;
     (sum == checksum(text)).then(|| text.to_owned())
 }
@@ -46,6 +51,21 @@ pub(crate) fn write(key: &str, text: &str) {
         Some(())
     };
     keep();
+}
+
+/// Removes all files whose names begin with `name` but the `most` that were used last.
+pub(crate) fn prune(name: &str, most: usize) {
+    let entries = directory().and_then(|directory| fs::read_dir(directory).ok());
+    let named = entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let is_named = entry.file_name().to_string_lossy().starts_with(name);
+        let used = entry.metadata().and_then(|metadata| metadata.modified());
+        is_named.then_some((used.ok()?, entry.path()))
+    });
+    let mut files: Vec<_> = named.collect();
+    files.sort_unstable();
+    for (_, path) in files.iter().rev().skip(most) {
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// A directory beside `key`'s own, to be filled and then handed to [`persist`].

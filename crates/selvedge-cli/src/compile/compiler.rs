@@ -139,9 +139,8 @@ impl Compiler {
 
     /// Its identity, which changes with an update.
     pub(crate) fn fingerprint(&self, hasher: &mut impl Hasher) {
-        self.program.hash(hasher);
-        self.arguments.hash(hasher);
-        self.macros.hash(hasher);
+        (&self.program, &self.arguments, &self.macros).hash(hasher);
+        stamp(&self.program).hash(hasher);
     }
 }
 
@@ -154,20 +153,18 @@ const TELLING: [&str; 5] = [
     "__linux__ ",
 ];
 
+/// What differs in a file that was replaced.
+fn stamp(program: &Path) -> Option<[u64; 4]> {
+    let metadata = program.metadata().ok()?;
+    let time = [metadata.mtime(), metadata.mtime_nsec()].map(i64::cast_unsigned);
+    Some([metadata.ino(), time[0], time[1], metadata.len()])
+}
+
 /// How the compiler defines the macros that tell what it is; remembered, because clang takes its
 /// time.
 fn macros(program: &Path, arguments: &[OsString]) -> Result<String, Problem> {
     let mut hasher = DefaultHasher::new();
-    (program, arguments, TELLING).hash(&mut hasher);
-    if let Ok(metadata) = program.metadata() {
-        (
-            metadata.ino(),
-            metadata.mtime_nsec(),
-            metadata.mtime(),
-            metadata.len(),
-        )
-            .hash(&mut hasher);
-    }
+    (program, arguments, TELLING, stamp(program)).hash(&mut hasher);
     let key = format!("compiler-{:016x}", hasher.finish());
     if let Some(known) = cache::read(&key) {
         return Ok(known);

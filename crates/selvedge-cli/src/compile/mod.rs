@@ -15,6 +15,7 @@ pub(crate) mod foreign;
 mod frames;
 mod fresh;
 pub(crate) mod inline;
+mod kept;
 mod rust;
 mod support;
 mod toolchain;
@@ -68,6 +69,9 @@ pub(crate) struct Program {
     /// Whether what it uses of the system is modelled.
     #[serde(default)]
     pub(crate) environment: bool,
+    /// Whether what the compiler makes of C++ is kept for the next time.
+    #[serde(default)]
+    pub(crate) kept: bool,
     /// Whether code that cannot be checked is refused although it may never run.
     #[serde(default)]
     pub(crate) strict: bool,

@@ -16,7 +16,8 @@ use super::attributes::Attributes;
 use super::compiler::{self, Compiler, Family, Language};
 use super::support::Support;
 use super::{
-    Done, Object, Program, Recorded, Source, assembly, flags, foreign, frames, inline, run, rust,
+    Done, Object, Program, Recorded, Source, assembly, flags, foreign, frames, inline, kept, run,
+    rust,
 };
 use crate::output;
 use crate::problem::Problem;
@@ -40,6 +41,8 @@ pub(super) struct Toolchain {
     marks: bool,
     /// Whether weak compare-exchanges may fail for no reason.
     spurious_failures: bool,
+    /// Whether what the compiler makes of C++ is kept for the next time.
+    kept: bool,
 }
 
 impl Toolchain {
@@ -61,6 +64,7 @@ impl Toolchain {
             cxx,
             marks,
             spurious_failures: program.spurious_failures,
+            kept: program.kept,
         })
     }
 
@@ -177,9 +181,11 @@ impl Toolchain {
                 (assembly.clone(), String::new())
             }
             _ => {
-                let mut command = self.command(source, flags, support);
-                command.arg("-S").arg("-o").arg(&text);
-                let done = run(command)?;
+                let command = || self.command(source, flags, support);
+                let done = match self.kept && source.language == Language::Cxx {
+                    true => kept::compile(self.compiler(Language::Cxx), command, &text)?,
+                    false => kept::compile_anew(command(), &text)?,
+                };
                 if !done.status.success() {
                     return Err(self.does_not_compile(source, done));
                 }

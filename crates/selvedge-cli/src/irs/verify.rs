@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::build::Uses;
 use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
-use crate::compile::{self, Build};
+use crate::compile::{self, Build, Program};
 use crate::describe;
 use crate::input;
 use crate::output;
@@ -24,7 +24,7 @@ use crate::report::{Bug, SCHEMA, human, json, thread_name};
 use crate::worker;
 use crate::worker::progress::Limits;
 use crate::worker::protocol::{
-    Constraint, FoundBug, Relax, Relaxed, Reply, Request, Summary, Task,
+    Constraint, FoundBug, HotLoop, Relax, Relaxed, Reply, Request, Summary, Task,
 };
 use crate::worker::supervise::{self, End, Output, Watch};
 
@@ -35,20 +35,30 @@ const YELLOW: Style = BOLD.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)
 /// How many constraints are listed.
 const LISTED: usize = 10;
 
+/// What to do about executions without an end.
+const ENDING: &str =
+    "schedules can be enforced only for programs that end: bound the loops that do not";
+
 /// Proves what can be proven and tells how that went.
 pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
     if !verify.machine.unroll.is_empty() {
         return Err(Problem::request("--unroll does not go with irs verify")
-            .note("the proof is about whole executions of the program as it runs"));
+            .note("the proof is about whole executions of the program as it runs")
+            .help(ENDING));
     }
-    let ProgramOptions { args, env, .. } = &verify.machine;
-    if args.is_some() || !env.is_empty() {
+    let ProgramOptions {
+        args, env, stdin, ..
+    } = &verify.machine;
+    if args.is_some() || !env.is_empty() || stdin.is_some() {
         return Err(
-            Problem::request("--args and --env do not go with irs verify")
+            Problem::request("--args, --env and --stdin do not go with irs verify")
                 .note("the executable runs without arguments, and is proven without them"),
         );
     }
-    let build = compile::build(&verify.sources.program()?)?;
+    let build = compile::build(&Program {
+        kept: true,
+        ..verify.sources.program()?
+    })?;
     let uses = Uses::of(&build.compiled)?;
     uses.check()?;
     let untracked = uses.untracked(&build.image().library)?;
@@ -154,6 +164,8 @@ impl Proof<'_> {
                     self.has_file.set(true);
                 }
                 Reply::Relaxed(end) => relaxed = Some(*end),
+                // Now, since the execution may have no end.
+                Reply::HotLoop(hot) => warn(&about_loop(&hot)),
                 Reply::Unloadable(why) => unloadable = Some(why),
                 _ => {}
             }
@@ -204,9 +216,7 @@ impl Proof<'_> {
         } else {
             problem
                 .note("no schedule was proven yet: the first one has not come to its end")
-                .help(
-                    "schedules can be enforced only for programs that end; bound loops that do not",
-                )
+                .help(ENDING)
         }
     }
 
@@ -222,6 +232,11 @@ impl Proof<'_> {
         }
         problem
     }
+}
+
+/// What to say of a loop that goes round so often.
+fn about_loop((place, rounds): &HotLoop) -> String {
+    format!("the loop at {place} went round {rounds} times in one execution; {ENDING}")
 }
 
 /// The result of a proof.

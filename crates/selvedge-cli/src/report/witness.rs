@@ -197,7 +197,7 @@ fn choice(step: &Step) -> Option<(Point, String)> {
         return None;
     }
     let value = step.read.as_ref()?.to_string();
-    let source = fs::read_to_string(step.place.file.as_ref()?).ok()?;
+    let source = input::read_text(Path::new(step.place.file.as_ref()?)).ok()?;
     let (line, column) = closing_parenthesis(&source, step.place.line?)?;
     let mut place = step.place.clone();
     place.line = Some(line);

@@ -60,7 +60,7 @@ impl Search<'_> {
             Rerun::Run(run) => watch.runs >= run,
             Rerun::Step(_) | Rerun::No => true,
         };
-        match same && death.is(&watch) {
+        match same && Death::is_repeated(&watch) {
             true => Ok(death.bug(steps)),
             false => Err(death.unexplained()),
         }
@@ -74,7 +74,7 @@ impl Search<'_> {
             None => (self.explorer.clone(), watch.steps),
             Some(other) => {
                 let watch = self.worker(self.search(&other, Rerun::No), |_| {})?;
-                if !death.is(&watch) {
+                if !Death::is_repeated(&watch) {
                     return Err(death.unexplained());
                 }
                 (other, watch.steps)
@@ -100,9 +100,10 @@ const SHORT_OF_MEMORY: &str =
 struct Death(Signal);
 
 impl Death {
-    /// Whether a worker died of it.
-    fn is(self, watch: &Watch) -> bool {
-        matches!(watch.end, End::Died(status) if Death::of(status).ok() == Some(self))
+    /// Whether a worker died of it, or of another signal: which one it is depends on what the worker was about to do
+    /// with memory that the program has overwritten, and one that tells of steps does other things.
+    fn is_repeated(watch: &Watch) -> bool {
+        matches!(watch.end, End::Died(status) if Death::of(status).is_ok())
     }
 
     fn of(status: ExitStatus) -> Result<Death, Problem> {

@@ -1,9 +1,9 @@
 //! The worker process: the command runs itself again, prepared, with a socket for standard input.
 
 use std::cell::RefCell;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
@@ -12,7 +12,7 @@ use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Pid, dup2_stdin, getppid};
+use nix::unistd::{Pid, close, dup2_stdin, getppid};
 use selvedge_runtime::process::SharedCounters;
 
 use super::counters::Counters;
@@ -23,6 +23,9 @@ use crate::problem::Status;
 
 /// The file of the running program, also if it has been replaced since.
 pub(super) const OURSELVES: &str = "/proc/self/exe";
+
+/// How many files a worker may have open, which opens one at a time.
+const FILES: u64 = 256;
 
 /// Runs as a worker.
 pub(crate) fn run(worker: &args::Worker) -> ExitCode {
@@ -52,6 +55,8 @@ fn prepare(worker: &args::Worker) -> ExitCode {
         let _ = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     }
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, FILES, FILES);
+    close_inherited();
     let error = Command::new(OURSELVES)
         .arg0("selvedge")
         .args(["worker", "--prepared", "--parent"])
@@ -59,6 +64,21 @@ fn prepare(worker: &args::Worker) -> ExitCode {
         .exec();
     eprintln!("error: cannot start the worker: {error}");
     Status::Internal.into()
+}
+
+/// Closes the files of the caller of the command (a lock, a log, a jobserver), all but the standard ones:
+/// the program under test has no use for them.
+fn close_inherited() {
+    let Ok(open) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
+    // The directory itself is among them.
+    for number in numbers.collect::<Vec<_>>() {
+        if number > 2 {
+            let _ = close(number);
+        }
+    }
 }
 
 fn work() -> io::Result<()> {

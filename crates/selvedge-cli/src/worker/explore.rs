@@ -51,7 +51,7 @@ impl<'a> Exploration<'a> {
                 machine.fatal = Some(step);
             }
         }
-        self.tell_of_long(machine);
+        tell_of_long(self.binary, self.reply, machine);
         let origins = RefCell::new(self.origins(machine));
         // The processes of a search over states do not tell each other which lines they reach.
         let watched = self.search.explorer.jobs() == 1 && self.watch_lines(machine);
@@ -115,16 +115,6 @@ impl<'a> Exploration<'a> {
         self.search.origins && lines::watch(self.binary, machine.inner_mut())
     }
 
-    /// Has the first execution told that becomes long.
-    pub(super) fn tell_of_long(&self, machine: &mut Watched<'a>) {
-        let (binary, reply) = (self.binary, self.reply);
-        machine.tell_of_long(Box::new(move |machine| {
-            if let Some(hot) = hot_loop(binary, machine) {
-                reply(Reply::HotLoop(hot));
-            }
-        }));
-    }
-
     /// Has every step told before it is taken, from the run with number `from` on: what was told
     /// last is how the program came to end this process.
     pub(super) fn journal(&self, machine: &mut Watched<'a>, from: u64) {
@@ -173,6 +163,19 @@ impl<'a> Exploration<'a> {
             unreached: None,
         }
     }
+}
+
+/// Has the first execution told that becomes long.
+pub(super) fn tell_of_long<'a>(
+    binary: &'a Binary,
+    reply: &'a dyn Fn(Reply),
+    machine: &mut Watched<'a>,
+) {
+    machine.tell_of_long(Box::new(move |machine| {
+        if let Some(hot) = hot_loop(binary, machine) {
+            reply(Reply::HotLoop(hot));
+        }
+    }));
 }
 
 /// The loop that went round most often in one execution, if that is worth a warning.

@@ -36,7 +36,13 @@ pub(crate) fn perform(
             settings(&request.machine, request.show_output),
         )
     };
-    let machine = match NativeMachine::load(&request.library, settings) {
+    let process = std::process::id();
+    let loaded = NativeMachine::load(&request.library, settings);
+    if std::process::id() != process {
+        // A copy that the program has made. It speaks for nobody.
+        std::process::exit(0);
+    }
+    let machine = match loaded {
         Ok(machine) => machine,
         Err(error) => return reply(Reply::Unloadable(unloadable(error))),
     };

@@ -13,6 +13,7 @@ use selvedge_core::report::{Bug as RawBug, Ending};
 use selvedge_irs_format::{Class, Contents, Flags, InputPart, SiteEntry, View};
 
 use super::counters::Counters;
+use super::explore::tell_of_long;
 use super::helpers::Helpers;
 use super::journal::Watched;
 use super::prefix::{bug_of, has_bug, kind, lineage, part, thread_sites};
@@ -38,9 +39,9 @@ pub(super) struct Prover<'a> {
     pub(super) reply: &'a dyn Fn(Reply),
 }
 
-impl Prover<'_> {
+impl<'a> Prover<'a> {
     /// Proves as much as the limits allow for.
-    pub(super) fn run(&self, machine: &mut Watched<'_>, plain: Plain) -> Relaxed {
+    pub(super) fn run(&self, machine: &mut Watched<'a>, plain: Plain) -> Relaxed {
         let base = machine.inner().load_base();
         let earlier = self.earlier();
         let (saved, untracked) = match earlier.as_ref().map(|contents| State::read(contents, base))
@@ -54,6 +55,7 @@ impl Prover<'_> {
             ..Settings::default()
         };
         machine.inner_mut().note_eventless();
+        tell_of_long(self.binary, self.reply, machine);
         let helpers = match Helpers::begin(machine, self.request.jobs, self.counters) {
             Ok(helpers) => helpers,
             Err(why) => return Relaxed::Impossible(why),
@@ -167,6 +169,10 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
         }
         Impossible::NoTrace(inputs) => format!(
             "no schedule was found under which the program does not fail with input {inputs:?}"
+        ),
+        Impossible::Endless => format!(
+            "no execution comes to its end within {} steps",
+            irs::LONGEST
         ),
         Impossible::TooManyInputs(most) => {
             format!("the program has more than {most} inputs (choices before the first thread)")

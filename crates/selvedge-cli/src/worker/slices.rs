@@ -13,7 +13,7 @@ use selvedge_page::Origins;
 use selvedge_runtime::peers::processor_time;
 
 use super::estimate;
-use super::explore::{Exploration, hot_loop};
+use super::explore::{Exploration, hot_loop, tell_of_long};
 use super::journal::Watched;
 use super::lines;
 use super::measure::memory;
@@ -30,7 +30,7 @@ impl<'a> Exploration<'a> {
         machine: &mut Watched<'a>,
         orders: &mut dyn FnMut() -> Option<Order>,
     ) {
-        self.tell_of_long(machine);
+        tell_of_long(self.binary, self.reply, machine);
         let watched = self.watch_lines(machine);
         while let Some(order) = orders() {
             let mut sliced = self.slice(machine, order);

@@ -150,6 +150,15 @@ fn limits_have_a_range() {
         ("--jobs", "100000"),
         ("--jobs", "0"),
         ("--heap-limit", "99999999G"),
+        ("--max-threads", "65536"),
+        ("--max-threads", "4294967295"),
+        ("--unroll", "1000001"),
+        ("--unroll", "main=4294967295"),
+        ("--preemptions", "4294967295"),
+        ("--delays", "4294967295"),
+        ("--switches", "4294967295"),
+        ("--timeout", "1e18"),
+        ("--watchdog", "1e18"),
     ] {
         sandbox
             .run(&["verify", "program.c", option, value])

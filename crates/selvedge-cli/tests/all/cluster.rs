@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use selvedge_cluster::{Access, Cluster};
 
 use crate::common::{Outcome, Sandbox, wait_until, workers_of};
+use crate::confinement::{attack, distance, without_support};
 use crate::kills::{COUNTERS, EXECUTIONS, Moments, end, kills};
 use crate::scale::{CRASH, NESTED, essence};
 
@@ -104,6 +105,36 @@ fn sandbox() -> Sandbox {
     sandbox.write("crash.c", CRASH);
     std::fs::create_dir(sandbox.path("served")).unwrap();
     sandbox
+}
+
+/// Whatever the sender says.
+#[test]
+#[ignore = "needs nats-server"]
+fn programs_of_others_are_confined() {
+    let sandbox = sandbox();
+    let broker = Broker::start(&sandbox);
+    let mut machine = broker.serve();
+    let distance = distance(&sandbox, "unlink");
+    sandbox.write("victim", "precious");
+    let victim = sandbox.path("victim");
+    let call = format!("find({distance}L)({victim:?});");
+    sandbox.write("attack.c", &attack(&call));
+    let outcome = broker.verify(&["attack.c", "--no-confinement"], "1");
+    assert_eq!(outcome.ends_with(1).json()["bug"]["kind"], "forbidden-call");
+    assert!(victim.exists());
+    end(&mut machine);
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn a_machine_that_cannot_confine_does_not_serve() {
+    let sandbox = sandbox();
+    let broker = Broker::start(&sandbox);
+    let url = broker.url();
+    let outcome = without_support(&sandbox, &["serve", &url]);
+    outcome
+        .ends_with(2)
+        .says("this system cannot confine programs (");
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A program under test cannot reach beyond its process, and cannot turn a bug into a proof.
 
-use crate::common::Sandbox;
+use std::process::Stdio;
+
+use crate::common::{Outcome, Sandbox};
 
 /// Addresses of the C library that no list of permitted functions knows of: the program finds them by
 /// their distance from a function that it may call.
@@ -50,6 +52,9 @@ fn system_calls_that_reach_beyond_the_process_are_bugs() {
         ("truncate", "\"victim\", 0L", &["truncate"]),
         ("socket", "2, 1, 0", &["socket"]),
         ("kill", "1, 0", &["kill"]),
+        // Have a process of somebody else sent a signal whenever a descriptor is ready, 8 being F_SETOWN.
+        ("fcntl", "1, 8, 1", &["fcntl"]),
+        ("prctl", "1, 0", &["prctl"]),
         ("ptrace", "0, 0, 0, 0", &["ptrace"]),
     ] {
         sandbox.write("victim", "precious");
@@ -88,6 +93,94 @@ fn searches_over_states_are_confined_as_well() {
         outcome.ends_with(1).prints("forbidden system call");
         assert!(sandbox.path("victim").exists());
     }
+}
+
+/// Several processes that search together have been copied from one. Constructors and the beginning of `main` run before
+/// that, while the process may still make copies, but only by `fork`.
+#[test]
+fn searches_by_several_processes_are_confined_as_well() {
+    let sandbox = Sandbox::new();
+    let early = "__attribute__((constructor)) static void attack(void)";
+    let late = "static void attack(void)";
+    for (function, arguments, calls, place) in [
+        ("fork", "", &["clone"][..], late),
+        ("kill", "1, 0", &["kill"], late),
+        ("prctl", "1, 9", &["prctl"], late),
+        ("kill", "1, 0", &["kill"], early),
+        ("kill", "-1, 0", &["kill"], early),
+        ("prctl", "4, 1", &["prctl"], early),
+        ("syscall", "56, 0x10000011L, 0L", &["clone"], early),
+        ("system", "\"true\"", &["clone3", "clone", "vfork"], early),
+    ] {
+        let distance = distance(&sandbox, function);
+        let text = attack(if place == late {
+            "x = 1; attack();"
+        } else {
+            ""
+        })
+        .replace(
+            "int main",
+            &format!(
+                "static _Atomic int x; {place} {{ find({distance}L)({arguments}); }}\nint main"
+            ),
+        );
+        sandbox.write("attack.c", &text);
+        let outcome = sandbox.run(&["verify", "attack.c", "--algorithm", "csdr", "--jobs", "2"]);
+        let said = &outcome.ends_with(1).stdout;
+        let named = |call: &&str| said.contains(&format!("the system call {call} is not allowed"));
+        // The C library blocks signals while it starts a process, so that the number of the call is lost.
+        let unnamed = said.contains("the program made a system call that is not allowed");
+        assert!(
+            unnamed || calls.iter().any(named),
+            "{function}, {place}: {outcome:?}"
+        );
+    }
+}
+
+/// That is the one thing that can be done there, and it ends the search.
+#[test]
+fn programs_that_copy_the_process_are_not_verified() {
+    let sandbox = Sandbox::new();
+    let fork = format!("find({}L)();", distance(&sandbox, "fork"));
+    let early =
+        format!("__attribute__((constructor)) static void early(void) {{ {fork} }}\nint main");
+    for text in [attack(&fork), attack("").replace("int main", &early)] {
+        sandbox.write("attack.c", &text);
+        let run =
+            |jobs| sandbox.run(&["verify", "attack.c", "--algorithm", "csdr", "--jobs", jobs]);
+        run("2")
+            .ends_with(3)
+            .prints("the program has started a process");
+        run("1")
+            .ends_with(1)
+            .prints("the system call clone is not allowed");
+    }
+}
+
+/// A descriptor that the caller of the command happened to have open is closed.
+#[test]
+fn inherited_descriptors_are_out_of_reach() {
+    let sandbox = Sandbox::new();
+    let distance = distance(&sandbox, "write");
+    let call = format!("return find({distance}L)(7L, \"broken\", 6L) == 6;");
+    sandbox.write("attack.c", &attack(&call));
+    sandbox.write("victim", "precious");
+    let command = sandbox.command(&["verify", "attack.c", "--check-status"]);
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", "exec \"$0\" \"$@\" 7>>victim"])
+        .arg(command.get_program());
+    shell.args(command.get_args()).current_dir(sandbox.path(""));
+    shell.envs(
+        command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let outcome = sandbox.finish(shell.spawn().unwrap());
+    outcome.ends_with(0);
+    let left = std::fs::read_to_string(sandbox.path("victim")).unwrap();
+    assert_eq!(left, "precious");
 }
 
 #[test]
@@ -162,6 +255,78 @@ fn the_workers_memory_cannot_be_written_to() {
         "memcpy(array, (char *)array - 4096, 1 << 16);",
         "static char array[8192];",
     );
+}
+
+/// The trace of someone else may well say that its program is not confined.
+#[test]
+fn replays_are_confined_whatever_the_trace_says() {
+    let sandbox = Sandbox::new();
+    let distance = distance(&sandbox, "unlink");
+    let call = format!("find({distance}L)(\"victim\"); abort();");
+    sandbox.write("attack.c", &attack(&call));
+    sandbox.write("victim", "precious");
+    let free = ["verify", "attack.c", "--no-confinement", "--trace-out"];
+    let outcome = sandbox.run(&[&free[..], &["t.json"]].concat());
+    outcome.ends_with(1).prints("bug: the program aborts");
+    assert!(!sandbox.path("victim").exists());
+    sandbox.write("victim", "precious");
+    let outcome = sandbox.run(&["replay", "t.json"]);
+    let said = format!("{}{}", outcome.stdout, outcome.stderr);
+    assert!(
+        said.contains("the system call unlink is not allowed"),
+        "{outcome:?}"
+    );
+    assert!(sandbox.path("victim").exists(), "{outcome:?}");
+    sandbox
+        .run(&["replay", "t.json", "--no-confinement"])
+        .ends_with(1);
+    assert!(!sandbox.path("victim").exists());
+}
+
+/// Runs the command on a kernel that has neither seccomp nor Landlock: a filter answers in its place, and all that
+/// this thread starts inherits that.
+pub(crate) fn without_support(sandbox: &Sandbox, arguments: &[&str]) -> Outcome {
+    use nix::libc;
+    let missing = seccompiler::SeccompAction::Errno(libc::ENOSYS as u32);
+    let calls = [
+        libc::SYS_seccomp,
+        libc::SYS_landlock_create_ruleset,
+        libc::SYS_landlock_restrict_self,
+    ];
+    let filter = seccompiler::SeccompFilter::new(
+        calls.map(|call| (call, Vec::new())).into(),
+        seccompiler::SeccompAction::Allow,
+        missing,
+        seccompiler::TargetArch::x86_64,
+    );
+    let filter: seccompiler::BpfProgram = filter.unwrap().try_into().unwrap();
+    let run = || {
+        seccompiler::apply_filter(&filter).unwrap();
+        sandbox.run(arguments)
+    };
+    std::thread::scope(|scope| scope.spawn(run).join().unwrap())
+}
+
+#[test]
+fn where_the_kernel_cannot_confine_one_line_says_so() {
+    let sandbox = Sandbox::with("program.c", crate::kills::COUNTERS);
+    for options in [
+        &["--jobs", "1"][..],
+        &["--jobs", "2"],
+        &["--algorithm", "csdr", "--jobs", "2"],
+    ] {
+        let arguments = [&["verify", "program.c", "--model", "sc"], options].concat();
+        let outcome = without_support(&sandbox, &arguments);
+        assert_eq!(
+            outcome.ends_with(0).stderr.lines().count(),
+            1,
+            "{outcome:?}"
+        );
+        outcome.says("warning: this system cannot confine the program under test (");
+        outcome.says("): run only programs that you trust\n");
+        let confined = sandbox.run(&arguments);
+        assert_eq!(confined.ends_with(0).stderr, "");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ const SECTIONS: [&str; 9] = [
 ];
 
 /// How each sentence of these sections begins, and what tests it.
-const SENTENCES: [(&str, &[&str]); 106] = [
+const SENTENCES: [(&str, &[&str]); 111] = [
     // Proving
     (
         "The verifier runs the program once",
@@ -67,10 +67,18 @@ const SENTENCES: [(&str, &[&str]); 106] = [
     ),
     ("A kill costs a quarter", &[HALF]),
     ("The file also holds how far", &[HALF]),
-    ("A C program that is killed every second", &[HALF]),
-    ("The program is compiled again", &[HALF]),
+    ("A program that is killed every second", &[HALF]),
+    ("What the compiler makes", &[ONCE]),
+    ("It is used again as long", &[ONCE]),
     ("What is proven is put to use early", &[SAFE]),
     ("Steps of more than 10,000 executions", &[SAFE]),
+    ("Executions have to end", &[ENDLESS]),
+    ("A program that never does", &[ENDLESS]),
+    (
+        "If only some executions",
+        &["an_execution_without_an_end_is_told_of_when_it_is_met"],
+    ),
+    ("`--unroll` does not go", &[ENDLESS]),
     ("`--jobs N` lets N processes", &[JOBS]),
     ("The result does not depend on N", &[JOBS]),
     ("Every trace is explored once", &[KILLED]),
@@ -290,6 +298,8 @@ const SAFE: &str = "whatever_is_published_for_random_programs_is_safe_and_ends";
 const KILLED: &str = "a_verifier_that_is_killed_leaves_a_whole_file";
 const NEWER: &str = "a_running_program_takes_up_a_weaker_prefix";
 const HALF: &str = "a_proof_that_is_killed_every_second_goes_half_as_fast";
+const ONCE: &str = "an_unchanged_program_in_cxx_is_compiled_once";
+const ENDLESS: &str = "a_program_without_an_end_is_refused_at_once";
 const JOBS: &str = "proofs_do_not_depend_on_the_number_of_processes";
 const SHOWN: &str = "the_documentation_shows_what_the_commands_print";
 const STORED: &str = "what_is_stored_is_seen_by_later_loads_of_others";

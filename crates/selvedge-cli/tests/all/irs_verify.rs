@@ -8,10 +8,9 @@ use std::time::Duration;
 use selvedge_irs_format::{Class, Contents, Flags, InputPart, View, weaker};
 use serde_json::Value;
 
-use crate::common::{Sandbox, workers_of};
-use crate::kills::kills;
+use crate::common::Sandbox;
 
-fn example(name: &str) -> PathBuf {
+pub(crate) fn example(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
     root.join(name)
 }
@@ -31,7 +30,7 @@ fn verify(sandbox: &Sandbox, arguments: &[&str], status: i32) -> Value {
     serde_json::from_str(&outcome.stdout).expect("one object of JSON")
 }
 
-fn prefix(sandbox: &Sandbox) -> Vec<u8> {
+pub(crate) fn prefix(sandbox: &Sandbox) -> Vec<u8> {
     let bytes = fs::read(sandbox.path("p.irs")).expect("the file is there");
     View::new(&bytes).expect("and whole");
     bytes
@@ -169,61 +168,6 @@ fn the_order_of_threads_can_be_chosen() {
         let told = verify(&sandbox, &[source], 0);
         assert_eq!(told["traces"], 64);
     }
-}
-
-/// How many executions a proof has explored, those of the step in hand as well.
-fn explored(sandbox: &Sandbox) -> u64 {
-    let contents = Contents::read(View::new(&prefix(sandbox)).unwrap());
-    let state: Value = serde_json::from_slice(&contents.resume).expect("JSON");
-    let attempts = state["saved"]["attempts"].as_array().expect("a list");
-    let segments = attempts
-        .iter()
-        .filter_map(|attempt| attempt["work"]["segments"].as_array());
-    let done = segments
-        .flatten()
-        .filter_map(|segment| segment["Done"]["counts"]["executions"].as_u64());
-    contents.traces + done.sum::<u64>()
-}
-
-/// The processor time of a verifier, its compilers and its workers.
-fn processor_time(verifier: u32) -> Duration {
-    let ticks = |pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let (_, numbers) = stat.rsplit_once(") ").unwrap_or_default();
-        // Of the process, and of those of its children that it has waited for.
-        let times = numbers.split(' ').skip(11).take(4);
-        let ticks = times.map(|ticks| ticks.parse::<u64>().expect("a number"));
-        ticks.sum::<u64>()
-    };
-    let all = ticks(verifier) + workers_of(verifier).into_iter().map(ticks).sum::<u64>();
-    Duration::from_millis(10 * all)
-}
-
-/// A proof that is killed every second explores at least half as much as one that is let alone. These are seconds of
-/// processor time: how much of the processor a proof gets is not its business.
-///
-/// `SELVEDGE_KILLS=100` kills it a hundred times.
-#[test]
-#[ignore = "takes minutes"]
-fn a_proof_that_is_killed_every_second_goes_half_as_fast() {
-    let kills = kills();
-    let (alone, killed) = (Sandbox::new(), Sandbox::new());
-    let source = example("micro.c");
-    let mut arguments = vec!["irs", "verify", "-o", "p.irs", "--plain", "sc"];
-    arguments.extend([source.to_str().unwrap(), "--", "-DTHREADS=4"]);
-    let run = |sandbox: &Sandbox, seconds: u32| {
-        let mut child = sandbox.command(&arguments).spawn().expect("it starts");
-        while processor_time(child.id()) < Duration::from_secs(seconds.into()) {
-            sleep(Duration::from_millis(5));
-        }
-        child.kill().expect("it can be killed");
-        child.wait().expect("and is gone");
-    };
-    run(&alone, kills);
-    (0..kills).for_each(|_| run(&killed, 1));
-    let (alone, killed) = (explored(&alone), explored(&killed));
-    println!("{alone} undisturbed, {killed} with {kills} kills");
-    assert!(2 * killed >= alone, "{alone} and {killed}");
 }
 
 /// Kills the verifier at some moment of its work, again and again: the file is whole each time,

@@ -24,6 +24,7 @@ mod formats;
 mod inline_assembly;
 mod irs_divergence;
 mod irs_enforce;
+mod irs_progress;
 mod irs_promises;
 mod irs_verify;
 mod kills;

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::Impossible;
 use super::trace::{Step, Trace};
 use crate::ids::{Location, ThreadId};
 use crate::interleave::Run;
@@ -19,6 +20,8 @@ pub(super) enum Ended {
     Spun(ThreadId, u32),
     /// An assumption did not hold.
     Dull,
+    /// After so many steps it had not come to its end.
+    Long,
     /// Something that is not modelled.
     Refused(String),
 }
@@ -38,7 +41,7 @@ pub(super) fn run<M: Machine>(
     let mut choices = 0;
     loop {
         if trace.steps.len() > LONGEST {
-            return Ended::Dull;
+            return Ended::Long;
         }
         let threads = run.machine().threads();
         taken.resize(threads.max(taken.len()), 0);
@@ -155,11 +158,13 @@ struct Policy {
 
 /// A run that takes more steps has lost its way: a thread goes round in a loop that only others can
 /// end.
-const LONGEST: usize = 20_000;
+pub const LONGEST: usize = 20_000;
 /// How often a run may be tried again because some thread spun.
 const ATTEMPTS: usize = 400;
 /// How many schedules are tried at random.
 const RANDOM: u64 = 2_000;
+/// If so many are too long, and all before them as well, the program has no end.
+const ENDLESS: u32 = 20;
 
 /// Executions that end well: threads one after the other, in this order or the other, in turns, or
 /// whatever chance finds.
@@ -167,8 +172,9 @@ pub(super) fn candidates<M: Machine>(
     machine: &mut M,
     inputs: &[u32],
     wanted: Option<Order>,
-) -> Result<Vec<Trace>, String> {
+) -> Result<Vec<Trace>, Impossible> {
     let mut found = Vec::new();
+    let (mut endless, mut long) = (true, 0);
     for order in Order::ALL {
         if wanted.is_some_and(|wanted| wanted != order) {
             continue;
@@ -184,9 +190,16 @@ pub(super) fn candidates<M: Machine>(
                     found.push(*trace);
                     break;
                 }
-                Ended::Spun(thread, step) => *policy.yields.entry((thread, step)).or_default() += 1,
-                Ended::Refused(what) => return Err(what),
-                Ended::Badly | Ended::Dull => break,
+                Ended::Spun(thread, step) => {
+                    endless = false;
+                    *policy.yields.entry((thread, step)).or_default() += 1;
+                }
+                Ended::Refused(what) => return Err(Impossible::Refused(what)),
+                Ended::Long => break,
+                Ended::Badly | Ended::Dull => {
+                    endless = false;
+                    break;
+                }
             }
         }
     }
@@ -202,8 +215,12 @@ pub(super) fn candidates<M: Machine>(
         });
         match ended {
             Ended::Well(trace) => found.push(*trace),
-            Ended::Refused(what) => return Err(what),
-            _ => {}
+            Ended::Refused(what) => return Err(Impossible::Refused(what)),
+            Ended::Long => long += 1,
+            _ => endless = false,
+        }
+        if endless && long == ENDLESS {
+            return Err(Impossible::Endless);
         }
     }
     Ok(found)

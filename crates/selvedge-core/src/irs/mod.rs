@@ -41,7 +41,7 @@ use rustc_hash::FxHashSet;
 pub use demands::{Demand, Demands};
 pub use doing::Doing;
 pub use histories::{Happening, History};
-pub use initial::Order;
+pub use initial::{LONGEST, Order};
 pub use log::EventPlace;
 pub use part::{Explored, Part, help};
 pub use relax::{Kept, Reason, Relaxed, Watcher};
@@ -75,6 +75,8 @@ pub enum Impossible {
     Refused(String),
     /// No execution was found that ends well, for an input.
     NoTrace(Vec<u32>),
+    /// No execution ends within [`LONGEST`] steps.
+    Endless,
     /// There are more inputs than can be dealt with.
     TooManyInputs(u64),
     /// The saved proof does not belong to this program.
@@ -231,8 +233,7 @@ fn begin<M: Portable, W: Watcher<M>>(
 ) -> Result<Verified, Impossible> {
     let mut candidates = Vec::new();
     for inputs in all_inputs(machine)? {
-        let mut found =
-            initial::candidates(machine, &inputs, settings.order).map_err(Impossible::Refused)?;
+        let mut found = initial::candidates(machine, &inputs, settings.order)?;
         if found.is_empty() {
             found.extend(found::search(machine, &inputs, watcher).map_err(Impossible::Ended)?);
         }

@@ -8,17 +8,15 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use nix::fcntl::OFlag;
-
 /// The largest file that is read, in bytes. A trace with a million steps is smaller.
 const LARGEST: u64 = 1 << 30;
 
 /// Opens the regular file `path` for reading.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     // A pipe without a writer would keep a blocking open waiting.
     let file = OpenOptions::new()
         .read(true)
-        .custom_flags(OFlag::O_NONBLOCK.bits())
+        .custom_flags(libc::O_NONBLOCK)
         .open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
@@ -34,7 +32,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// The contents of the regular file `path`.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // A file that grows meanwhile has no more than this either.
     open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
@@ -42,6 +40,6 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The text in the regular file `path`.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+pub fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not text in UTF-8"))
 }
