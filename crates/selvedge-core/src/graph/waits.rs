@@ -36,7 +36,7 @@ impl Graph {
         }
     }
 
-    /// The last of the updates in a row after `write`, which may be [`INIT`], that left its value as
+    /// The last of the updates in a row after `write`, which may be [`INIT`](super::INIT), that left its value as
     /// it was; `write` itself if there is none. A thread that waits for another value does not distinguish
     /// the writes of a row.
     pub fn last_equal(&self, location: Location, mut write: Slot) -> Slot {
