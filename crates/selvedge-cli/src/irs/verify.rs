@@ -93,6 +93,7 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
             ending,
             limited,
         } => (summary, ending, limited),
+        Relaxed::Impossible(_) if watch.cause.is_some() => return Err(proof.unfinished(&watch)),
         Relaxed::Impossible(why) => return Err(proof.impossible(&why, &bugs)),
         Relaxed::Modified => return Err(Problem::internal(describe::MODIFIED)),
         Relaxed::Changed => {
@@ -204,10 +205,12 @@ impl Proof<'_> {
     }
 
     fn unfinished(&self, watch: &Watch) -> Problem {
-        let why = match &watch.end {
-            End::Stopped(cause) => supervise::reason(Some(cause), self.verify.timeout),
-            End::Died(status) => format!("the program ended the worker ({status})"),
-            End::Finished => "the worker had nothing to say".to_owned(),
+        let why = match (&watch.end, &watch.cause) {
+            (End::Died(status), _) => format!("the program ended the worker ({status})"),
+            (End::Stopped(cause), _) | (End::Finished, Some(cause)) => {
+                supervise::reason(Some(cause), self.verify.timeout)
+            }
+            (End::Finished, None) => "the worker had nothing to say".to_owned(),
         };
         let problem = Problem::interrupted(why);
         let name = self.output.display();
