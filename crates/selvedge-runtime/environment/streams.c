@@ -57,6 +57,10 @@ API FILE *fopen(const char *path, const char *mode) {
 API FILE *fopen64(const char *path, const char *mode) { return fopen(path, mode); }
 
 API FILE *fdopen(int descriptor, const char *mode) {
+    if (mode_of(mode) < 0) {
+        errno = EINVAL;
+        return 0;
+    }
     return file_of(descriptor) ? new_stream(descriptor) : 0;
 }
 

@@ -119,14 +119,8 @@ pub const CXX_HEADERS: [(&str, &str); 2] = [
 
 /// The functions and variables that the modelled environment defines.
 pub fn environment_functions() -> impl Iterator<Item = &'static str> {
-    let lines = ENVIRONMENT.iter().flat_map(|(_, text)| text.lines());
-    lines.filter_map(|line| {
-        let declared = line.strip_prefix("API ")?;
-        let name = declared
-            .split(['(', ';'])
-            .find(|part| !part.ends_with(' '))?;
-        Some(name.rsplit([' ', '*']).next().unwrap_or(name))
-    })
+    let rows = symbols::environment().iter();
+    rows.map(|function| &*function.name)
 }
 
 /// The functions that the linker has to wrap in a program that cancels threads, and assembly that stands in
@@ -344,6 +338,24 @@ mod tests {
         defined.sort_unstable();
         let named: Vec<&str> = CANCELLABLE.split_whitespace().collect();
         assert_eq!(defined, named);
+    }
+
+    /// What `environment/*.c` defines.
+    #[test]
+    fn the_table_has_all_of_the_environment() {
+        let lines = ENVIRONMENT.iter().flat_map(|(_, text)| text.lines());
+        let defined = lines.filter_map(|line| {
+            let declared = line.strip_prefix("API ")?;
+            let name = declared
+                .split(['(', ';'])
+                .find(|part| !part.ends_with(' '))?;
+            Some(name.rsplit([' ', '*']).next().unwrap_or(name))
+        });
+        let mut defined: Vec<&str> = defined.collect();
+        let mut listed: Vec<&str> = environment_functions().collect();
+        defined.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(defined, listed);
     }
 
     #[test]

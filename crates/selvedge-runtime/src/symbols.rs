@@ -5,6 +5,7 @@
 //! linked in whole files, refer to many functions that they never call. So each refused function
 //! has a stub that gives up by name when it is called (see [`refusing_stubs`]).
 
+mod environment;
 mod inputs;
 mod prototype;
 mod refused;
@@ -42,6 +43,8 @@ pub enum How {
     Host,
     /// The runtime or its shim.
     Model,
+    /// The modelled environment, which is C.
+    Environment,
     /// Not at all: it is part of how objects are linked, or a variable that does not change.
     Linked,
 }
@@ -90,6 +93,8 @@ pub enum Extent {
     Fixed(usize),
     /// A pointer.
     Pointer,
+    /// A `va_list`: the arguments behind it are not passed as such, but are in it.
+    List,
     /// Up to a null character.
     String {
         /// The values that it may contain.
@@ -201,6 +206,15 @@ pub fn functions() -> &'static [Function] {
     &FUNCTIONS
 }
 
+static ENVIRONMENT: LazyLock<Vec<Function>> =
+    LazyLock::new(|| prototype::functions(environment::ROWS, How::Environment));
+
+/// The functions and variables of the modelled environment, which is linked to programs that use
+/// what only it has.
+pub fn environment() -> &'static [Function] {
+    &ENVIRONMENT
+}
+
 static ARGUMENTS: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
     let entries = [crate::posix::entries(), crate::cxx::entries()].concat();
     let arguments = |(name, _, count): EntryPoint| (name, usize::from(count));
@@ -228,7 +242,7 @@ pub fn classify(name: &str) -> Symbol {
     let how = BY_NAME.get(name).map(|function| function.how);
     match how {
         Some(How::Host | How::Model) => Symbol::Provided,
-        Some(How::Value | How::Linked) => Symbol::Known,
+        Some(How::Value | How::Linked | How::Environment) => Symbol::Known,
         None if table::PREFIXES
             .iter()
             .any(|prefix| name.starts_with(prefix)) =>

@@ -29,6 +29,7 @@ mod irs_verify;
 mod kills;
 mod libraries;
 mod library;
+mod library_memory;
 mod limits;
 mod litmus;
 mod ltl;

@@ -108,18 +108,18 @@ pub(crate) fn is_on_stack(address: usize) -> bool {
 
 /// Reports memory that may not be accessed.
 pub(crate) fn check_range(address: usize, size: usize, site: Site) {
-    if let Err(problem) = with(|runtime| runtime.check_address(address, size, true)) {
-        let kind = AccessKind::PlainWrite;
-        let site = site.0 as usize;
-        report(
-            problem,
-            Access {
-                address,
-                size,
-                kind,
-                site,
-            },
-        );
+    let access = Access {
+        address,
+        size,
+        kind: AccessKind::PlainWrite,
+        site: site.0 as usize,
+    };
+    let checked = with(|runtime| match runtime.phase {
+        Phase::Fiber => runtime.check_address(address, size, true),
+        _ => runtime.check_early(access),
+    });
+    if let Err(problem) = checked {
+        report(problem, access);
     }
 }
 

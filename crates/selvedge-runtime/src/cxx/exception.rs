@@ -22,7 +22,7 @@ extern "C" fn selvedge_share_exception(thrown: usize) {
 /// happens before everything that other threads do after they give up theirs later.
 extern "C" fn selvedge_release_exception(thrown: usize, rethrown: bool, site: usize) {
     if rethrown || local(|local| local.shared_exceptions.contains(&thrown)) {
-        let references = Object::new(thrown - ROOM, 8, "exception").seen_from(Site(site as u64));
+        let references = Object::used_at(thrown - ROOM, 8, "exception", Site(site as u64));
         references.step(ObjectFunction::SemaphorePost, AcqRel);
     }
 }

@@ -6,8 +6,9 @@ use libc::EINVAL;
 use selvedge_core::MemoryOrder::{AcqRel, Acquire};
 use selvedge_core::objects::{ObjectFunction, completes, generation};
 
+use super::attributes::change;
 use super::object::Object;
-use super::program::{peek, poke, store_int, wipe};
+use super::program::{peek, poke, read, store_int, wipe};
 use crate::current;
 use crate::problem::PLACE;
 
@@ -27,21 +28,23 @@ const MARK_OFFSET: usize = 16;
 const SERIAL_THREAD: c_int = -1;
 
 fn barrier(address: usize) -> Object {
-    Object::new(address, 8, "barrier")
+    Object::new(address, SIZE, "barrier")
 }
 
-extern "C" fn pthread_barrier_init(address: usize, _attributes: usize, parties: u32) -> c_int {
+extern "C" fn pthread_barrier_init(address: usize, attributes: usize, parties: u32) -> c_int {
     if parties == 0 {
         return EINVAL;
     }
     let barrier = barrier(address);
-    current::check_range(address, SIZE, barrier.site);
+    if attributes != 0 {
+        read::<c_int>(attributes, barrier.site);
+    }
     if !current::is_on_stack(address) && peek::<usize>(address + MARK_OFFSET) == mark(address) {
         barrier.misuse(format_args!(
             "initialisation of {PLACE}, a barrier that is initialised"
         ));
     }
-    barrier.renew(SIZE, 0, |value| value as u64 != 0, "that threads wait at");
+    barrier.renew(0, |value| value as u64 != 0, "that threads wait at");
     wipe(address + 8, SIZE - 8);
     poke(address + PARTIES_OFFSET, parties);
     poke(address + MARK_OFFSET, mark(address));
@@ -86,10 +89,10 @@ extern "C" fn pthread_barrierattr_init(attributes: usize) -> c_int {
     0
 }
 
-extern "C" fn pthread_barrierattr_destroy(_attributes: usize) -> c_int {
-    0
+extern "C" fn pthread_barrierattr_destroy(attributes: usize) -> c_int {
+    change(attributes, 4)
 }
 
-extern "C" fn pthread_barrierattr_setpshared(_attributes: usize, _shared: c_int) -> c_int {
-    0
+extern "C" fn pthread_barrierattr_setpshared(attributes: usize, _shared: c_int) -> c_int {
+    change(attributes, 4)
 }

@@ -110,7 +110,7 @@ extern "C" fn clock_getres(_clock: c_int, result: usize) -> c_int {
     0
 }
 
-extern "C" fn gettimeofday(result: usize, _zone: usize) -> c_int {
+extern "C" fn gettimeofday(result: usize, zone: usize) -> c_int {
     let site = current::site();
     let now = split(read(libc::CLOCK_REALTIME));
     if result != 0 {
@@ -119,6 +119,9 @@ extern "C" fn gettimeofday(result: usize, _zone: usize) -> c_int {
             tv_usec: now.tv_nsec / 1_000,
         };
         program::write(result, now, site);
+    }
+    if zone != 0 {
+        program::write(zone, 0_u64, site);
     }
     0
 }

@@ -8,6 +8,7 @@ use selvedge_core::objects::{CONDITION_SLOTS, ObjectFunction, free_slot, was_wok
 use selvedge_core::op::Value;
 use selvedge_core::{Op, Site};
 
+use super::attributes::change;
 use super::object::Object;
 use super::program::{peek, poke, read, store_int, wipe};
 use super::state::local;
@@ -40,12 +41,11 @@ const CLOCK_OFFSET: usize = 36;
 
 /// The condition variable at `address`.
 pub(crate) fn condition(address: usize) -> Object {
-    Object::new(address, 8, "condition variable")
+    Object::new(address, SIZE, "condition variable")
 }
 
 /// Begins its life.
 pub(crate) fn initialise(condition: Object, clock: c_int) {
-    current::check_range(condition.address, SIZE, condition.site);
     condition.initialise(0);
     wipe(condition.address + 8, SIZE - 8);
     poke(condition.address + CLOCK_OFFSET, clock);
@@ -212,8 +212,8 @@ extern "C" fn pthread_condattr_init(attributes: usize) -> c_int {
     0
 }
 
-extern "C" fn pthread_condattr_destroy(_attributes: usize) -> c_int {
-    0
+extern "C" fn pthread_condattr_destroy(attributes: usize) -> c_int {
+    change(attributes, 4)
 }
 
 extern "C" fn pthread_condattr_setclock(attributes: usize, clock: c_int) -> c_int {
@@ -230,11 +230,13 @@ extern "C" fn pthread_condattr_getclock(attributes: usize, clock: usize) -> c_in
     0
 }
 
-extern "C" fn pthread_condattr_setpshared(_attributes: usize, _shared: c_int) -> c_int {
-    0
+extern "C" fn pthread_condattr_setpshared(attributes: usize, _shared: c_int) -> c_int {
+    change(attributes, 4)
 }
 
-extern "C" fn pthread_condattr_getpshared(_attributes: usize, shared: usize) -> c_int {
-    store_int(shared, libc::PTHREAD_PROCESS_PRIVATE, current::site());
+extern "C" fn pthread_condattr_getpshared(attributes: usize, shared: usize) -> c_int {
+    let site = current::site();
+    read::<c_int>(attributes, site);
+    store_int(shared, libc::PTHREAD_PROCESS_PRIVATE, site);
     0
 }

@@ -87,7 +87,7 @@ pub(crate) fn any(exit: Exit) -> bool {
 /// Runs the handlers, the latest first, unless another thread was faster.
 pub(crate) fn run(exit: Exit, site: Site) {
     let lock = process(|process| process.exit_lock);
-    let lock = Object::new(lock, 8, "process").seen_from(site);
+    let lock = Object::used_at(lock, 8, "process", site);
     let owner = current::thread();
     if lock
         .step(ObjectFunction::MutexTryLock { owner }, AcqRel)

@@ -158,6 +158,7 @@ fn size(function: &Function, memory: Memory, words: &[usize; WORDS]) -> usize {
     match memory.extent {
         Extent::Fixed(size) => size,
         Extent::Pointer => size_of::<usize>(),
+        Extent::List => size_of::<super::format::Arguments>(),
         Extent::Bytes(nth) => word(nth),
         Extent::Wides(nth) => 4 * word(nth),
         // A negative count means none.

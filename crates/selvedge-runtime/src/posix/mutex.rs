@@ -8,6 +8,7 @@ use libc::{EBUSY, EDEADLK, EINVAL, EPERM, ETIMEDOUT};
 use selvedge_core::MemoryOrder::Acquire;
 use selvedge_core::objects::{FREE, ObjectFunction};
 
+use super::attributes::change;
 use super::clock;
 use super::object::Object;
 use super::program::{peek, poke, read, store_int, wipe};
@@ -49,7 +50,7 @@ enum Kind {
 
 /// The mutex at `address`.
 pub(crate) fn mutex(address: usize) -> Object {
-    Object::new(address, 8, "mutex")
+    Object::new(address, SIZE, "mutex")
 }
 
 fn kind(mutex: Object) -> Kind {
@@ -62,7 +63,7 @@ fn kind(mutex: Object) -> Kind {
 
 /// Begins the life of a mutex of type `kind` (a `PTHREAD_MUTEX_…` constant).
 pub(crate) fn initialise(mutex: Object, kind: c_int) {
-    mutex.renew(SIZE, FREE as u64, |value| value != FREE, "that is locked");
+    mutex.renew(FREE as u64, |value| value != FREE, "that is locked");
     local(|local| local.forget(mutex.address));
     wipe(mutex.address + 8, SIZE - 8);
     poke(mutex.address + KIND_OFFSET, kind);
@@ -199,8 +200,8 @@ extern "C" fn pthread_mutexattr_init(attributes: usize) -> c_int {
     0
 }
 
-extern "C" fn pthread_mutexattr_destroy(_attributes: usize) -> c_int {
-    0
+extern "C" fn pthread_mutexattr_destroy(attributes: usize) -> c_int {
+    change(attributes, 4)
 }
 
 extern "C" fn pthread_mutexattr_settype(attributes: usize, kind: c_int) -> c_int {
@@ -234,20 +235,20 @@ extern "C" fn pthread_mutexattr_getpshared(attributes: usize, shared: usize) -> 
     0
 }
 
-extern "C" fn pthread_mutexattr_setprotocol(_attributes: usize, _protocol: c_int) -> c_int {
-    0
+extern "C" fn pthread_mutexattr_setprotocol(attributes: usize, _protocol: c_int) -> c_int {
+    change(attributes, 4)
 }
 
-extern "C" fn pthread_mutexattr_setprioceiling(_attributes: usize, _ceiling: c_int) -> c_int {
-    0
+extern "C" fn pthread_mutexattr_setprioceiling(attributes: usize, _ceiling: c_int) -> c_int {
+    change(attributes, 4)
 }
 
-extern "C" fn pthread_mutexattr_setrobust(_attributes: usize, robust: c_int) -> c_int {
+extern "C" fn pthread_mutexattr_setrobust(attributes: usize, robust: c_int) -> c_int {
     if robust != libc::PTHREAD_MUTEX_STALLED {
         current::refuse(
             String::from("robust mutexes (pthread_mutexattr_setrobust)"),
             current::site(),
         );
     }
-    0
+    change(attributes, 4)
 }

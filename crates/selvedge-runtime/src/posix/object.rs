@@ -22,16 +22,22 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The `noun` at `address`, which the program has just called a function on.
-    pub(crate) fn new(address: usize, width: u8, noun: &'static str) -> Object {
-        let site = current::site();
+    /// The `noun` of `size` bytes at `address`, which the program has just called a function on.
+    pub(crate) fn new(address: usize, size: usize, noun: &'static str) -> Object {
+        Object::used_at(address, size, noun, current::site())
+    }
+
+    /// The same, called at `site`.
+    pub(crate) fn used_at(address: usize, size: usize, noun: &'static str, site: Site) -> Object {
         if address == 0 {
             let message = format!("a null pointer was used as a {noun}");
             current::fail(FailureKind::NullDereference, message, site);
         }
+        // All of it: what lies behind the state is looked at as well, without further notice.
+        current::check_range(address, size, site);
         Object {
             address,
-            width: Width(width),
+            width: Width(size.min(8) as u8),
             noun,
             site,
         }
@@ -121,9 +127,8 @@ impl Object {
         current::initialise_object(self.address, self.width, value, self.site);
     }
 
-    /// The same with an object of `size` bytes, which must not be in use as `in_use` sees it.
-    pub(crate) fn renew(self, size: usize, value: u64, in_use: impl Fn(Value) -> bool, how: &str) {
-        current::check_range(self.address, size, self.site);
+    /// The same with an object that must not be in use as `in_use` sees it.
+    pub(crate) fn renew(self, value: u64, in_use: impl Fn(Value) -> bool, how: &str) {
         if current::is_used_object(self.address, self.width) {
             let outcome = self.step_unchecked(ObjectFunction::Destroy, MemoryOrder::Relaxed);
             if outcome.read != DESTROYED && in_use(outcome.read) {

@@ -21,7 +21,7 @@ entry_points![
 
 /// The once control at `address`.
 pub(crate) fn once(address: usize, site: Site) -> Object {
-    Object::new(address, 4, "once control").seen_from(site)
+    Object::used_at(address, 4, "once control", site)
 }
 
 /// Whether the caller has to run the routine.

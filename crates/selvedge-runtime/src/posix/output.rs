@@ -7,7 +7,7 @@ use selvedge_core::Site;
 
 use super::format::{Arguments, announce_print};
 use super::host;
-use super::program::{check_not_null, peek, read};
+use super::program::{check_not_null, read};
 use super::state::local;
 use super::strings;
 use crate::current;
@@ -97,7 +97,7 @@ pub(crate) fn emit(descriptor: c_int, bytes: usize, size: usize, site: Site) {
 
 /// Formats and writes; the number of characters.
 fn print(descriptor: c_int, format: usize, arguments: usize, site: Site) -> c_int {
-    let arguments: Arguments = peek(arguments);
+    let arguments: Arguments = read(arguments, site);
     announce_print(format, arguments, site);
     current::impure();
     if !current::output_shown() {

@@ -6,7 +6,7 @@ use selvedge_core::Site;
 
 use super::bytes::check_fits;
 use super::format::{Arguments, announce_print, announce_scan};
-use super::program::{self, check_not_null, peek};
+use super::program::{self, check_not_null, read};
 use super::{heap, host};
 use crate::current;
 
@@ -36,7 +36,7 @@ fn print(
     arguments: usize,
     site: Site,
 ) -> c_int {
-    let arguments: Arguments = peek(arguments);
+    let arguments: Arguments = read(arguments, site);
     announce_print(format, arguments, site);
     let length = host::format(0, 0, format, arguments);
     let wanted = usize::try_from(length).map_or(0, |length| length + 1);
@@ -51,7 +51,7 @@ fn print(
 }
 
 fn allocate(result: usize, format: usize, arguments: usize, site: Site) -> c_int {
-    let list: Arguments = peek(arguments);
+    let list: Arguments = read(arguments, site);
     announce_print(format, list, site);
     let length = host::format(0, 0, format, list);
     let Ok(size) = usize::try_from(length) else {
@@ -67,7 +67,7 @@ fn allocate(result: usize, format: usize, arguments: usize, site: Site) -> c_int
 }
 
 fn scan(text: usize, format: usize, arguments: usize, site: Site) -> c_int {
-    let arguments: Arguments = peek(arguments);
+    let arguments: Arguments = read(arguments, site);
     announce_scan(text, format, arguments, site);
     host::scan(text, format, arguments)
 }

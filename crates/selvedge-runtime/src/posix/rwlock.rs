@@ -6,9 +6,10 @@ use libc::{EBUSY, EDEADLK, EINVAL, ETIMEDOUT};
 use selvedge_core::MemoryOrder::{Acquire, Release};
 use selvedge_core::objects::{FREE, ObjectFunction};
 
+use super::attributes::change;
 use super::clock;
 use super::object::Object;
-use super::program::{store_word, wipe};
+use super::program::{peek, poke, read, store_int, store_word, wipe};
 use super::state::{Held, local};
 use crate::current;
 use crate::problem::PLACE;
@@ -32,6 +33,10 @@ entry_points![
 ];
 
 const SIZE: usize = 56;
+/// Where glibc keeps which side waits for the other; the static initialisers put it there.
+const KIND_OFFSET: usize = 48;
+/// The one kind that lets readers wait for writers that wait.
+const PREFER_WRITER_NONRECURSIVE: c_int = 2;
 
 /// One of the two ways to take the lock.
 #[derive(Clone, Copy)]
@@ -53,7 +58,7 @@ const WRITE: Mode = Mode {
 };
 
 fn rwlock(address: usize) -> Object {
-    Object::new(address, 8, "read-write lock")
+    Object::new(address, SIZE, "read-write lock")
 }
 
 fn held(lock: Object) -> Option<Held> {
@@ -65,6 +70,7 @@ fn writes(lock: Object) -> bool {
 }
 
 fn acquire(lock: Object, mode: Mode) -> c_int {
+    check_kind(lock);
     if writes(lock) {
         return EDEADLK;
     }
@@ -73,7 +79,17 @@ fn acquire(lock: Object, mode: Mode) -> c_int {
     0
 }
 
+/// Readers are let in whether or not a writer waits. With the other kind two readers may wait for each other,
+/// and nobody would see it.
+fn check_kind(lock: Object) {
+    if peek::<c_int>(lock.address + KIND_OFFSET) == PREFER_WRITER_NONRECURSIVE {
+        let what = "a read-write lock of kind PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP";
+        current::refuse(what.to_owned(), lock.site);
+    }
+}
+
 fn attempt(lock: Object, mode: Mode) -> c_int {
+    check_kind(lock);
     if lock.step(mode.attempt, Acquire).wrote.is_none() {
         return EBUSY;
     }
@@ -97,12 +113,16 @@ fn timed(lock: Object, mode: Mode, clock: c_int, deadline: usize) -> c_int {
     }
 }
 
-extern "C" fn pthread_rwlock_init(address: usize, _attributes: usize) -> c_int {
+extern "C" fn pthread_rwlock_init(address: usize, attributes: usize) -> c_int {
     let lock = rwlock(address);
+    let kind: c_int = match attributes {
+        0 => 0,
+        _ => read::<[c_int; 2]>(attributes, lock.site)[0],
+    };
     local(|local| local.forget(address));
-    current::check_range(address, SIZE, lock.site);
     lock.initialise(FREE as u64);
     wipe(address + 8, SIZE - 8);
+    poke(address + KIND_OFFSET, kind);
     0
 }
 
@@ -165,14 +185,18 @@ extern "C" fn pthread_rwlockattr_init(attributes: usize) -> c_int {
     0
 }
 
-extern "C" fn pthread_rwlockattr_destroy(_attributes: usize) -> c_int {
-    0
+extern "C" fn pthread_rwlockattr_destroy(attributes: usize) -> c_int {
+    change(attributes, 8)
 }
 
-extern "C" fn pthread_rwlockattr_setpshared(_attributes: usize, _shared: c_int) -> c_int {
-    0
+extern "C" fn pthread_rwlockattr_setpshared(attributes: usize, _shared: c_int) -> c_int {
+    change(attributes, 8)
 }
 
-extern "C" fn pthread_rwlockattr_setkind_np(_attributes: usize, _kind: c_int) -> c_int {
+extern "C" fn pthread_rwlockattr_setkind_np(attributes: usize, kind: c_int) -> c_int {
+    if !(0..=PREFER_WRITER_NONRECURSIVE).contains(&kind) {
+        return EINVAL;
+    }
+    store_int(attributes, kind, current::site());
     0
 }

@@ -10,7 +10,6 @@ use selvedge_core::objects::ObjectFunction;
 use super::clock;
 use super::object::Object;
 use super::program::{error, store_int};
-use crate::current;
 
 entry_points![
     sem_init(3),
@@ -28,7 +27,7 @@ const SIZE: usize = 32;
 const LARGEST: u32 = c_int::MAX as u32;
 
 fn semaphore(address: usize) -> Object {
-    Object::new(address, 8, "semaphore")
+    Object::new(address, SIZE, "semaphore")
 }
 
 fn timed_wait(semaphore: Object, clock: c_int, deadline: usize) -> c_int {
@@ -50,9 +49,7 @@ extern "C" fn sem_init(address: usize, _shared: c_int, value: u32) -> c_int {
     if value > LARGEST {
         return error(EINVAL);
     }
-    let semaphore = semaphore(address);
-    current::check_range(address, SIZE, semaphore.site);
-    semaphore.initialise(value.into());
+    semaphore(address).initialise(value.into());
     0
 }
 

@@ -128,6 +128,14 @@ extern "C" fn __pthread_get_minstack(_attributes: usize) -> usize {
     SMALLEST_STACK
 }
 
+/// Whether a thread of this policy may have this priority.
+pub(crate) fn is_priority(priority: c_int, policy: c_int) -> bool {
+    match policy {
+        libc::SCHED_FIFO | libc::SCHED_RR => (1..=99).contains(&priority),
+        _ => priority == 0,
+    }
+}
+
 // All threads have the usual policy, and no schedule is left out because of another one.
 
 extern "C" fn sched_getscheduler(_process: c_int) -> c_int {

@@ -183,11 +183,11 @@ extern "C" fn pthread_create(
     argument: usize,
 ) -> c_int {
     let site = current::site();
-    if let Some(size) = attributes::stack_size(attributes).filter(|_| !current::booting()) {
+    let wanted = attributes::wanted(attributes);
+    if let Some(size) = wanted.stack_size.filter(|_| !current::booting()) {
         current::want_stack(size, site);
     }
-    let detached = attributes::detached(attributes);
-    create(result, start, argument, detached, site);
+    create(result, start, argument, wanted.detached, site);
     0
 }
 

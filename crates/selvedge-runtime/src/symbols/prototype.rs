@@ -112,6 +112,7 @@ fn argument(text: &'static str, real: Class) -> Argument {
         let class = Class::Word;
         return Argument::Value { class, sample };
     }
+    let text = if text == "list" { "in list" } else { text };
     let memory = text
         .split_once(' ')
         .and_then(|(direction, extent)| memory(direction, self::extent(extent, real)?));
@@ -166,6 +167,7 @@ fn extent(text: &'static str, real: Class) -> Option<Extent> {
         "int" => Extent::Fixed(4),
         "long" => Extent::Fixed(8),
         "pointer" => Extent::Pointer,
+        "list" => Extent::List,
         "real" => Extent::Fixed(real.size()),
         "string" => Extent::String { sample, room },
         "wstring" => Extent::WideString { sample },

@@ -13,6 +13,7 @@
 //! | `in T`, `out T`, `inout T` | points to memory that is read, written, both |
 //! | `in? T` | the same, or null |
 //! | `object N` | a synchronisation object of N bytes |
+//! | `list` | a `va_list`; what follows is in it |
 //! | `...` | what follows is passed to a variadic function |
 //!
 //! | `T` | extent |
@@ -189,8 +190,7 @@ const MODEL: Section = section(
     setlocale = int(int=0, in? string=\"C\")
     qsort = int(inout array(2,3), int=2, int=4, int=compare)
     qsort_r = int(inout array(2,3), int=2, int=4, int=compare, int=0)
-    # what they access is accessed by a function of the program
-    bsearch
+    bsearch = int(in int, in array(3,4), int=2, int=4, int=compare)
 
     getopt = int(int=2, in 16, in string)
     getopt_long getopt_long_only = int(int=2, in 16, in 1, in? 32, int=0)
@@ -199,7 +199,7 @@ const MODEL: Section = section(
 
     clock_gettime = int(int=0, out 16)
     clock_getres = int(int=0, out? 16)
-    gettimeofday = int(out? 16, int=0)
+    gettimeofday = int(out? 16, out? 8)
     time = int(out? long)
     timespec_get = int(out 16, int=1)
     times = int(out? 32)
@@ -232,8 +232,19 @@ const MODEL: Section = section(
     sscanf __isoc99_sscanf __isoc23_sscanf = int(in string, in string=\"%d\", ..., out int)
     warn warnx = int(in string, ...)
     err errx = int(int=0, in string, ...)
-    vprintf vfprintf vdprintf __vprintf_chk __vfprintf_chk __vdprintf_chk vsnprintf vsprintf
-    vasprintf vsscanf __vsnprintf_chk __vsprintf_chk __vasprintf_chk
+    vprintf = int(in string=\"%s\", list, in string)
+    vfprintf = int(int=stdout, in string=\"%s\", list, in string)
+    vdprintf = int(int=1, in string=\"%s\", list, in string)
+    vsprintf = int(out string, in string=\"%s\", list, in string)
+    vsnprintf = int(out string, int=8, in string=\"%s\", list, in string)
+    vasprintf = int(out pointer, in string=\"%s\", list, in string)
+    __vprintf_chk = int(int=0, in string=\"%s\", list, in string)
+    __vfprintf_chk = int(int=stdout, int=0, in string=\"%s\", list, in string)
+    __vdprintf_chk = int(int=1, int=0, in string=\"%s\", list, in string)
+    __vsprintf_chk = int(out string, int=0, int=64, in string=\"%s\", list, in string)
+    __vsnprintf_chk = int(out string, int=8, int=0, int=64, in string=\"%s\", list, in string)
+    __vasprintf_chk = int(out pointer, int=0, in string=\"%s\", list, in string)
+    vsscanf = int(in string, in string=\"%d\", list, out int)
     puts = int(in string)
     perror = int(in? string)
     fputs fputs_unlocked = int(in string, int=stdout)
@@ -254,15 +265,17 @@ const MODEL: Section = section(
     __errno_location getpid getppid gettid getuid geteuid getgid getegid sysconf get_nprocs
     get_nprocs_conf getpagesize abort raise kill pthread_kill __stack_chk_fail __fortify_fail
     __chk_fail _exit _Exit exit quick_exit atexit __cxa_atexit __cxa_finalize at_quick_exit
-    __cxa_at_quick_exit syscall
+    __cxa_at_quick_exit
+    # a futex that does not have the value
+    syscall = int(int=202, ..., object 4, int=0, int=1, int=0, int=0, int=0)
     setjmp _setjmp __sigsetjmp = int(out 64)
-    longjmp _longjmp siglongjmp __longjmp_chk
+    longjmp _longjmp siglongjmp __longjmp_chk = int(in 64, int=1)
 
     malloc calloc realloc reallocarray free cfree aligned_alloc memalign valloc pvalloc
     malloc_usable_size malloc_trim __sched_cpualloc __sched_cpufree
     posix_memalign = int(out pointer, int=16, int=8)
 
-    pthread_create = int(out long, in? 16, int=nothing, int=0)
+    pthread_create = int(out long, in? 56, int=nothing, int=0)
     pthread_join = int(int=thread(), out? pointer)
     pthread_getname_np = int(int=pthread_self(), out 1, int=16)
     pthread_setname_np = int(int=pthread_self(), in string)
@@ -283,41 +296,45 @@ const MODEL: Section = section(
     pthread_attr_setstacksize = int(out 16, int=65536)
     pthread_attr_getguardsize = int(in 24, out long)
     pthread_attr_setguardsize = int(out 24, int=65536)
-    pthread_attr_destroy pthread_attr_setschedpolicy pthread_attr_setschedparam
-    pthread_attr_setinheritsched pthread_attr_setscope pthread_attr_setaffinity_np
+    pthread_attr_setschedpolicy = int(out 28, int=0)
+    pthread_attr_setschedparam = int(inout 32, in int)
+    pthread_attr_setinheritsched = int(out 36, int=0)
+    pthread_attr_setscope = int(out 40, int=0)
+    pthread_attr_setaffinity_np = int(out 48, int=8, in? bytes(2))
+    pthread_attr_destroy = int(out 56)
     pthread_mutexattr_init pthread_condattr_init pthread_barrierattr_init = int(out int)
     pthread_rwlockattr_init = int(out long)
-    pthread_mutexattr_settype pthread_mutexattr_setpshared = int(inout int, int=0)
-    pthread_condattr_setclock = int(out int, int=0)
+    pthread_mutexattr_settype pthread_mutexattr_setpshared pthread_mutexattr_setprotocol \
+        pthread_mutexattr_setprioceiling pthread_mutexattr_setrobust pthread_condattr_setclock \
+        pthread_condattr_setpshared pthread_barrierattr_setpshared = int(inout int, int=0)
+    pthread_rwlockattr_setpshared = int(inout long, int=0)
+    pthread_rwlockattr_setkind_np = int(out int, int=0)
     pthread_mutexattr_gettype pthread_mutexattr_getpshared = int(in int, out int)
     pthread_condattr_getclock = int(in int, out int)
-    pthread_condattr_getpshared = int(int=0, out int)
-    pthread_mutexattr_destroy pthread_mutexattr_setprotocol pthread_mutexattr_setprioceiling
-    pthread_mutexattr_setrobust pthread_condattr_destroy pthread_condattr_setpshared
-    pthread_barrierattr_destroy pthread_barrierattr_setpshared pthread_rwlockattr_destroy
-    pthread_rwlockattr_setpshared pthread_rwlockattr_setkind_np
+    pthread_condattr_getpshared = int(in int, out int)
+    pthread_mutexattr_destroy pthread_condattr_destroy pthread_barrierattr_destroy = int(out int)
+    pthread_rwlockattr_destroy = int(out long)
     pthread_key_create __pthread_key_create = int(out int, int=0)
     pthread_key_delete pthread_getspecific pthread_setspecific
 
     pthread_mutex_init = int(object 40, in? int)
-    pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock = int(object 40)
-    pthread_mutex_unlock
+    pthread_mutex_destroy pthread_mutex_lock pthread_mutex_trylock pthread_mutex_unlock = int(object 40)
     pthread_mutex_timedlock = int(object 40, in 16)
     pthread_mutex_clocklock = int(object 40, int=0, in 16)
     pthread_cond_init = int(object 48, in? int)
     pthread_cond_destroy pthread_cond_signal pthread_cond_broadcast = int(object 48)
-    pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait
-    pthread_rwlock_init = int(object 56, int=0)
+    pthread_cond_wait = int(object 48, object 40)
+    pthread_cond_timedwait = int(object 48, object 40, in 16)
+    pthread_cond_clockwait = int(object 48, object 40, int=0, in 16)
+    pthread_rwlock_init = int(object 56, in? long)
     pthread_rwlock_destroy pthread_rwlock_rdlock pthread_rwlock_tryrdlock pthread_rwlock_wrlock \
-        pthread_rwlock_trywrlock = int(object 56)
+        pthread_rwlock_trywrlock pthread_rwlock_unlock = int(object 56)
     pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock = int(object 56, in 16)
     pthread_rwlock_clockrdlock pthread_rwlock_clockwrlock = int(object 56, int=0, in 16)
-    pthread_rwlock_unlock
-    pthread_barrier_init = int(object 32, int=0, int=1)
-    pthread_barrier_destroy pthread_barrier_wait
+    pthread_barrier_init = int(object 32, in? int, int=1)
+    pthread_barrier_destroy pthread_barrier_wait = int(object 32)
     pthread_spin_init = int(object 4, int=0)
-    pthread_spin_destroy pthread_spin_lock pthread_spin_trylock = int(object 4)
-    pthread_spin_unlock
+    pthread_spin_destroy pthread_spin_lock pthread_spin_trylock pthread_spin_unlock = int(object 4)
     sem_init = int(object 32, int=0, int=1)
     sem_destroy sem_wait sem_trywait sem_post = int(object 32)
     sem_timedwait = int(object 32, in 16)
@@ -329,16 +346,17 @@ const MODEL: Section = section(
     thrd_sleep = int(in 16, int=0)
     thrd_detach thrd_current thrd_equal thrd_yield thrd_exit
     mtx_init = int(object 40, int=0)
-    mtx_destroy mtx_lock mtx_trylock = int(object 40)
-    mtx_unlock
+    mtx_destroy mtx_lock mtx_trylock mtx_unlock = int(object 40)
     mtx_timedlock = int(object 40, in 16)
     cnd_init cnd_destroy cnd_signal cnd_broadcast = int(object 48)
-    cnd_wait cnd_timedwait
+    cnd_wait = int(object 48, object 40)
+    cnd_timedwait = int(object 48, object 40, in 16)
     tss_create = int(out int, int=0)
     tss_delete tss_get tss_set
 
     __assert_fail __assert_perror_fail __assert reach_error __VERIFIER_error __VERIFIER_assume
-    __VERIFIER_nondet_bool __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort
+    __VERIFIER_nondet_bool
+    __cxa_guard_acquire __cxa_guard_release __cxa_guard_abort = int(object 8)
     __cxa_thread_atexit __cxa_thread_atexit_impl __cxa_pure_virtual __cxa_deleted_virtual
     __libc_single_threaded __tls_get_addr __atomic_feraiseexcept
     ",

@@ -41,6 +41,28 @@ fn writers_exclude_and_readers_do_not() {
     });
 }
 
+/// Readers that wait for a writer that waits for readers would be a deadlock that nobody sees.
+#[test]
+fn read_write_locks_that_prefer_writers_are_refused() {
+    isolated("read_write_locks_that_prefer_writers_are_refused", || {
+        let kind = "PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP";
+        let with = |kind: &str| {
+            alone(&format!(
+                "pthread_rwlock_t l; pthread_rwlockattr_t a; pthread_rwlockattr_init(&a);
+                 assert(!pthread_rwlockattr_setkind_np(&a, {kind}));
+                 pthread_rwlock_init(&l, &a); pthread_rwlock_rdlock(&l);"
+            ))
+        };
+        check(&with(kind)).is_refused(kind);
+        check(&with("PTHREAD_RWLOCK_PREFER_READER_NP")).is_fine();
+        check(&alone(
+            "pthread_rwlock_t l = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
+             pthread_rwlock_trywrlock(&l);",
+        ))
+        .is_refused(kind);
+    });
+}
+
 #[test]
 fn read_write_locks_have_all_their_forms() {
     isolated("read_write_locks_have_all_their_forms", || {

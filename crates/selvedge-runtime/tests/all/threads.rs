@@ -79,6 +79,16 @@ fn attributes_are_accepted() {
              assert(pthread_attr_setstacksize(&t, 1) == EINVAL);
              assert(!pthread_attr_setdetachstate(&t, PTHREAD_CREATE_DETACHED));
              assert(!pthread_attr_getdetachstate(&t, &state) && state == PTHREAD_CREATE_DETACHED);
+             struct sched_param p = {1};
+             assert(pthread_attr_setschedparam(&t, &p) == EINVAL);
+             assert(pthread_attr_setschedpolicy(&t, 7) == EINVAL);
+             assert(!pthread_attr_setschedpolicy(&t, SCHED_FIFO));
+             assert(!pthread_attr_setschedparam(&t, &p));
+             assert(!pthread_attr_setinheritsched(&t, PTHREAD_EXPLICIT_SCHED));
+             assert(pthread_attr_setinheritsched(&t, 2) == EINVAL);
+             assert(!pthread_attr_setscope(&t, PTHREAD_SCOPE_SYSTEM));
+             assert(pthread_attr_setscope(&t, PTHREAD_SCOPE_PROCESS) == ENOTSUP);
+             assert(!pthread_attr_setaffinity_np(&t, 0, 0));
              pthread_create(&a, &t, worker, 0); pthread_attr_destroy(&t);
              pthread_setname_np(pthread_self(), \"main\"); sched_yield();
              cpu_set_t set; assert(!pthread_getaffinity_np(pthread_self(), sizeof set, &set));
