@@ -38,6 +38,7 @@ mod misuse;
 mod mixed_sizes;
 mod pages;
 mod projects;
+mod protections;
 mod real_code;
 mod replay;
 mod reports;
