@@ -3,6 +3,8 @@
 //!
 //! Then the same search with steps taken back and with every execution run from its start.
 //!
+//! Then the same search without the comparison of memory with its known contents.
+//!
 //! Then the interleaving engines beside the graph engine: the same executions, each once, so that
 //! times compare step by step.
 //!
@@ -12,6 +14,7 @@
 use std::path::Path;
 use std::process::{Command, exit};
 
+use selvedge_runtime::Protection;
 use serde_json::Value;
 
 /// File, options, flags for the compiler.
@@ -68,6 +71,7 @@ fn main() {
          bare: one schedule run as often without any search, per event; ratio: the first over the second\n"
     );
     undo();
+    comparison();
     interleaving();
 }
 
@@ -86,7 +90,7 @@ fn undo() {
     for (directory, file, options, flags) in UNDONE {
         let [replayed, undone] = ["0", "1"].map(|undo| {
             let path = Path::new(directory).join(file);
-            measure_with(undo, &path, options, flags).unwrap_or_else(|error| {
+            measure_with(("SELVEDGE_UNDO", undo), &path, options, flags).unwrap_or_else(|error| {
                 eprintln!("{file}: {error}");
                 exit(1);
             })
@@ -110,6 +114,35 @@ fn undo() {
     println!(
         "executions: blocked ones included; steps: for each execution; per second of processor time\n"
     );
+}
+
+/// What it costs that memory is compared with its known contents at every visible operation: the shortest of
+/// several searches with it and without, in turns.
+fn comparison() {
+    const ROUNDS: usize = 7;
+    println!(
+        "{:<18} {:>10} {:>14} {:>14} {:>7}",
+        "ns/event", "executions", "not compared", "compared", "cost"
+    );
+    for (file, options, flags) in PROGRAMS {
+        let mut shortest = [f64::INFINITY; 2];
+        let mut executions = 0.0;
+        for round in 0..2 * ROUNDS {
+            let without = [format!("{:?}", Protection::Comparison), String::new()];
+            let variable = (Protection::VARIABLE, &*without[round % 2]);
+            let path = Path::new(EXAMPLES).join(file);
+            let measured = measure_with(variable, &path, options, flags).unwrap_or_else(|error| {
+                eprintln!("{file}: {error}");
+                exit(1);
+            });
+            executions = number(&measured["counts"]["executions"]);
+            shortest[round % 2] = shortest[round % 2].min(per_event(&measured));
+        }
+        let [without, with] = shortest;
+        let cost = 100.0 * (with / without - 1.0);
+        println!("{file:<18} {executions:>10} {without:>14.1} {with:>14.1} {cost:>6.1}%");
+    }
+    println!();
 }
 
 /// Times per step of engines that visit each execution once. A step is one operation of the
@@ -174,11 +207,16 @@ fn per_step(measured: &Value) -> f64 {
 }
 
 fn measure(file: &str, options: &[&str], flags: &[&str]) -> Result<Value, String> {
-    measure_with("1", &Path::new(EXAMPLES).join(file), options, flags)
+    measure_with(
+        ("SELVEDGE_UNDO", "1"),
+        &Path::new(EXAMPLES).join(file),
+        options,
+        flags,
+    )
 }
 
 fn measure_with(
-    undo: &str,
+    (variable, value): (&str, &str),
     path: &Path,
     options: &[&str],
     flags: &[&str],
@@ -187,7 +225,7 @@ fn measure_with(
         .args(["measure", "--model", "sc"])
         .args(options)
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
-        .env("SELVEDGE_UNDO", undo)
+        .env(variable, value)
         .arg("--")
         .args(flags)
         .output()

@@ -8,6 +8,7 @@ use object::{
     Object as _, ObjectSection as _, ObjectSymbol as _, RelocationFlags, RelocationTarget, Section,
     SectionIndex, SectionKind, SymbolIndex,
 };
+use selvedge_runtime::Protection;
 
 use super::accesses::{self, Reference, Surroundings, Unannounced};
 use super::index::Index;
@@ -126,7 +127,7 @@ impl Inspection<'_> {
         };
         let verdict = accesses::analyse(&code, entries, continued, &surroundings);
         // What was announced by hand need not be understood.
-        let (own, unannounced): (Vec<Unannounced>, Vec<Unannounced>) = verdict
+        let (own, mut unannounced): (Vec<Unannounced>, Vec<Unannounced>) = verdict
             .unannounced
             .into_iter()
             .partition(|unannounced| index.is_announced(section, unannounced.ip));
@@ -140,6 +141,13 @@ impl Inspection<'_> {
         });
         let mut stores: Vec<Store> = verdict.stores.into_iter().chain(later).collect();
         stores.retain(|store| !index.is_checked(section, code[store.access.nth].next_ip()));
+        if Protection::Checks.is_off() {
+            stores.clear();
+        }
+        if Protection::Announcements.is_off() {
+            stores.retain(|store| unannounced.iter().all(|it| it.ip != store.access.ip));
+            unannounced.clear();
+        }
         if stores.is_empty() && unannounced.is_empty() {
             return;
         }

@@ -37,7 +37,7 @@ impl Fault {
 const PROLOGUE: &str = r#"
 typedef unsigned long word;
 word selvedge_choose(word n); void *malloc(word n); void free(void *p); void abort(void);
-void *memcpy(void *, const void *, word); void *memset(void *, int, word);
+void *memcpy(void *, const void *, word);
 word pthread_create(word *t, void *a, void *f, void *p); word pthread_join(word t, void **r); word pthread_self(void);
 extern void *stdout;
 static char *block; static word size; static int writes, sink;
@@ -51,7 +51,11 @@ static void *other(void *argument) {
         if (writes) block[i] = 1; else sink += block[i];
     return argument;
 }
-static void *other_as_a_whole(void *argument) { memset(block, 0, size); return argument; }
+static void *other_as_a_whole(void *argument) {
+    char copy[64];
+    memcpy(copy, block, size); memcpy(block, copy, size);
+    return argument;
+}
 static void *of(const void *contents, word size) { void *p = malloc(size); memcpy(p, contents, size); return p; }
 static char *words[] = {"12", "--x", 0};
 static word pieces[] = {(word)many, 8};

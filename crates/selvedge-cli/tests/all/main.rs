@@ -39,6 +39,7 @@ mod misuse;
 mod mixed_sizes;
 mod pages;
 mod projects;
+mod protections;
 mod real_code;
 mod replay;
 mod reports;

@@ -3,6 +3,7 @@
 use selvedge_core::{Site, ThreadId};
 
 use super::{Access, FREED, liveness};
+use crate::protection::Protection;
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::{Kind, Record, words};
 use crate::states;
@@ -65,6 +66,9 @@ impl Runtime {
                 let record = self.record_now(access, mask);
                 if let Some(other) = self.shadow.check(cell, record, self.view()) {
                     return Err(FreeProblem::InUse(other));
+                }
+                if Protection::Comparison.is_off() {
+                    continue;
                 }
                 let mut inside = self.locations.touched(cell, self.run);
                 let lie = inside.find(|&at| self.locations.entry(at).lies(self.run));

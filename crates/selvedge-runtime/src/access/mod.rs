@@ -5,6 +5,7 @@ mod free;
 mod range;
 
 use crate::locations::Kind as LocationKind;
+use crate::protection::Protection;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
 use crate::shadow::{Cell, Kind, Record, View, words};
@@ -182,6 +183,7 @@ impl Runtime {
         let location = self.locations.number(shadow, access.address, width, kind);
         match self.locations.is_one_event(location, self.run) {
             true => Step::Event,
+            false if Protection::Sizes.is_off() => Step::Go,
             false => Step::Parts,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{Access, Problem, Step};
 use crate::locations::Kind as LocationKind;
+use crate::protection::Protection;
 use crate::runtime::{Phase, Runtime};
 use crate::settings::Plain;
 use crate::shadow::words;
@@ -40,7 +41,8 @@ impl Runtime {
                 return Err(self.unordered(other));
             }
             // SAFETY: cells are mapped while the program is loaded.
-            if unsafe { (*cell).may_be_visible(self.run, mask, !access.kind.writes()) } {
+            let visible = unsafe { (*cell).may_be_visible(self.run, mask, !access.kind.writes()) };
+            if visible && !Protection::Sizes.is_off() {
                 self.visible_parts(access, (word, mask))?;
             }
             self.undo.cell(cell, &self.shadow, self.run);

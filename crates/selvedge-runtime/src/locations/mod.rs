@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use selvedge_core::{Location, Value};
 
 use crate::agreed::Agreed;
+use crate::protection::Protection;
 use crate::shadow::Cell;
 pub(crate) use entry::{Entry, Kind};
 pub use merged::Extent;
@@ -76,7 +77,7 @@ impl Locations {
         let entry = &mut self.entries[location.index()];
         let overlaps = entry.begin(run);
         self.touched.push(location);
-        if overlaps {
+        if overlaps && !Protection::Sizes.is_off() {
             for other in self.overlapping(location) {
                 self.changes(other);
                 self.entries[other.index()].overlapped = run;

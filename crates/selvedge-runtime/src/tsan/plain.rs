@@ -16,6 +16,7 @@ use crate::gate::gate;
 use crate::locations::Kind as LocationKind;
 use crate::memory;
 use crate::problem::report;
+use crate::protection::Protection;
 use crate::runtime::{Deferred, Runtime, with};
 use crate::shadow::Kind;
 use crate::states;
@@ -145,6 +146,9 @@ pub(crate) enum By {
 /// A plain access to a range of bytes that is about to be made. Visible locations inside of it are
 /// accessed by events of their own.
 pub(crate) fn range(address: usize, size: usize, write: bool, site: Site, by: By) {
+    if write && by != By::Program && Protection::Library.is_off() {
+        return;
+    }
     let kind = if write {
         Kind::PlainWrite
     } else {
@@ -273,6 +277,9 @@ pub(super) fn perform_store(
 
 /// A plain store that the runtime makes on the program's behalf.
 pub(crate) fn store(address: usize, width: u8, value: Value, site: Site) {
+    if Protection::Library.is_off() {
+        return memory::write(address, width, value);
+    }
     let kind = Kind::PlainWrite;
     let access = Access {
         address,

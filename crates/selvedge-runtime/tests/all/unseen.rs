@@ -4,10 +4,10 @@
 //! Here no scan looks at programs, so what the command line would announce or refuse beforehand
 //! reaches the runtime.
 
-use selvedge_runtime::Settings;
+use selvedge_runtime::{Protection, Settings};
 
 use crate::common::ends::{End, end, refusal};
-use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
+use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated, isolated_without};
 
 /// A program with a function that writes without a word.
 fn silent(declarations: &str, body: &str) -> String {
@@ -174,4 +174,76 @@ fn a_silent_write_to_a_frame_ends_with_it() {
             assert_eq!(end(&machine), End::Complete, "{build:?}");
         }
     });
+}
+
+/// The headers and the variable of the tests below.
+const SHARED: &str = "#define _GNU_SOURCE\n#include <math.h>\n#include <stdio.h>\n#include <string.h>\n
+    union { _Atomic long whole; atomic_int part; char text[8]; struct { int first, second; } pair; } u;";
+
+/// Every way in which a library function writes: in C's headers, by the runtime, by the host, by the shim.
+const CALLS: [&str; 6] = [
+    "memset(u.text, 7, 4);",
+    "memcpy(u.text, \"abc\", 4);",
+    "strcpy(u.text, \"abc\");",
+    "snprintf(u.text, 8, \"abc\");",
+    "frexp(16, &u.pair.first);",
+    "sscanf(\"7\", \"%d\", &u.pair.first);",
+];
+
+/// Writes of other sizes than the atomic accesses.
+const WRITES: [&str; 2] = ["atomic_store(&u.whole, 7);", "*(volatile long *)&u = 7;"];
+
+/// Whether every program that makes one of the `writes` between two atomic accesses is refused.
+fn are_refused(writes: &[&str]) -> bool {
+    let refused = |build: Build, write: &str| {
+        let body = format!("atomic_store(&u.part, 1); {write} atomic_load(&u.part);");
+        let program = Program::build(build, &silent(SHARED, &body));
+        let mut machine = program.load(Settings::default());
+        crate::common::driver::Driver::first(&mut machine);
+        let end = end(&machine);
+        if end == End::Refused {
+            let why = selvedge_core::Machine::refusal(&machine).expect("a reason");
+            assert_eq!(why, format!("atomic read of 4 bytes of `u`, {CHANGED}"));
+        }
+        end == End::Refused
+    };
+    let builds = Build::installed(&[GCC, CLANG, GCC_O2, CLANG_O2]);
+    let all = builds.flat_map(|build| writes.iter().map(move |write| (build, write)));
+    let refused: Vec<bool> = all.map(|(build, write)| refused(build, write)).collect();
+    let first = refused[0];
+    assert!(refused.iter().all(|&it| it == first), "{refused:?}");
+    first
+}
+
+#[test]
+fn what_library_functions_write_is_noticed_where_nothing_announces_it() {
+    isolated_without(
+        "what_library_functions_write_is_noticed_where_nothing_announces_it",
+        Protection::Library,
+        || assert!(are_refused(&CALLS)),
+    );
+}
+
+#[test]
+fn what_library_functions_write_is_announced() {
+    isolated("what_library_functions_write_is_announced", || {
+        assert!(!are_refused(&CALLS));
+    });
+}
+
+#[test]
+fn writes_of_other_sizes_are_noticed_where_nothing_tells_of_them() {
+    isolated_without(
+        "writes_of_other_sizes_are_noticed_where_nothing_tells_of_them",
+        Protection::Sizes,
+        || assert!(are_refused(&WRITES)),
+    );
+}
+
+#[test]
+fn writes_of_other_sizes_are_told_to_the_locations_they_overlap() {
+    isolated(
+        "writes_of_other_sizes_are_told_to_the_locations_they_overlap",
+        || assert!(!are_refused(&WRITES)),
+    );
 }

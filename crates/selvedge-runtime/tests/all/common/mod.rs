@@ -15,7 +15,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use selvedge_runtime::{NativeMachine, Settings, support};
+use selvedge_runtime::{NativeMachine, Protection, Settings, support};
 use tempfile::TempDir;
 
 /// How the test binary calls `test`, a function of the file that asks.
@@ -30,6 +30,18 @@ pub fn full_name(test: &str) -> String {
 /// process.
 #[track_caller]
 pub fn isolated(test: &str, case: impl FnOnce()) {
+    isolated_with(test, &[], case);
+}
+
+/// The same without one of the protections.
+#[track_caller]
+pub fn isolated_without(test: &str, protection: Protection, case: impl FnOnce()) {
+    let name = format!("{protection:?}");
+    isolated_with(test, &[(Protection::VARIABLE, &name)], case);
+}
+
+#[track_caller]
+fn isolated_with(test: &str, variables: &[(&str, &str)], case: impl FnOnce()) {
     const VARIABLE: &str = "SELVEDGE_ISOLATED_TEST";
     let test = full_name(test);
     if env::var_os(VARIABLE).is_some_and(|name| name == *test) {
@@ -38,6 +50,7 @@ pub fn isolated(test: &str, case: impl FnOnce()) {
     let output = Command::new(env::current_exe().expect("the test binary"))
         .args([&test, "--exact", "--nocapture", "--test-threads=1"])
         .env(VARIABLE, &test)
+        .envs(variables.iter().copied())
         .output()
         .expect("the test binary runs");
     let text = format!(
