@@ -164,7 +164,7 @@ const ATTEMPTS: usize = 400;
 /// How many schedules are tried at random.
 const RANDOM: u64 = 2_000;
 /// If so many are too long, and all before them as well, the program has no end.
-const ENDLESS: u32 = 20;
+const ENDLESS: u32 = 5;
 
 /// Executions that end well: threads one after the other, in this order or the other, in turns, or
 /// whatever chance finds.
