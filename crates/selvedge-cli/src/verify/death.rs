@@ -100,8 +100,8 @@ const SHORT_OF_MEMORY: &str =
 struct Death(Signal);
 
 impl Death {
-    /// Whether a worker died of it, or of another signal: which one it is depends on what the worker was about to do
-    /// with memory that the program has overwritten, and one that tells of steps does other things.
+    /// Whether a worker died, too. The signal may be another one: it depends on what the worker was about to do with
+    /// memory that the program has overwritten, and a worker that tells of steps does other things.
     fn is_repeated(watch: &Watch) -> bool {
         matches!(watch.end, End::Died(status) if Death::of(status).is_ok())
     }
