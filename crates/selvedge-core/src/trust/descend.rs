@@ -195,7 +195,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         self.remember_before(self.graph().len(), thread, branch, tried);
     }
 
-    /// The same when that event was added already, to `events` others.
+    /// The same if that event was added already, to a graph with `events` events.
     pub(super) fn remember_before(
         &mut self,
         events: usize,

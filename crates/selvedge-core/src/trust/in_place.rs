@@ -52,9 +52,9 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         self.replay()
     }
 
-    /// If `thread`, which has just performed the last event of the graph, now spins although all that it read was the
-    /// newest, and another thread can go on, takes the iteration back: true. It is added again when one of the
-    /// locations has a newer write.
+    /// Takes back the iteration that `thread` has just completed, if it spins at the newest values and its events are
+    /// the last ones of the graph. The iteration is added again when one of the locations has a newer write, or when
+    /// no other thread can go on. Tells whether it was taken back.
     pub(super) fn defer(&mut self, thread: ThreadId) -> ControlFlow<Ending, bool> {
         let Pending::Stopped(Stop::Spinning { since }) = self.machine.pending(thread) else {
             return ControlFlow::Continue(false);
@@ -70,6 +70,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             (Kind::Read, Some(at)) => event.source == graph.newest(at),
             (kind, _) => kind == Kind::Silent && event.choice == 0,
         };
+        // Random descents have used the alternatives to earlier reads already.
         let spread = self.cursor.sampler.is_some() && iteration.len() > 1;
         if self.settings.preemptions.is_some()
             || spread
