@@ -1,4 +1,5 @@
-//! What a search over states costs per transition, on a machine that costs next to nothing.
+//! Measures the cost of a transition in a search over states, on a machine that costs next to
+//! nothing.
 //!
 //! `cargo bench -p selvedge-core --bench states`
 

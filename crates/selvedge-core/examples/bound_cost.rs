@@ -1,6 +1,6 @@
-//! What a bound costs: the time of a bounded search as a multiple of the unbounded one, for every
-//! bound from zero until nothing lies beyond it, on a scripted machine that does next to nothing
-//! (with a real program the search itself weighs less).
+//! Measures the cost of a bound: the time of a bounded search as a multiple of the unbounded one,
+//! for every bound from zero until nothing lies beyond it, on a scripted machine that does next to
+//! nothing (with a real program the search itself weighs less).
 //!
 //! `cargo run --release -p selvedge-core --example bound_cost`, with the beginning of a program's
 //! name if not all are wanted, and with `MODEL=ra`, `tso` or `rc11` in the environment for another
@@ -52,7 +52,7 @@ fn adders(threads: usize) -> Program {
     Program::of_workers(vec![vec![I::fetch_add(0, 0, 1)]; threads])
 }
 
-/// Each thread takes a mutex so many times.
+/// Each thread takes a mutex this many times.
 fn mutexes(threads: u32, times: usize) -> Program {
     let worker = |thread| [I::lock(9, thread), I::unlock(9)].repeat(times);
     Program::of_workers((1..=threads).map(worker).collect())
@@ -79,7 +79,7 @@ fn programs() -> Vec<(String, Program)> {
     programs
 }
 
-/// Seeds that give between 50,000 and 100,000 executions, with so many variables and reads among
+/// Seeds that give between 50,000 and 100,000 executions, with this many variables and reads among
 /// ten accesses.
 const MIXED: [(u64, u64, u64); 6] = [
     (27, 2, 8),

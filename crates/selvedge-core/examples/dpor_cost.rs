@@ -1,5 +1,5 @@
-//! What a step costs the interleaving engines, beside the graph engine, on a scripted machine that
-//! does next to nothing.
+//! Measures the cost of a step in the interleaving engines, beside the graph engine, on a scripted
+//! machine that does next to nothing.
 //!
 //! `cargo run --release -p selvedge-core --example dpor_cost`
 

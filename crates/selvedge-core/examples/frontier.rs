@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p selvedge-core --example frontier -- [OPEN [BYTES]]`
 //!
-//! So many units of so many bytes are open, in a tree that was divided at many places. For two seconds, units are taken
+//! OPEN units of BYTES bytes each are open, in a tree that was divided at many places. For two seconds, units are taken
 //! and answered, and each of them leaves one unit.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,5 @@
-//! What each memory model costs per execution, on scripted machines that do next to nothing.
+//! Measures the cost of each memory model per execution, on scripted machines that do next to
+//! nothing.
 //!
 //! `cargo run --release -p selvedge-core --example model_cost`
 

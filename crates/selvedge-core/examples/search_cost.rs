@@ -1,4 +1,4 @@
-//! What the search itself costs, on a scripted machine that does next to nothing.
+//! Measures the cost of the search itself, on a scripted machine that does next to nothing.
 //!
 //! `cargo run --release -p selvedge-core --example search_cost`
 

@@ -1,5 +1,5 @@
-//! What the search up to reads-from costs beside the graph search, on a scripted machine that does
-//! next to nothing.
+//! Measures the cost of the search up to reads-from beside the graph search, on a scripted machine
+//! that does next to nothing.
 //!
 //! `cargo run --release -p selvedge-core --example tracer_cost`
 

@@ -15,7 +15,7 @@ pub(crate) struct Bugs {
     /// Found by other searches.
     known: Vec<Failure>,
     keep_going: bool,
-    /// Only executions with at most so many preemptions are wanted.
+    /// Only executions with at most this many preemptions are wanted.
     preemptions: Option<u32>,
     /// A bug that lies beyond that bound.
     beyond: Option<Bug>,
@@ -27,7 +27,7 @@ impl Bugs {
         Bugs::within(None, keep_going)
     }
 
-    /// The same for a search for executions with at most so many preemptions.
+    /// The same for a search for executions with at most this many preemptions.
     pub(crate) fn within(preemptions: Option<u32>, keep_going: bool) -> Bugs {
         Bugs {
             found: Vec::new(),

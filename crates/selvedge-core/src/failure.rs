@@ -1,4 +1,4 @@
-//! What can be wrong with a program under test.
+//! The failures of programs under test.
 
 use serde::{Deserialize, Serialize};
 

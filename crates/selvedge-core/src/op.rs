@@ -184,7 +184,7 @@ pub enum Effect {
     Keep,
     /// The guard fails: the thread waits for another value.
     Block,
-    /// One of so many alternatives is taken, see [`Function::choose`].
+    /// One of this many alternatives is taken, see [`Function::choose`].
     Choose(u32),
 }
 

@@ -19,14 +19,14 @@ pub struct Counts {
     pub executions: u64,
     /// Complete ones beyond the bound, which the search had to pass through.
     pub over_bound: u64,
-    /// Those that ended blocked, or were cut short by undefined behaviour, and count for nothing.
+    /// Executions that ended blocked or in undefined behaviour. They are not counted in `executions`.
     pub blocked: u64,
-    /// Those that were given up because of the bound.
+    /// Graphs that were given up because of the bound.
     pub bound_blocked: u64,
 }
 
 impl Counts {
-    /// Those that ended in any way. Sums saturate, because counts may come from a damaged file.
+    /// The sum of all counts. Sums saturate, because counts may come from a damaged file.
     pub fn all(&self) -> u64 {
         let others = [self.over_bound, self.blocked, self.bound_blocked];
         others
@@ -83,13 +83,48 @@ pub enum Ending {
     Internal(String),
 }
 
+/// A search starts over at most this often because a loop was judged wrongly.
+pub(crate) const RESTARTS: u32 = 10_000;
+
 impl Ending {
+    /// The ending of a search that started over [`RESTARTS`] times.
+    pub(crate) fn never_settled() -> Ending {
+        Ending::Internal(format!(
+            "the search started over {RESTARTS} times: whether a loop only waits was judged \
+             differently each time"
+        ))
+    }
+
     /// The ending, if the whole search ends there and not only a slice of it.
     pub fn of_search(self) -> Option<Ending> {
         match self {
             Ending::Complete | Ending::Stopped => None,
             ending => Some(ending),
         }
+    }
+}
+
+/// The consequence of a thread's state that all searches share: a failure to be recorded, or the end of the search.
+#[inline]
+pub(crate) fn halted<M: Machine>(
+    machine: &M,
+    pending: Pending,
+    unrolled: &mut bool,
+) -> ControlFlow<Ending, Option<Failure>> {
+    match pending {
+        Pending::Stopped(Stop::Failed) => {
+            let failure = machine.failure();
+            ControlFlow::Continue(Some(failure.expect("a failed thread has a failure")))
+        }
+        Pending::Stopped(Stop::Refused) => {
+            let what = machine.refusal().unwrap_or_default();
+            ControlFlow::Break(Ending::Refused(what))
+        }
+        Pending::Stopped(Stop::Unrolled) => {
+            *unrolled = true;
+            ControlFlow::Continue(None)
+        }
+        _ => ControlFlow::Continue(None),
     }
 }
 
@@ -220,8 +255,8 @@ pub trait Observer<M> {
         let _ = graph;
     }
 
-    /// What comes next is an alternative to the executions so far, and the event in `slot` of `graph` is the first of
-    /// it. Searches over graphs tell this; the execution that follows may turn out not to be a complete one.
+    /// The next execution is an alternative to the executions so far, and the event in `slot` of `graph` is its first
+    /// different event. Only searches over graphs call this; the execution may turn out not to be complete.
     fn alternative(&mut self, graph: &Graph, slot: Slot) {
         let _ = (graph, slot);
     }
@@ -270,7 +305,7 @@ impl<M> Observer<M> for NoObserver {}
 /// Two reports of one bug.
 pub fn same_bug(one: &Failure, other: &Failure) -> bool {
     let place = |failure: &Failure| {
-        // Which side of a race is blamed is a matter of order.
+        // The order of exploration decides which side of a race is reported.
         let mut sites = [Some(failure.site), failure.other.as_ref().map(|o| o.site)];
         sites.sort_unstable();
         (failure.kind, sites)

@@ -5,17 +5,15 @@
 //! rest, and performs what is missing in the order in which the events were added: what was added
 //! early stays longest. A machine that cannot undo is reset, and performs the whole graph.
 //!
-//! What a step does depends on the earlier steps of its thread, its outcome, and its
-//! happens-before clock; the machine is told nothing else. So a step is kept if the graph has an
-//! event at its place with the same outcome and the same clock. In particular the write that was
-//! read counts only as far as happens-before depends on it.
+//! The effect of a step depends on the earlier steps of its thread, its outcome, and its happens-before clock; the
+//! machine is told nothing else. So a step is kept if the graph has an event at its place with the same outcome and the
+//! same clock. In particular the write that was read counts only as far as happens-before depends on it.
 
 use std::ops::Deref;
 
-use crate::graph::{Event, Graph, INIT, Kind, Slot};
+use crate::graph::{Event, Graph, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::machine::{Machine, Outcome, SpinLoops};
-use crate::op::Op;
 use crate::report::Divergence;
 
 /// A machine and its steps since the last reset.
@@ -292,29 +290,17 @@ pub(crate) fn outcome(event: &Event) -> Outcome {
 
 /// If the operation that begins with `slot` can be performed next in its thread, its last event.
 pub(crate) fn performable(graph: &Graph, done: &[u32], slot: Slot) -> Option<Slot> {
-    let event = graph.event(slot);
-    let performed = |slot: Slot| slot == INIT || graph.counted(done, slot);
-    if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(performed) {
+    if !graph.causes_counted(done, slot) {
         return None;
     }
-    let all = |thread: ThreadId| done[thread.index()] as usize == graph.thread(thread).len();
+    let event = graph.event(slot);
     match event.kind {
-        Kind::Read => performed(event.source).then_some(slot),
-        Kind::ReadHalf if performed(event.source) => {
+        Kind::ReadHalf => {
             let half = event.id.index as usize + 1;
             graph.thread(event.id.thread).get(half).copied()
         }
-        Kind::ReadHalf | Kind::Parked => None,
-        Kind::Write | Kind::WriteHalf => Some(slot),
-        Kind::Silent => match event.op {
-            Op::Join { child } => all(child).then_some(slot),
-            Op::JoinAll => {
-                let mut others = (0..done.len() as u32).map(ThreadId);
-                let ended = others.all(|other| other == event.id.thread || all(other));
-                ended.then_some(slot)
-            }
-            _ => Some(slot),
-        },
+        Kind::Parked => None,
+        Kind::Read | Kind::Write | Kind::WriteHalf | Kind::Silent => Some(slot),
     }
 }
 

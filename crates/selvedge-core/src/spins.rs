@@ -1,4 +1,4 @@
-//! Pure iterations: what explorers know about loops that only wait.
+//! Pure iterations: the explorers' knowledge about loops that only wait.
 
 use crate::graph::{Graph, Kind};
 use crate::ids::{Location, Site, ThreadId};

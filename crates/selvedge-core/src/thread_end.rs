@@ -16,7 +16,7 @@ impl ThreadEnd {
     /// The end of a thread that no other one has waited for.
     pub const NOT_AWAITED: ThreadEnd = ThreadEnd::awaited(u32::MAX, 0, 0);
 
-    /// The end of a thread with so many events, for which thread `by` has waited in its event `at`.
+    /// The end of a thread with this many events, for which thread `by` has waited in its event `at`.
     pub const fn awaited(events: u32, by: u32, at: u32) -> ThreadEnd {
         ThreadEnd { events, by, at }
     }

@@ -22,7 +22,7 @@ pub(super) enum Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Act {
     pub(super) thread: ThreadId,
-    /// Which alternative is taken where there are several.
+    /// The number of the alternative that is taken.
     pub(super) choice: u32,
     pub(super) target: Target,
     /// Whether it writes its location. For a compare-exchange or an object that depends on the

@@ -20,7 +20,7 @@ use crate::ids::ThreadId;
 
 pub(super) struct Bpor {
     bound: u32,
-    // What follows differs in `specimen.rs` only.
+    // The fields below differ in `specimen.rs` only.
     pub(super) conservative: bool,
     pub(super) heeds_waiting: bool,
     pub(super) races_only: bool,

@@ -9,7 +9,7 @@ use super::{Algorithm, Completed, Statistics};
 use crate::bugs::Bugs;
 use crate::failure::Failure;
 use crate::ids::ThreadId;
-use crate::machine::{Machine, Pending, Stop, may_join};
+use crate::machine::{Machine, Pending, may_join};
 use crate::op::Op;
 use crate::report::{self, Counts, Ending, Observer, Waiting};
 use crate::rewind::Rewind;
@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub(super) enabled: ThreadSet,
     /// `back(E)`: the threads to explore from here.
     pub(super) back: ThreadSet,
-    /// Those of `back` that were explored or rejected.
+    /// The threads of `back` that were explored or rejected.
     pub(super) done: ThreadSet,
     /// Steps that would lead to executions seen before.
     pub(super) sleep: Vec<Act>,
@@ -67,7 +67,7 @@ pub(super) struct State {
     nodes: Vec<Node>,
     /// `next(p)` at the end of the trace; meaningful while the machine stands there.
     next: Vec<Option<Next>>,
-    /// Those of `next` that can go on.
+    /// The threads of `next` that can go on.
     enabled: ThreadSet,
     pub(super) statistics: Statistics,
     /// Scratch of the race detection.
@@ -196,7 +196,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
         }
         while let Some((thread, choice)) = self.algorithm.choose(&mut self.state) {
             self.replay()?;
-            // What was seen after undefined behaviour need not be possible elsewhere.
+            // A step that was seen after undefined behaviour need not be possible elsewhere.
             if !self.state.here().enabled.contains(thread) {
                 continue;
             }
@@ -354,27 +354,16 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
 
     /// Looks whether `thread` ran into something that ends the search.
     fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
-        match self.machine.pending(thread) {
-            Pending::Stopped(Stop::Failed) => {
-                let failure = self.machine.failure();
-                let failure = failure.expect("a failed thread has a failure");
-                self.undefined |= failure.kind.is_undefined_behaviour();
-                let flow = self.bug(failure, Vec::new());
-                if let ControlFlow::Break(Ending::FirstBug) = flow {
-                    self.counts.executions += 1;
-                }
-                flow
-            }
-            Pending::Stopped(Stop::Refused) => {
-                let what = self.machine.refusal().unwrap_or_default();
-                ControlFlow::Break(Ending::Refused(what))
-            }
-            Pending::Stopped(Stop::Unrolled) => {
-                self.unrolled = true;
-                ControlFlow::Continue(())
-            }
-            _ => ControlFlow::Continue(()),
+        let pending = self.machine.pending(thread);
+        let Some(failure) = report::halted(&*self.machine, pending, &mut self.unrolled)? else {
+            return ControlFlow::Continue(());
+        };
+        self.undefined |= failure.kind.is_undefined_behaviour();
+        let flow = self.bug(failure, Vec::new());
+        if let ControlFlow::Break(Ending::FirstBug) = flow {
+            self.counts.executions += 1;
         }
+        flow
     }
 
     /// No thread can take a step.

@@ -20,9 +20,8 @@
 //! | `lazy-bpor-1` | first approximation of it | **no** | yes |
 //! | `lazy-bpor-2` | second approximation of it | yes | yes |
 //!
-//! Several algorithms lose classes as they were printed. Those that are offered under their names
-//! although they do end with [`Ending::Lossy`]. Other known-broken variants are in `specimen.rs`, for
-//! tests that show what goes wrong.
+//! Several algorithms lose classes as they were printed. Algorithms that are offered under their names nevertheless end
+//! with [`Ending::Lossy`]. Other known-broken variants are in `specimen.rs`, for tests that show what goes wrong.
 //!
 //! Deviations common to all of them:
 //! * The races of a thread that waits count too, where everything is stuck and where everything
@@ -311,7 +310,7 @@ trait Algorithm {
         true
     }
 
-    /// Whether the search was cut too short, now that the program turned out to have so many
+    /// Whether the search was cut too short, now that the program turned out to have this many
     /// threads. It is run once more then.
     fn starts_over(&mut self, threads: usize) -> bool {
         let _ = threads;

@@ -17,7 +17,7 @@ use crate::ids::ThreadId;
     expect(dead_code, reason = "only specimens differ from the printed algorithm")
 )]
 pub(super) enum Sleep {
-    /// Those that were not added conservatively, as printed.
+    /// Threads that were not added conservatively, as printed.
     NotConservative,
     /// The same, but conservative branches begin with an empty sleep set.
     WokenByConservative,

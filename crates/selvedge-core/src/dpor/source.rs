@@ -29,7 +29,7 @@ impl Algorithm for SourceDpor {
     }
 }
 
-/// Which threads may start a reversal.
+/// The threads that may start a reversal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Initials {
     /// *I(u)*

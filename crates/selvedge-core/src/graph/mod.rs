@@ -86,11 +86,10 @@ pub struct Event {
     pub read: Value,
     /// The value written; a read half keeps what its write half will write.
     pub wrote: Value,
-    /// Which alternative was taken where there were several; zero elsewhere.
+    /// The number of the alternative that was taken; zero where there is only one.
     pub choice: u32,
-    /// For an update that was parked until a write revisited it without deleting anything, what it
-    /// read until then: seen from a write that does not know the one that woke it, it still counts
-    /// as parked.
+    /// For an update that was parked until a write revisited it without deleting anything: the write that it was parked
+    /// at. For a write that does not have the waking one in its prefix, the update still counts as parked.
     pub woken_from: Option<Slot>,
     /// Knowledge about the further steps of its thread.
     pub next: Next,
@@ -291,6 +290,29 @@ impl Graph {
     pub fn counted(&self, clock: &[u32], slot: Slot) -> bool {
         let id = self.event(slot).id;
         clock[id.thread.index()] > id.index
+    }
+
+    /// Whether `clock` counts all direct causes of `slot` in other threads: the creation of its thread, the write
+    /// that it reads, and the threads that it joins.
+    #[inline]
+    pub(crate) fn causes_counted(&self, clock: &[u32], slot: Slot) -> bool {
+        let counted = |slot: Slot| slot == INIT || self.counted(clock, slot);
+        let event = self.event(slot);
+        if event.id.index == 0 && !self.predecessor(event.id).is_none_or(counted) {
+            return false;
+        }
+        if event.kind.reads() {
+            return counted(event.source);
+        }
+        let all = |thread: ThreadId| clock[thread.index()] as usize >= self.thread(thread).len();
+        match event.op {
+            Op::Join { child } => all(child),
+            Op::JoinAll => {
+                let mut others = (0..self.threads() as u32).map(ThreadId);
+                others.all(|other| other == event.id.thread || all(other))
+            }
+            _ => true,
+        }
     }
 
     /// Whether a write half stands right after the write at `position`, so that nothing may come

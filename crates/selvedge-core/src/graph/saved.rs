@@ -1,8 +1,8 @@
 //! Graphs as values that another process can take up.
 //!
-//! What is saved has no addresses, no values and no numbers of locations: what a thread does is told
-//! by the machine when the graph is [performed](SavedGraph::perform), and what a read returns follows
-//! from its source. So a saved graph means the same in every process that runs the program.
+//! A saved graph contains no addresses, values or location numbers: the machine tells the operations of each thread
+//! when the graph is [performed](SavedGraph::perform), and the value of a read follows from its source. So a saved
+//! graph means the same in every process that runs the program.
 
 use std::collections::HashSet;
 

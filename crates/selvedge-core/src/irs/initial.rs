@@ -20,7 +20,7 @@ pub(super) enum Ended {
     Spun(ThreadId, u32),
     /// An assumption did not hold.
     Dull,
-    /// After so many steps it had not come to its end.
+    /// After this many steps it had not come to its end.
     Long,
     /// Something that is not modelled.
     Refused(String),
@@ -163,7 +163,7 @@ pub const LONGEST: usize = 20_000;
 const ATTEMPTS: usize = 400;
 /// How many schedules are tried at random.
 const RANDOM: u64 = 2_000;
-/// If so many are too long, and all before them as well, the program has no end.
+/// If this many are too long, and all before them as well, the program has no end.
 const ENDLESS: u32 = 5;
 
 /// Executions that end well: threads one after the other, in this order or the other, in turns, or

@@ -1,18 +1,18 @@
-//! Which schedules of a program are safe, as a set of waits that a run time can enforce: the
-//! verifier of iteratively relaxed scheduling (Metzler, Saissi, Bokor and Suri, "Safe Execution of
-//! Concurrent Programs by Enforcement of Scheduling Constraints").
+//! Proves schedules of a program safe, as a set of waits that a run time can enforce: the verifier of iteratively
+//! relaxed scheduling (Metzler, Saissi, Bokor and Suri, "Safe Execution of Concurrent Programs by Enforcement of
+//! Scheduling Constraints").
 //!
-//! [`verify`] finds one execution that ends well, demands what it takes to have no other, and then
-//! takes demands back one at a time, each after everything that it kept away is proven
-//! (`relax.rs`). At any moment what is demanded is proven to suffice. For a program without bugs
-//! nothing is demanded in the end. For a program with bugs what is left keeps them away, and for
-//! each demand that stays it is known which bug that is.
+//! [`verify`] finds one execution that ends well, and adds demands that exclude all others. Then it
+//! takes demands back one at a time, each after all executions that the demand excluded have been
+//! explored (`relax.rs`). So the present demands are proven to suffice at any moment. For a program
+//! without bugs no demand is left in the end. For a program with bugs the remaining demands exclude
+//! the bugs, and the bug that each of them excludes is known.
 //!
 //! Deviations from the document:
-//! * What is enforced is a set of waits, not a prefix of a trace; the waits that the document's
-//!   prefixes stand for are among the sets that this verifier passes through. So there is no need
-//!   for events that are not in the prefix to wait for it (the proof of Theorem 1 needs that;
-//!   Definition 3 does not ask for it).
+//! * A set of waits is enforced, not a prefix of a trace; the waits that the document's prefixes
+//!   stand for are among the sets that this verifier passes through. So there is no need for events
+//!   that are not in the prefix to wait for it (the proof of Theorem 1 needs that; Definition 3
+//!   does not ask for it).
 //! * Safety and progress are explored, not argued: the program with its waits is checked as a
 //!   program of its own, and an execution in which the waits make threads wait for ever counts as a
 //!   failure.

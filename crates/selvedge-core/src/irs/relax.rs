@@ -87,7 +87,7 @@ pub trait Watcher<M> {
         let _ = (bug, machine);
     }
 
-    /// An execution ended; so many traces are proven or about to be. Breaking ends the verification.
+    /// An execution ended; this many traces are proven or about to be. Breaking ends the verification.
     fn progress(&mut self, explored: u64) -> ControlFlow<()> {
         let _ = explored;
         ControlFlow::Continue(())
@@ -317,7 +317,7 @@ impl Relaxed {
         self.demands = demands;
         self.traces += traces;
         self.log.merge(log);
-        // What stayed for the sake of others may go now.
+        // Demands that were kept because of other demands may be removed now.
         self.kept
             .retain(|kept| matches!(kept.reason, Reason::Bug(_)));
     }

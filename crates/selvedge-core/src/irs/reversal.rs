@@ -13,7 +13,7 @@ use crate::op::Op;
 /// The flag that stands for the reversal.
 pub(super) const FLAG: Location = Location(0);
 
-/// Which events of the present execution the reversed pair are, as explorers number them.
+/// The numbers that explorers give to the reversed pair of events in the present execution.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pair {
     pub(super) first: Cell<Option<u32>>,

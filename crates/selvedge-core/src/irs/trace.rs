@@ -16,7 +16,7 @@ pub(super) struct Step {
     pub(super) writes: bool,
     /// The value of its location before it.
     pub(super) before: Value,
-    /// Which step of its thread it is.
+    /// Its number among the steps of its thread.
     pub(super) index: u32,
 }
 

@@ -20,7 +20,7 @@ pub(crate) struct ForcedSwitches {
     /// Where the counts of each thread begin; a thread has one more than events.
     offsets: Vec<usize>,
     counts: Vec<Count>,
-    /// Of each thread, how many events remain after the first so many.
+    /// Of each thread, how many events remain after the first this many.
     remaining: Vec<u32>,
 }
 

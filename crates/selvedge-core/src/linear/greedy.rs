@@ -42,7 +42,7 @@ struct Builder<'s, 'a, F> {
     preemptions: u32,
     /// How far each thread is known to get.
     reach: F,
-    /// Something that it needs to get further: so many events of a thread.
+    /// Something that it needs to get further: this many events of a thread.
     lacked_thread: F,
     lacked_count: F,
 }

@@ -56,7 +56,7 @@ impl ScOverlay {
     pub(crate) fn rebuild(&mut self, graph: &Graph) {
         self.events = match self.order.rebuild_if_consistent(graph) {
             true => graph.len(),
-            // What was added to the graph in other places than its end is never taken back one by one.
+            // Events that were not added at the end of the graph are never taken back one by one.
             false => 0,
         };
     }

@@ -15,7 +15,7 @@ pub(crate) struct Steps<'a, F> {
     pub(crate) graph: &'a Graph,
     /// The events before each event, itself included.
     pub(crate) clocks: &'a Clocks,
-    /// The part: so many events of each thread.
+    /// The part: this many events of each thread.
     pub(crate) ends: F,
     /// Whether the execution has ended: a thread that waits for good at the end of its part could have gone on earlier,
     /// as long as the object was free.

@@ -101,7 +101,7 @@ enum End {
     Cycle,
 }
 
-/// The labels of a state have room for two bits for each of so many threads.
+/// The labels of a state have room for two bits for each of this many threads.
 const STARVING: u32 = 32;
 
 /// The property to check, and the settings.

@@ -14,7 +14,7 @@ use super::graph::{Graph, Lasso, Move};
 use super::product::Product;
 use crate::ids::ThreadId;
 
-/// So many nodes may be walked back over for each arc.
+/// The most nodes that are walked back over for each arc.
 const WALK: u64 = 8;
 
 const NONE: u32 = u32::MAX;
@@ -40,7 +40,7 @@ struct Pass<'a, 'p, G> {
     budget: u64,
 }
 
-/// Looks for an accepting cycle, up to so many context switches.
+/// Looks for an accepting cycle, up to this many context switches.
 pub(super) fn search<G: Graph>(
     product: &mut Product<'_, G>,
     sets: u32,

@@ -35,12 +35,12 @@ impl Atom {
     }
 }
 
-/// Whose step it is.
+/// The thread of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Who {
-    /// Anybody's.
+    /// A step of any thread.
     Any,
-    /// That of this thread.
+    /// A step of this thread.
     Thread(ThreadId),
 }
 

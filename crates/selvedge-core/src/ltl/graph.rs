@@ -9,7 +9,7 @@ pub struct Move {
     pub to: u32,
     /// The thread that moves; `None` once the program has ended.
     pub thread: Option<ThreadId>,
-    /// Which of the thread's alternatives it is.
+    /// The number of the alternative that the thread takes.
     pub choice: u32,
     /// Whether it passes a progress mark.
     pub progress: bool,
@@ -35,7 +35,7 @@ pub struct Lasso {
     pub prefix: Vec<Move>,
     /// From there back to there; at least one move.
     pub cycle: Vec<Move>,
-    /// After so many moves nothing that follows can change the answer, if there is such a point.
+    /// After this many moves nothing that follows can change the answer, if there is such a point.
     pub decided: Option<usize>,
 }
 

@@ -51,12 +51,12 @@ pub(super) struct Product<'p, G> {
 
 /// The numbers of pairs.
 enum Numbers {
-    /// A row for each state with a place for each of so many readers: the usual automata are small.
+    /// A row for each state with a place for each of this many readers: the usual automata are small.
     Rows(usize, Vec<u32>),
     Hashed(HashMap<u64, u32, BuildHasherDefault<Mixer>>),
 }
 
-/// So many readers make rows that are still small.
+/// Automata of at most this size have rows of numbers.
 const SMALL: usize = 16;
 const NONE: u32 = u32::MAX;
 

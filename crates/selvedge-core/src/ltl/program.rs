@@ -27,7 +27,7 @@ pub struct Program<'m, M> {
     questions: Vec<Question>,
     labels: Vec<u64>,
     rows: Vec<Row>,
-    moves: Vec<Packed>,
+    moves: Vec<PackedMove>,
     steps: Vec<StateStep>,
     races: bool,
     keep_going: bool,
@@ -93,7 +93,7 @@ impl Row {
 
 /// A move in eight bytes: the choice is above the mark and the thread.
 #[derive(Clone, Copy)]
-struct Packed {
+struct PackedMove {
     to: u32,
     step: u32,
 }
@@ -103,17 +103,17 @@ const NOBODY: u32 = THREAD;
 const PROGRESS: u32 = 0x80;
 const CHOICE: u32 = 8;
 
-impl Packed {
-    fn new(to: StateId, step: StateStep, progress: bool) -> Packed {
+impl PackedMove {
+    fn new(to: StateId, step: StateStep, progress: bool) -> PackedMove {
         let mark = if progress { PROGRESS } else { 0 };
-        Packed {
+        PackedMove {
             to: to.0,
             step: step.choice << CHOICE | mark | step.thread.0,
         }
     }
 
-    fn stays(at: StateId) -> Packed {
-        Packed {
+    fn stays(at: StateId) -> PackedMove {
+        PackedMove {
             to: at.0,
             step: NOBODY,
         }
@@ -190,7 +190,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
     /// How much was seen so far.
     pub fn counts(&self) -> StateCounts {
         let labels = self.labels.capacity() * size_of::<u64>();
-        let moves = self.moves.capacity() * size_of::<Packed>();
+        let moves = self.moves.capacity() * size_of::<PackedMove>();
         let rows = self.rows.capacity() * size_of::<Row>();
         StateCounts {
             states: self.states.len() as u64,
@@ -291,7 +291,7 @@ impl<'m, M: StateMachine> Program<'m, M> {
         }
         self.labels.push(label);
         self.rows.push(Row::UNKNOWN);
-        // What has failed can be told only now: a machine that comes back does not know why.
+        // The failure has to be taken up now: a machine that comes back to this state no longer knows it.
         let machine = self.states.machine();
         let mut threads = (0..machine.threads() as u32).map(ThreadId);
         let over = [Stop::Failed, Stop::Refused].map(Pending::Stopped);
@@ -337,12 +337,12 @@ impl<'m, M: StateMachine> Program<'m, M> {
                 steps.clear();
                 self.note(state, wrong.0)?;
             }
-            // What comes after a failed assumption is of no interest, even if other threads could go on.
+            // Nothing after a failed assumption is explored, even if other threads could go on.
             _ if stopped(Stop::Assumed) || stopped(Stop::Unrolled) => steps.clear(),
-            Look::Complete => self.moves.push(Packed::stays(state)),
+            Look::Complete => self.moves.push(PackedMove::stays(state)),
             Look::Open if stopped(Stop::Exited) => {
                 steps.clear();
-                self.moves.push(Packed::stays(state));
+                self.moves.push(PackedMove::stays(state));
             }
             Look::Open | Look::Blocked => {}
         }
@@ -354,7 +354,8 @@ impl<'m, M: StateMachine> Program<'m, M> {
             self.states.go(state);
             let progress = self.states.machine().marks_progress(step.thread);
             let reached = self.states.take(step);
-            self.moves.push(Packed::new(reached.state, step, progress));
+            self.moves
+                .push(PackedMove::new(reached.state, step, progress));
             // Also what is found out only now has to be on record when the way there is asked for.
             let end = self.moves.len() as u32;
             self.rows[state.index()] = Row { start, end };

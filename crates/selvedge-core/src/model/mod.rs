@@ -16,7 +16,7 @@ pub use rc11::Rc11;
 pub use sc::SequentialConsistency;
 pub use tso::TotalStoreOrder;
 
-use crate::graph::{Graph, INIT, Kind, Slot};
+use crate::graph::{Graph, Kind, Slot};
 use crate::ids::{Location, ThreadId};
 use crate::op::{MemoryOrder, Op};
 
@@ -71,7 +71,7 @@ fn in_causal_order(
         for thread in 0..graph.threads() {
             let events = graph.thread(ThreadId(thread as u32));
             while let Some(&slot) = events.get(done[thread] as usize) {
-                if Some(slot) == unbound || !causes_counted(graph, done, slot) {
+                if Some(slot) == unbound || !graph.causes_counted(done, slot) {
                     break;
                 }
                 visit(slot);
@@ -80,29 +80,6 @@ fn in_causal_order(
             }
         }
         assert!(left < before, "causality has no cycle");
-    }
-}
-
-/// Whether `done` counts all direct causes of `slot` in other threads.
-fn causes_counted(graph: &Graph, done: &[u32], slot: Slot) -> bool {
-    let counted = |slot: Slot| slot == INIT || graph.counted(done, slot);
-    let all = |thread| {
-        graph
-            .thread(thread)
-            .last()
-            .is_none_or(|&last| counted(last))
-    };
-    let event = graph.event(slot);
-    if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(counted) {
-        return false;
-    }
-    match event.op {
-        Op::Join { child } => all(child),
-        Op::JoinAll => {
-            let mut others = (0..graph.threads() as u32).map(ThreadId);
-            others.all(|other| other == event.id.thread || all(other))
-        }
-        _ => !event.kind.reads() || counted(event.source),
     }
 }
 

@@ -330,8 +330,8 @@ impl Search<'_> {
         if self.psc.reached[access.thread.index()] != NOTHING {
             return true;
         }
-        // What comes in by hb|loc, co or fr comes to the newer write as well, so there would be a cycle
-        // without the new event.
+        // An edge by hb|loc, co or fr to the new event also leads to the newer write, so there would be a
+        // cycle without the new event.
         // po|≠loc; hb; po|≠loc. The first event that is reached has the most events after it.
         let back = last_elsewhere(graph, access.predecessor, Some(access.location));
         back.is_some_and(|back| {

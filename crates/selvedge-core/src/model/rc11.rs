@@ -181,7 +181,7 @@ impl Rc11 {
         for &earlier in graph.thread(id.thread)[..id.index as usize].iter().rev() {
             let event = graph.event(earlier);
             match event.op {
-                // That fence has all the rest.
+                // The clock of that fence contains all earlier reads.
                 Op::Fence { .. } if acquires(event) => return,
                 _ if event.kind.reads() => self.acquire(graph, slot, event.source),
                 _ => {}

@@ -197,26 +197,17 @@ impl SequentialConsistency {
 
     /// Whether every direct predecessor of `slot` has its clock.
     fn ready(&self, graph: &Graph, slot: Slot) -> bool {
-        let done = |slot: Slot| slot == INIT || graph.counted(&self.done, slot);
-        let all = |thread| graph.thread(thread).last().is_none_or(|&last| done(last));
-        let event = graph.event(slot);
-        if event.id.index == 0 && !graph.predecessor(event.id).is_none_or(done) {
+        if !graph.causes_counted(&self.done, slot) {
             return false;
         }
-        match event.op {
-            Op::Join { child } => return all(child),
-            Op::JoinAll => {
-                let mut others = (0..graph.threads() as u32).map(ThreadId);
-                return others.all(|other| other == event.id.thread || all(other));
-            }
-            _ => {}
-        }
+        let event = graph.event(slot);
         let Some(location) = event.op.location() else {
             return true;
         };
         if event.kind.reads() {
-            return done(event.source);
+            return true;
         }
+        let done = |slot: Slot| slot == INIT || graph.counted(&self.done, slot);
         let overwritten = graph.write_at(location, graph.position(location, slot) - 1);
         done(overwritten) && graph.readers(location, overwritten).all(done)
     }

@@ -8,9 +8,9 @@
 //! acyclic(ppo ∪ fences ∪ rfe ∪ co ∪ fr)   where ppo = po \ (W × R)
 //! ```
 //!
-//! In the second relation a thread is two lines that go on side by side: its writes, each after all
-//! that the thread did before, and its reads, each after the earlier reads and, where a fence is in
-//! between, after the earlier writes. For each event two vector clocks with two entries per thread
+//! In the second relation a thread consists of two chains: its writes, each after all earlier events of
+//! the thread, and its reads, each after the earlier reads and, where a fence is in between, after the
+//! earlier writes. For each event two vector clocks with two entries per thread
 //! are kept: what the thread's next read and what its next write would come after. The first is
 //! also the clock of a read, the second that of a write.
 //!
@@ -35,22 +35,22 @@ pub struct TotalStoreOrder {
     late: Vec<Slot>,
 }
 
-/// How an event stands to the two lines of its thread.
+/// The chains of its thread that an event belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum Chain {
     Reads,
     Writes,
     Both,
     Neither,
 }
 
-fn line(event: &Event) -> Line {
+fn chain(event: &Event) -> Chain {
     match event.op {
-        Op::Load { .. } => Line::Reads,
-        Op::Store { order, .. } if order != MemoryOrder::SeqCst => Line::Writes,
-        Op::Fence { order } if order != MemoryOrder::SeqCst => Line::Neither,
-        Op::Choose { .. } => Line::Neither,
-        _ => Line::Both,
+        Op::Load { .. } => Chain::Reads,
+        Op::Store { order, .. } if order != MemoryOrder::SeqCst => Chain::Writes,
+        Op::Fence { order } if order != MemoryOrder::SeqCst => Chain::Neither,
+        Op::Choose { .. } => Chain::Neither,
+        _ => Chain::Both,
     }
 }
 
@@ -178,9 +178,9 @@ impl TotalStoreOrder {
     /// after it.
     fn collect(&mut self, graph: &Graph, slot: Slot) -> bool {
         let event = graph.event(slot);
-        let line = line(event);
-        // For one that is in both lines it is enough to look at the second.
-        let reads = line != Line::Both;
+        let chain = chain(event);
+        // For an event of both chains, the clock of the writes is enough.
+        let reads = chain != Chain::Both;
         match graph.predecessor(event.id) {
             Some(previous) => {
                 self.writes.copy(slot, previous);
@@ -195,7 +195,7 @@ impl TotalStoreOrder {
         }
         let own = event.id.thread;
         let count = event.id.index + 1;
-        let later = if line == Line::Neither {
+        let later = if chain == Chain::Neither {
             false
         } else if event.kind.writes() {
             self.writes.of_mut(slot)[writes_of(own)] = count;

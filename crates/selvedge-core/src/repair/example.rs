@@ -22,7 +22,7 @@ pub(super) struct Example {
 struct Move {
     thread: ThreadId,
     outcome: Outcome,
-    /// Which move it reads from, if it reads; `None` for the initial value.
+    /// The move that it reads from, if it reads; the inner `None` stands for the initial value.
     source: Option<Option<usize>>,
     writes: bool,
     /// How many of the writes before it are newer than what it reads or writes.
@@ -116,7 +116,7 @@ impl Example {
             }
         }
         match self.failure.kind {
-            // What a thread waits for does not depend on orders.
+            // Waiting does not depend on memory orders.
             FailureKind::Deadlock | FailureKind::Livelock => true,
             kind => {
                 let failure = machine.failure().or_else(|| machine.leftover());

@@ -1,12 +1,12 @@
 //! Repair of a bug of weak memory: the smallest change of orders and fences after which the program
 //! does not fail.
 //!
-//! The search goes back and forth between two questions. Which is the smallest set of changes that
-//! forbids all failing executions known so far? That is quick to tell: each of them is repeated
-//! with the changed orders, and the model forbids one of its steps, or the program does not fail
-//! any more (a data race whose accesses are ordered now). And does the changed program fail in
-//! another way? That takes a search of its own; an execution that still fails joins the known ones.
-//! So the result is a smallest change, not just one that suffices.
+//! The search goes back and forth between two questions. First: which smallest set of changes
+//! forbids all failing executions known so far? To answer this, each of them is repeated with the
+//! changed orders, until the model forbids one of its steps, or the program does not fail any more
+//! (a data race whose accesses are ordered now). Second: does the changed program fail in another
+//! way? This takes a search of its own; an execution that still fails joins the known ones. So the
+//! result is a smallest change, not just one that suffices.
 
 mod change;
 mod example;

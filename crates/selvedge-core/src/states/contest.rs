@@ -1,4 +1,4 @@
-//! Which claim to a state comes first, independently of the order in which claims arrive.
+//! Decides between the claims of peers to a state, independently of the order in which they arrive.
 //!
 //! Of the claims that are made in a round to a state, with as many switches, the least (node
 //! before, step) wins, as if one peer had made all of them in that order. Where the thread that ran
@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::queue::{Node, Packed};
+use super::queue::{Node, PackedStep};
 use super::visited::{Number, Verdict, Visited};
 
 /// The result of a claim.
@@ -38,7 +38,7 @@ impl Won {
 #[derive(Clone, Copy)]
 struct Claim {
     parent: Node,
-    step: Packed,
+    step: PackedStep,
     peer: u32,
     place: u32,
 }
@@ -68,7 +68,7 @@ pub(super) struct Contest {
 }
 
 impl Contest {
-    /// Among so many peers; the states that were met are known already.
+    /// Among this many peers; the states that were met are known already.
     pub(super) fn new(peers: usize, visited: &Visited) -> Contest {
         Contest {
             new: Vec::new(),
@@ -117,7 +117,7 @@ impl Contest {
         &mut self,
         visited: &mut Visited,
         identity: u128,
-        (parent, step): (Node, Packed),
+        (parent, step): (Node, PackedStep),
         (layer, switches): (u32, bool),
         (peer, keep): (usize, bool),
     ) -> Won {

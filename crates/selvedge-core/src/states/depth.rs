@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::parts::Contents;
-use super::queue::{Node, Packed};
+use super::queue::{Node, PackedStep};
 use super::search::{Search, Seen};
 use super::space::StateStep;
 use crate::ids::ThreadId;
@@ -75,7 +75,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Depth<'a, M, O> {
         if verdict.is_known() {
             return ControlFlow::Continue(());
         }
-        let node = search.nodes.push(parent, Packed::new(step));
+        let node = search.nodes.push(parent, PackedStep::new(step));
         match search.look()? {
             Seen::Open => {
                 self.stack.push(Frame {

@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 
 use super::Algorithm;
 use super::peers::{Flow, Peers, exchange};
-use super::queue::{Later, Node, Packed, Queue};
+use super::queue::{Later, Node, PackedStep, Queue};
 use super::search::{Search, Seen};
 use super::space::StateStep;
 use super::together::{Apart, Notice, Round, Stranger};
@@ -106,7 +106,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             thread: ThreadId::MAIN,
             choice: 0,
         };
-        let main = Packed::new(main);
+        let main = PackedStep::new(main);
         let search = &mut self.search;
         let identity = search.space.identity();
         search.visited.claim(identity, 0, ThreadId::MAIN);
@@ -201,7 +201,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         let machine = self.search.space.machine_mut();
         let (parent, child) = machine.origin(ThreadId(machine.threads() as u32 - 1));
         machine.forget_newest();
-        let stranger = (node, Packed::new(step), parent, child);
+        let stranger = (node, PackedStep::new(step), parent, child);
         self.strangers.push((place, stranger));
     }
 
@@ -247,7 +247,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
         let layer = self.layer() + u32::from(switches);
         let search = &mut self.search;
         let identity = search.space.identity();
-        let packed = Packed::new(step);
+        let packed = PackedStep::new(step);
         if let Some(apart) = &mut self.apart {
             let state = (identity, search.space.here());
             let (from, cost) = ((parent, packed), (layer, switches));
@@ -332,7 +332,7 @@ impl<'a, M: StateMachine, O: Observer<M>, P: Peers> Layers<'a, M, O, P> {
             (rank + 1) * self.now.len() / count,
         );
         self.now = self.now.filtered(|place| (first..end).contains(&place));
-        // What comes from the same state stays together, so that it is numbered in order.
+        // States reached from the same state stay together and are numbered in order.
         let before = |place: usize| self.later.states.get(place).0.node as usize;
         self.later = self.later.filtered(|place| before(place) % count == rank);
         let search = &self.search;

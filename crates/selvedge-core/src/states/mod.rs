@@ -1,9 +1,8 @@
 //! Searches over stored states, which also serve programs that never end.
 //!
-//! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know
-//! executions, only states and the [`StateStep`]s between them. [`search`] looks whether something wrong
-//! can be reached; [`States`] gives each state a number and goes back to any of them, for searches
-//! that need more.
+//! A [`StateMachine`] can be taken back to a state it was in before, so a search need not know executions, only states
+//! and the [`StateStep`]s between them. [`search`] looks for reachable bugs; [`States`] gives each state a number and
+//! goes back to any of them, for searches that need more.
 //!
 //! | algorithm | order | counterexample |
 //! |---|---|---|
@@ -114,7 +113,7 @@ pub struct Settings {
     pub algorithm: Algorithm,
     /// How states are told apart.
     pub identity: Identity,
-    /// Only what can be reached with at most so many context switches. For algorithms that count them.
+    /// Only what can be reached with at most this many context switches. For algorithms that count them.
     pub switches: Option<u32>,
     /// Whether two threads that are about to access the same memory, not both atomically, are a bug.
     pub races: bool,

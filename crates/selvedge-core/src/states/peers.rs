@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::queue::Packed;
+use super::queue::PackedStep;
 use crate::report::Ending;
 
 /// Goes on with a value, or ends the search.
@@ -12,7 +12,7 @@ pub(super) type Flow<T> = ControlFlow<Ending, T>;
 /// numbers stand for the same threads, and equal states are identified by the same bytes, in all of
 /// them.
 pub trait Peers {
-    /// Which of them this one is, from zero.
+    /// The number of this peer, from zero.
     fn rank(&self) -> usize;
 
     /// How many there are.
@@ -103,8 +103,8 @@ impl<'a> Reader<'a> {
         u128::from_le_bytes(self.take())
     }
 
-    pub(super) fn step(&mut self) -> Packed {
-        Packed::from_bits(self.word())
+    pub(super) fn step(&mut self) -> PackedStep {
+        PackedStep::from_bits(self.word())
     }
 
     pub(super) fn bytes(&mut self) -> &'a [u8] {

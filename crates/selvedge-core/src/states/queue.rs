@@ -8,15 +8,15 @@ use crate::ids::ThreadId;
 
 /// A step in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Packed(u32);
+pub(super) struct PackedStep(u32);
 
-/// So many threads, and so many alternatives of a step, are possible.
+/// The most threads, and the most alternatives of a step, that fit.
 pub(super) const MOST: u32 = 1 << 16;
 
-impl Packed {
-    pub(super) fn new(step: StateStep) -> Packed {
+impl PackedStep {
+    pub(super) fn new(step: StateStep) -> PackedStep {
         debug_assert!(step.thread.0 < MOST && step.choice < MOST);
-        Packed(step.thread.0 << 16 | step.choice)
+        PackedStep(step.thread.0 << 16 | step.choice)
     }
 
     pub(super) fn step(self) -> StateStep {
@@ -30,8 +30,8 @@ impl Packed {
         self.0
     }
 
-    pub(super) fn from_bits(bits: u32) -> Packed {
-        Packed(bits)
+    pub(super) fn from_bits(bits: u32) -> PackedStep {
+        PackedStep(bits)
     }
 
     pub(super) fn thread(self) -> ThreadId {
@@ -45,11 +45,11 @@ pub(super) type Node = u32;
 
 /// How each node was reached: the node before and the step from there. The first one was not.
 #[derive(Default)]
-pub(super) struct Nodes(Chunks<(Node, Packed)>);
+pub(super) struct Nodes(Chunks<(Node, PackedStep)>);
 
 impl Nodes {
     /// The next node.
-    pub(super) fn push(&mut self, parent: Node, step: Packed) -> Node {
+    pub(super) fn push(&mut self, parent: Node, step: PackedStep) -> Node {
         self.0.push((parent, step));
         self.0.len() as u32 - 1
     }
@@ -83,7 +83,7 @@ pub(super) struct Entry {
     /// Its node or, as long as it has none, that of the state before.
     pub(super) node: Node,
     /// The step that led there.
-    pub(super) step: Packed,
+    pub(super) step: PackedStep,
     /// Whether only the thread of that step goes on from here; another peer looks at the others.
     pub(super) only: bool,
     end: usize,
@@ -97,7 +97,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn push(&mut self, state: &[Contents], node: Node, step: Packed, only: bool) {
+    pub(super) fn push(&mut self, state: &[Contents], node: Node, step: PackedStep, only: bool) {
         self.tuples.extend_from_slice(state);
         self.entries.push(Entry {
             node,
@@ -121,7 +121,7 @@ impl Queue {
         self.entries[place].only = only;
     }
 
-    /// Those at the places that are wanted.
+    /// The entries at the places that are wanted.
     pub(super) fn filtered(&self, wanted: impl Fn(usize) -> bool) -> Queue {
         let mut queue = Queue::default();
         for place in (0..self.len()).filter(|&place| wanted(place)) {
@@ -168,12 +168,12 @@ impl Queue {
 #[derive(Default)]
 pub(super) struct Later {
     pub(super) states: Queue,
-    /// Which states these are.
+    /// The identity of each state.
     pub(super) identities: Vec<u128>,
 }
 
 impl Later {
-    /// Those at the places that are wanted.
+    /// The entries at the places that are wanted.
     pub(super) fn filtered(&self, wanted: impl Fn(usize) -> bool) -> Later {
         let identities = self.identities.iter().enumerate();
         Later {

@@ -38,7 +38,7 @@ pub fn replay<M: StateMachine>(machine: &mut M, schedule: &[StateStep]) -> Resul
             step.map_or(Origin::Initial, Origin::Step)
         });
         let wrote = match op {
-            // What a plain or volatile one writes is only known now that it is made.
+            // The value of a plain or volatile store is known only after it has been performed.
             Op::Store { at, .. } => Some(machine.value(at)),
             _ => performed.wrote,
         };

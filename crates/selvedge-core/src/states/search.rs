@@ -149,7 +149,7 @@ impl<'a, M: StateMachine, O: Observer<M>> Search<'a, M, O> {
             .ok_or_else(|| "a failure was not seen again when its schedule was repeated".to_owned())
     }
 
-    /// Lets the observer know, now and then. `queue` states wait, and take so many bytes.
+    /// Lets the observer know, now and then. `queue` states wait, and take this many bytes.
     pub(super) fn breathe(&mut self, queue: usize, bytes: usize) -> ControlFlow<Ending> {
         self.breath += 1;
         if self.breath < BREATH {

@@ -1,7 +1,7 @@
 //! Load balancing between processes: how many states each gives to each other one.
 
-/// By giver and receiver, how many of the states go from one to the other. What is hardly worth the
-/// trouble stays.
+/// By giver and receiver, how many of the states go from one to the other. Small differences are
+/// not balanced.
 pub(super) fn transfers(have: &[usize]) -> Vec<Vec<usize>> {
     let count = have.len();
     let all: usize = have.iter().sum();
@@ -27,8 +27,8 @@ pub(super) fn transfers(have: &[usize]) -> Vec<Vec<usize>> {
     transfers
 }
 
-/// Which of `have` states are given away if so many are, ascending: the last ones. Neighbours have
-/// most of their parts in common, so those that stay and those that go are best left together.
+/// The numbers of the states that are given away if `away` of `have` are, ascending: the last ones.
+/// Neighbours have most of their parts in common, so neighbours are kept together.
 pub(super) fn given(have: usize, away: usize) -> std::ops::Range<usize> {
     have - away..have
 }

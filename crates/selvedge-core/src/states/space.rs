@@ -14,7 +14,7 @@ use crate::saved::StateMachine;
 pub struct StateStep {
     /// The thread that takes it.
     pub thread: ThreadId,
-    /// Which alternative, where the operation has several.
+    /// The number of the alternative, where the operation has several.
     pub choice: u32,
 }
 
@@ -126,7 +126,7 @@ impl<'m, M: StateMachine> Space<'m, M> {
 
     /// Takes the machine to a state that it was in before.
     pub(super) fn restore(&mut self, state: &[Contents]) {
-        // What comes from a peer may have places for threads that this one has not met yet.
+        // A state from a peer may have parts of threads that this process has not met yet.
         if state.len() > self.here.len() {
             self.make_room(state.len());
         }

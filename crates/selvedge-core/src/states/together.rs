@@ -13,7 +13,7 @@ use super::contest::{Contest, Won};
 use super::mail::Mail;
 use super::parts::Contents;
 use super::peers::{Flow, Peers, Reader, exchange, put_bytes, put_words};
-use super::queue::{Later, Node, Nodes, Packed, Queue};
+use super::queue::{Later, Node, Nodes, PackedStep, Queue};
 use super::share;
 use super::space::{Space, StateStep};
 use super::visited::Visited;
@@ -50,7 +50,7 @@ const RECENT: usize = 1 << 12;
 const CLAIM: usize = 25;
 
 /// A step that leads to a thread which has no number yet: the node before, and the creator of the thread.
-pub(super) type Stranger = (Node, Packed, ThreadId, u32);
+pub(super) type Stranger = (Node, PackedStep, ThreadId, u32);
 
 /// States of a queue that are numbered next, by place and in order.
 pub(super) struct Next {
@@ -116,7 +116,7 @@ impl Apart {
         &mut self,
         visited: &mut Visited,
         (identity, state): (u128, &[Contents]),
-        (parent, step): (Node, Packed),
+        (parent, step): (Node, PackedStep),
         (layer, switches): (u32, bool),
     ) {
         let owner = owner(identity, self.count);
@@ -326,7 +326,7 @@ impl Apart {
         ControlFlow::Continue(round)
     }
 
-    /// Which of these states are still to be reached with `layer` switches, not with fewer.
+    /// For each of these states, whether it is still to be reached with `layer` switches, not with fewer.
     pub(super) fn still<P: Peers>(
         &mut self,
         peers: &mut P,

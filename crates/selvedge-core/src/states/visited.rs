@@ -51,7 +51,7 @@ struct Record {
 }
 
 const THREAD_BITS: u32 = 8;
-/// Where the thread that ran last makes a difference, so many threads and so many switches are
+/// Where the thread that ran last makes a difference, this many threads and this many switches are
 /// possible.
 pub(super) const MOST_THREADS: u32 = 1 << THREAD_BITS;
 pub(super) const MOST_SWITCHES: u32 = 1 << (32 - THREAD_BITS);
@@ -110,8 +110,8 @@ impl Visited {
         (number, verdict)
     }
 
-    /// Which thread a state, reached with `layer` switches, counts as reached by: `thread` instead
-    /// of `before`, which becomes a further one.
+    /// Makes `thread` the first thread that reached a state with `layer` switches. `before`, which was the first,
+    /// becomes a further one.
     pub(super) fn put_first(&mut self, state: Number, layer: u32, thread: u32, before: u32) {
         self.records[state].reached = self.reached(layer, ThreadId(thread));
         let others = &mut self.others[layer as usize % 2];

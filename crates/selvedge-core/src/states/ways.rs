@@ -1,12 +1,12 @@
 //! The steps to nodes that one of several peers has won.
 
 use super::chunks::Chunks;
-use super::queue::{Node, Packed};
+use super::queue::{Node, PackedStep};
 
 /// The nodes that this peer has won since they work apart, by number: the node before and the step
 /// from there.
 pub(super) struct Ways {
-    nodes: Chunks<(Node, Node, Packed)>,
+    nodes: Chunks<(Node, Node, PackedStep)>,
     /// The number of the next node.
     next: Node,
     /// The first node of this time.
@@ -33,18 +33,18 @@ impl Ways {
         self.next
     }
 
-    /// So many nodes have got a number.
+    /// Continues numbering after `nodes` more nodes.
     pub(super) fn advance(&mut self, nodes: usize) {
         self.next += nodes as Node;
     }
 
     /// Notes how a node was reached that comes after all others of this peer.
-    pub(super) fn push(&mut self, node: Node, parent: Node, step: Packed) {
+    pub(super) fn push(&mut self, node: Node, parent: Node, step: PackedStep) {
         self.nodes.push((node, parent, step));
     }
 
     /// How a node was reached, if this peer has won it.
-    pub(super) fn get(&self, node: Node) -> Option<(Node, Packed)> {
+    pub(super) fn get(&self, node: Node) -> Option<(Node, PackedStep)> {
         let (mut low, mut high) = (0, self.nodes.len() as u32);
         while low < high {
             let middle = low + (high - low) / 2;

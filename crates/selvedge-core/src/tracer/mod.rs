@@ -53,8 +53,9 @@ use crate::bugs::Bugs;
 use crate::graph::{Graph, INIT, Slot};
 use crate::ids::ThreadId;
 use crate::machine::{Pending, SpinLoops};
+use crate::model::MemoryModel;
 use crate::op::{Op, Value};
-use crate::report::{Counts, Ending, Observer, Report};
+use crate::report::{Counts, Ending, Observer, RESTARTS, Report};
 use crate::rewind::Rewind;
 use awaits::Awaits;
 use frame::{Frame, Latest};
@@ -95,6 +96,20 @@ pub fn search<C: Consistency, M: SpinLoops>(
     }
 }
 
+/// [`search`] with the traces that are consistent under `model`, which is release-acquire or sequential
+/// consistency.
+pub fn search_under<M: SpinLoops>(
+    model: MemoryModel,
+    machine: &mut M,
+    keep_going: bool,
+    observer: &mut impl Observer<M>,
+) -> Report {
+    match model {
+        MemoryModel::Ra => search::<SaturatedRa, M>(machine, keep_going, observer),
+        _ => search::<SaturatedSc, M>(machine, keep_going, observer),
+    }
+}
+
 struct Search<'a, C, M, O> {
     machine: Rewind<'a, M>,
     observer: &'a mut O,
@@ -120,9 +135,6 @@ struct Search<'a, C, M, O> {
     undefined: bool,
 }
 
-/// The search starts over at most so often.
-const RESTARTS: u32 = 10_000;
-
 type Flow<T = ()> = ControlFlow<Ending, T>;
 
 impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
@@ -147,10 +159,7 @@ impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             self.counts = Counts::default();
             self.observer.restart();
         }
-        Ending::Internal(format!(
-            "the search started over {RESTARTS} times: whether a loop only waits was judged \
-             differently each time"
-        ))
+        Ending::never_settled()
     }
 
     fn explore(&mut self) -> Flow {

@@ -182,7 +182,7 @@ impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             } = self.steps[index];
             self.pass_fences(thread)?;
             let Pending::Op(op) = self.pending[thread.index()] else {
-                let reason = format!("{thread} ended before it did what it did before");
+                let reason = format!("{thread} ended earlier than when it was run before");
                 return ControlFlow::Break(Ending::Nondeterministic(reason.into()));
             };
             let source = match source {

@@ -8,7 +8,7 @@ use crate::graph::{Kind, Slot};
 use crate::ids::ThreadId;
 use crate::machine::{Pending, SpinLoops, Stop};
 use crate::op::Op;
-use crate::report::{Ending, Observer};
+use crate::report::{Ending, Observer, halted};
 use crate::rewind::outcome;
 
 impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
@@ -90,20 +90,10 @@ impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         self.awaits.check(&*self.machine, thread);
         match pending {
             Pending::Stopped(Stop::Spinning { since }) => self.completed_iteration(thread, since),
-            Pending::Stopped(Stop::Failed) => {
-                let failure = self.machine.failure();
-                let failure = failure.expect("a failed thread has a failure");
-                self.failed(failure)
-            }
-            Pending::Stopped(Stop::Refused) => {
-                let what = self.machine.refusal().unwrap_or_default();
-                ControlFlow::Break(Ending::Refused(what))
-            }
-            Pending::Stopped(Stop::Unrolled) => {
-                self.unrolled = true;
-                ControlFlow::Continue(())
-            }
-            _ => ControlFlow::Continue(()),
+            _ => match halted(&*self.machine, pending, &mut self.unrolled)? {
+                Some(failure) => self.failed(failure),
+                None => ControlFlow::Continue(()),
+            },
         }
     }
 }

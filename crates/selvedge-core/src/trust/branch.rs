@@ -108,7 +108,7 @@ impl Positions {
             .map_or(0, |(position, _)| position + 1 - self.oldest)
     }
 
-    /// Steps on from `(position, choice)`, at which there are so many alternatives.
+    /// Steps on from `(position, choice)`, at which there are this many alternatives.
     fn step(&mut self, (position, choice): (usize, u32), alternatives: u32) {
         self.next = if choice + 1 < alternatives {
             Some((position, choice + 1))

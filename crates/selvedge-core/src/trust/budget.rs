@@ -1,10 +1,10 @@
-//! When a slice of a search stops by itself.
+//! Decides when a slice of a search stops by itself.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The clock is looked at once in so many executions.
+/// The clock is looked at once in this many executions.
 const GLANCE: u64 = 16;
 
 /// When a slice stops by itself; never if nothing is said.
@@ -12,7 +12,7 @@ const GLANCE: u64 = 16;
 pub struct Budget {
     /// After so much time.
     pub time: Option<Duration>,
-    /// After so many executions.
+    /// After this many executions.
     pub executions: Option<u64>,
 }
 
@@ -26,7 +26,7 @@ impl Budget {
         }
     }
 
-    /// Whether a slice with so many executions is to stop. `elapsed` tells how long it has taken.
+    /// Whether a slice with this many executions is to stop. `elapsed` tells how long it has taken.
     pub fn is_spent(&self, executions: u64, elapsed: impl FnOnce() -> Duration) -> bool {
         let late = |limit| executions.is_multiple_of(GLANCE) && elapsed() >= limit;
         self.executions.is_some_and(|limit| executions >= limit) || self.time.is_some_and(late)

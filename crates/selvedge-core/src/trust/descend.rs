@@ -1,4 +1,4 @@
-//! How large a search tree is, without searching it: random descents.
+//! Random descents: estimates of the size of a search tree.
 //!
 //! Knuth ("Estimating the Efficiency of Backtrack Programs", 1975) follows one random path and multiplies the
 //! numbers of alternatives on it. That is right on average, but with revisits its variance is hopeless: most paths
@@ -7,11 +7,11 @@
 //! is drawn in proportion to the weights of the nodes and gets the sum of their weights. The sum of the weights
 //! of the complete executions still has the number of executions as its expected value.
 //!
-//! The stratum of a graph is the number of nested revisits that led to it, its number of events, and a hash of what
-//! tells how much can follow: how many events each thread has, how many of them no revisit can delete, how many reads
-//! are stale, and how many newer writes the last event passed by. The first two numbers grow along every path, so
-//! representatives are explored in the order of strata: each one to the end of one execution, as a search does, and
-//! the alternatives on the way go to their strata.
+//! The stratum of a graph is the number of nested revisits that led to it, its number of events, and a hash of
+//! properties that its number of successors depends on: how many events each thread has, how many of them no revisit
+//! can delete, how many reads are stale, and how many newer writes the last event passed by. The first two numbers grow
+//! along every path, so representatives are explored in the order of strata: each one to the end of one execution, as a
+//! search does, and the alternatives on the way go to their strata.
 //!
 //! The more hashes are told apart, the closer a descent comes to the truth, and the longer it takes. So the
 //! first descents tell few apart, and the next ones more as long as descents are short.
@@ -59,12 +59,12 @@ pub(super) struct Sampler {
 /// Nested revisits, events, and the kind of graph.
 type Stratum = (usize, usize, u64);
 
-/// So many kinds of graphs with as many events are told apart at first.
+/// The number of kinds of graphs with equally many events that are told apart at first.
 const KINDS: u64 = 32;
 /// After a descent with fewer representatives, the next one tells this many times as many apart,
 const SHORT: u64 = 2_000;
 const FINER: u64 = 16;
-/// up to so many.
+/// up to this many.
 const MOST_KINDS: u64 = KINDS * FINER.pow(5);
 
 fn stratum<C: Model>(revisits: usize, level: &Level<C>, kinds: u64) -> Stratum {
@@ -274,7 +274,7 @@ impl<C: Model> Cursor<C> {
         }
     }
 
-    /// What is explored next has this weight and comes from so many nested revisits.
+    /// The graph that is explored next has this weight and comes from this number of nested revisits.
     fn represent(&mut self, weight: f64, revisits: usize) {
         if let Some(sampler) = &mut self.sampler {
             (sampler.weight, sampler.revisits) = (weight, revisits);

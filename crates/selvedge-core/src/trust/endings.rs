@@ -23,24 +23,10 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     pub(super) fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
         let threads = self.machine.threads();
         self.level().graph.reserve_threads(threads);
-        match self.machine.pending(thread) {
-            Pending::Stopped(Stop::Failed) => {
-                let failure = self
-                    .machine
-                    .failure()
-                    .expect("a failed thread has a failure");
-                self.failed(failure)
-            }
-            Pending::Stopped(Stop::Refused) => {
-                let what = self.machine.refusal().unwrap_or_default();
-                ControlFlow::Break(Ending::Refused(what))
-            }
+        let pending = self.machine.pending(thread);
+        match pending {
             Pending::Stopped(Stop::Finished | Stop::Returned | Stop::Exited) => {
                 self.level().graph.note_next(thread, Next::Nothing);
-                ControlFlow::Continue(())
-            }
-            Pending::Stopped(Stop::Unrolled) => {
-                self.unrolled = true;
                 ControlFlow::Continue(())
             }
             // With a bound, a failure of another thread may be within it only in such an execution.
@@ -75,7 +61,10 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                 self.level().graph.note_next(thread, Next::JoinAll);
                 ControlFlow::Continue(())
             }
-            _ => ControlFlow::Continue(()),
+            _ => match report::halted(&*self.machine, pending, &mut self.unrolled)? {
+                Some(failure) => self.failed(failure),
+                None => ControlFlow::Continue(()),
+            },
         }
     }
 

@@ -1,4 +1,4 @@
-//! What random descents say about the number of executions.
+//! Estimates the number of executions from random descents.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Descents {
         }
     }
 
-    /// What they say about the number of executions, if there was one.
+    /// The estimate of the number of executions, if there was a descent.
     pub fn forecast(&self) -> Option<Forecast> {
         let counted = self.moments();
         let number = counted.descents as f64;
@@ -94,7 +94,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// What is known once everything was explored.
+    /// The exact number, once everything was explored.
     pub fn exact(executions: u64) -> Forecast {
         Forecast {
             mean: executions as f64,
@@ -117,8 +117,8 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// What `forecast` says of a search that has had so many `executions` after `elapsed`. Nothing if it had
-    /// more than that allows.
+    /// The estimate of `forecast` for a search that has had `executions` after `elapsed`. `None` if it had more than
+    /// that allows.
     pub fn of(forecast: Forecast, executions: u64, elapsed: Duration) -> Option<Estimate> {
         let Forecast { mean, deviation } = forecast;
         let (low, high) = (mean - 2.0 * deviation, mean + 2.0 * deviation);

@@ -1,12 +1,12 @@
-//! Threads that wait: passed over, and continued in place without a replay where the machine is already at the graph.
+//! Saves replays for threads that wait, where the machine is already at the graph.
 //!
-//! A pure iteration ends in the state that it began in. So a thread that spins at the newest values can be taken back to
-//! before its iteration, and is passed over until there is something newer to read. And one that spins after a single
-//! read is about to make that read again ([`SpinLoops::retry`]), which can be given another value where the thread
-//! stands. That serves twice:
-//! * A value that made threads spin before is tried as soon as there is a read that could see it besides
-//!   newer ones, while the machine stands there anyway. If the thread spins, no execution has to be begun for that.
-//! * A thread that waits, at a mutex or in a loop, goes on when the write comes that wakes it.
+//! A pure iteration ends in the state that it began in. This is used in two ways:
+//! * *Passing over*: a thread that spins at the newest values is taken back to before its iteration, and is passed over
+//!   until there is a newer value to read.
+//! * *Retrying*: a thread that spins after a single read is about to repeat that read ([`SpinLoops::retry`]), which can
+//!   be given another value where the thread stands. So a value that made threads spin before is tried as soon as a read
+//!   could see it besides newer ones: if the thread spins, no execution has to be begun for that. And a thread that
+//!   waits, at a mutex or in a loop, continues in place when the write that wakes it is added.
 
 use std::ops::ControlFlow;
 

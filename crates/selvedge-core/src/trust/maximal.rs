@@ -1,14 +1,13 @@
-//! Which events a revisit may delete, and which graphs lead to blocked executions only.
+//! Decides which events a revisit may delete, and which graphs lead to blocked executions only.
 //!
 //! An event was added maximally if it read the newest write, or was the newest write and had no
 //! reader, or took the first of several alternatives. Only such events may be deleted, so each
 //! graph is reached in one way only.
 //!
-//! An update that was *woken* (parked, then revisited by the write it waited for without deleting
-//! anything) is judged as if it were still parked by every write that does not know the one that woke
-//! it. That takes the place of the graph in which a lock stays parked although the mutex is free, or
-//! a compare-exchange is tried for ever although it would succeed; that graph would have to be explored
-//! and would be blocked.
+//! An update that was *woken* (parked, then revisited by the write it waited for without deleting anything) is judged
+//! as if it were still parked by every write that does not know the one that woke it. Otherwise there would have to be
+//! a graph in which a lock stays parked although the mutex is free, or a compare-exchange is tried forever although it
+//! would succeed; that graph would be blocked.
 
 use crate::graph::{Graph, INIT, Kind, Slot, join};
 use crate::ids::{Location, ThreadId};
@@ -45,8 +44,8 @@ pub(super) fn maximal(graph: &Graph, slot: Slot, prefix: &[u32]) -> bool {
     !later.any(|&write| present(write))
 }
 
-/// What a read counts as reading: for one that was woken the write it was parked at, unless `prefix`
-/// has the write that woke it.
+/// The write that a read is judged by: for a woken read, the write it was parked at, unless `prefix` contains the write
+/// that woke it.
 fn judged_source(graph: &Graph, read: Slot, prefix: &[u32]) -> Slot {
     let event = graph.event(read);
     match event.woken_from {
@@ -135,7 +134,7 @@ fn is_followed(
 /// Whether `thread`, for which an assumption does not hold, stays where it is in every execution that follows
 /// from the graph: its last read, or a choice after that, can neither be revisited nor deleted any more.
 ///
-/// What the thread has written since then may lead others to a failure. In that case, and if the thread created
+/// The writes of the thread since then may lead other threads to a failure. In that case, and if the thread created
 /// others, the answer is no.
 pub(super) fn blocked_for_good(graph: &Graph, thread: ThreadId, stable: &[u32]) -> bool {
     for &slot in graph.thread(thread).iter().rev() {

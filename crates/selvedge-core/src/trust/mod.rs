@@ -52,6 +52,7 @@ use crate::ids::{Location, Site, ThreadId};
 use crate::machine::{Outcome, Pending, Portable, SpinLoops};
 use crate::model::Model;
 use crate::op::{Op, Value};
+use crate::report::RESTARTS;
 use crate::rewind::{Rewind, outcome};
 use crate::spins::Spins;
 use bound::GraphSchedule;
@@ -60,7 +61,7 @@ use cursor::{Advanced, Cursor};
 use level::Level;
 use writes::{WriteBranch, WritePlace};
 
-/// After so many graphs that were given up the observer is asked whether to go on.
+/// After this many graphs that were given up the observer is asked whether to go on.
 const GIVEN_UP: u64 = 256;
 
 /// Checks every execution of `machine` that is consistent with the model `C`.
@@ -187,9 +188,10 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
         }
     }
 
-    /// Where a graph was given up because of an iteration that turns out to touch what others can reach, the search starts over.
+    /// Searches, and starts over where a graph was given up because of an iteration that turned out to access what
+    /// other threads can reach.
     fn run_until_enough_is_known(&mut self) -> Ending {
-        loop {
+        for _ in 0..RESTARTS {
             let ending = self.run();
             let complete = ending == Ending::Complete;
             let misjudged = self.machine.misjudged();
@@ -200,6 +202,7 @@ impl<'a, C: Model, M: SpinLoops, O: Observer<M>> Search<'a, C, M, O> {
             self.cursor.restart();
             self.observer.restart();
         }
+        Ending::never_settled()
     }
 
     fn run(&mut self) -> Ending {

@@ -1,12 +1,12 @@
 //! Work units: unexplored parts of a search as values.
 //!
-//! Between two executions, all work that is left stands in the choices of the levels, and a choice
-//! depends on nothing but the graph of its level up to the event it is about. So the levels with their
-//! choices are all that another search, perhaps in another process, needs to go on. Exploring a unit is
-//! a pure function: what else a search keeps only makes it faster.
+//! Between two executions, the remaining work consists of the choices of the levels, and a choice depends only on the
+//! graph of its level up to the event of the choice. So another search, perhaps in another process, needs only the
+//! levels with their choices to continue. Exploring a unit is a pure function: the other state of a search only makes
+//! it faster.
 //!
-//! Units name threads by numbers, and say where in the tree of creations each numbered thread stands.
-//! What threads do is not in them: the machine tells it when the unit is taken up.
+//! Units name threads by numbers, and say where in the tree of creations each numbered thread stands. The operations of
+//! threads are not saved: the machine tells them when the unit is taken up.
 
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +131,7 @@ impl SavedLevel {
     ) -> Result<(), String> {
         let performed = self.graph.perform(machine)?;
         level.clear();
-        // What comes after the first choice will be undone, so it is added event by event.
+        // The events after the first choice will be undone, so they are added one by one.
         let kept = self.choices.first().map_or(0, |choice| choice.events);
         level.graph.load(&self.graph, &performed, kept);
         level.model.rebuild(&level.graph, None);
@@ -227,7 +227,7 @@ impl Unit {
         })
     }
 
-    /// Divides it into at most so many units, in the order of the search tree.
+    /// Divides it into at most this many units, in the order of the search tree.
     pub fn pieces(mut self, most: u64) -> Vec<Unit> {
         let mut units = Vec::new();
         while (units.len() as u64) + 1 < most

@@ -111,7 +111,7 @@ impl WriteBranch {
         &self.left
     }
 
-    /// At most so many alternatives are left.
+    /// At most this many alternatives are left.
     pub(super) fn untried(&self, graph: &Graph) -> usize {
         let Left {
             positions,

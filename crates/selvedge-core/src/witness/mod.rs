@@ -60,7 +60,7 @@ pub struct Step {
     pub origin: Option<Origin>,
     /// The value written.
     pub wrote: Option<Value>,
-    /// Which alternative was taken where there were several.
+    /// The number of the alternative that was taken.
     pub choice: u32,
     /// Earlier steps that wrote what is newer than what this step reads, or than what it writes. Only
     /// weak memory models have such steps.

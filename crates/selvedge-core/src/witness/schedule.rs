@@ -48,12 +48,12 @@ struct State {
 /// Steps that pass newer writes by, then context switches, then preemptions; or the latter two the other way round.
 type Cost = (u32, u32, u32);
 
-/// Which steps may come next.
+/// Decides which steps may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
-    /// Those that see what is newest.
+    /// Steps that see the newest write.
     InTurn,
-    /// All whose causes are done.
+    /// All steps whose causes have been performed.
     Caused,
 }
 

@@ -15,7 +15,7 @@ use crate::common::without_assertions;
 
 const LIMIT: usize = 3_000;
 
-/// What was run, in this order.
+/// The executions that were run, in order.
 #[derive(Default)]
 struct Runs(Vec<Execution>);
 
@@ -25,7 +25,7 @@ impl<M> Observer<M> for Runs {
     }
 }
 
-/// What a step costs, straight from the definition.
+/// The cost of a step, straight from the definition.
 fn price(measure: Measure, running: ThreadId, thread: ThreadId, enabled: &[bool]) -> u32 {
     match measure {
         Measure::Switches => u32::from(thread != running),
@@ -203,7 +203,7 @@ fn pct_keeps_its_guarantee() {
     );
 }
 
-/// The chance of at most `hits` in so many independent trials, each with this probability: the
+/// The chance of at most `hits` in this many independent trials, each with this probability: the
 /// lower tail of the binomial distribution, summed term by term.
 fn at_most(hits: u32, trials: u64, probability: f64) -> f64 {
     let odds = (probability / (1.0 - probability)).ln();

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -75,7 +75,7 @@ impl Collect {
 pub(crate) struct Tally {
     pub compared: u64,
     pub skipped: u64,
-    /// What was counted in all programs, and in one at most.
+    /// The sum of the counts of all programs, and the largest count of one.
     pub all: usize,
     pub most: usize,
 }
@@ -104,7 +104,7 @@ pub(crate) fn without_assertions(mut program: Program) -> Program {
     program
 }
 
-/// Whoever sees the flag must see the data.
+/// A thread that sees the flag must see the data.
 pub(crate) fn message_passing(write: MemoryOrder, read: MemoryOrder) -> Program {
     let writer = vec![
         I::with(Relaxed),
@@ -235,4 +235,40 @@ impl Machine for Counting {
 
 impl SpinLoops for Counting {
     selvedge_core::forward_machine!(machine: quiet, never_races, can_retry, retry, misjudged);
+}
+
+/// Claims after each search that it had misjudged a loop.
+pub(crate) struct Fickle {
+    machine: ScriptMachine,
+    searches: u32,
+}
+
+impl Fickle {
+    pub(crate) fn new() -> Fickle {
+        Fickle {
+            machine: ScriptMachine::new(Program::of_workers(vec![vec![I::Store(0, 1)]])),
+            searches: 0,
+        }
+    }
+
+    pub(crate) fn assert_never_settled(&self, report: Report) {
+        let Ending::Internal(reason) = report.ending else {
+            panic!("{:?}", report.ending);
+        };
+        assert!(reason.contains("judged differently"), "{reason}");
+        assert_eq!(self.searches, 10_000);
+    }
+}
+
+impl Machine for Fickle {
+    selvedge_core::forward_machine!(machine: around, reset, pending, initial, resume, pointless);
+}
+
+impl SpinLoops for Fickle {
+    fn misjudged(&mut self) -> bool {
+        self.searches += 1;
+        true
+    }
+
+    selvedge_core::forward_machine!(machine: quiet, never_races, can_retry, retry);
 }

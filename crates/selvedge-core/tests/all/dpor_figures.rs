@@ -174,7 +174,7 @@ fn table_6_2_bpor() {
 
 #[test]
 fn a_figure_of_table_6_2_comes_of_putting_threads_to_sleep_that_end() {
-    // That loses executions of other programs.
+    // Putting these threads to sleep loses executions of other programs.
     let program = with_local_step(&indexer_mod());
     let traces = [0, 1, 2].map(|bound| {
         let mut machine = ScriptMachine::new(program.clone());

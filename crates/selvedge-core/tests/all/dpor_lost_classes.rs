@@ -24,7 +24,7 @@ fn write(variable: u32, value: u128) -> I {
     I::Store(variable, value)
 }
 
-/// What loses classes.
+/// A variant that loses classes.
 #[derive(Clone, Copy, Debug)]
 enum Form {
     Offered(Engine),

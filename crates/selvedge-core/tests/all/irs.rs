@@ -24,7 +24,7 @@ impl Watcher<ScriptMachine> for Published {
     }
 }
 
-/// What enforcement knows.
+/// The knowledge of enforcement.
 struct Enforced<'a> {
     demands: &'a Demands,
     counted: &'a dyn Fn(Site) -> bool,
@@ -39,7 +39,7 @@ struct State {
     children: Vec<u32>,
 }
 
-/// What tells states apart.
+/// The key that tells states apart.
 #[derive(PartialEq, Eq, Hash, Clone)]
 struct Key {
     threads: Vec<(u64, [Value; 4], String)>,
@@ -258,7 +258,7 @@ fn check_with(program: &Program, settings: Settings) -> Option<usize> {
     let (verified, outcome) = match result {
         Ok(result) => result,
         Err(Impossible::NoTrace(_)) => {
-            // What is chosen later may make a thread spin under every schedule.
+            // A later choice may make a thread spin under every schedule.
             let mut instructions = program.threads.iter().flatten();
             let chooses = instructions.any(|i| matches!(i, Instruction::Choose(..)));
             let hopeless = !correct || all.complete.is_empty();
@@ -322,7 +322,7 @@ fn check_with(program: &Program, settings: Settings) -> Option<usize> {
     Some(published.0.len())
 }
 
-/// Whoever takes up what was proven half-way comes to the same end.
+/// A proof that is continued half-way comes to the same end.
 fn check_resumed(program: &Program, settings: Settings, published: &[Verified], whole: &Verified) {
     let saved = published[published.len() / 2].save();
     let mut machine = ScriptMachine::new(program.clone());
@@ -336,7 +336,7 @@ fn check_resumed(program: &Program, settings: Settings, published: &[Verified], 
     assert_eq!(ends(&again), ends(whole), "{program:?}");
 }
 
-/// Stops after so many executions, wherever the proof stands then.
+/// Stops after this many executions, wherever the proof stands then.
 struct Killed(u64);
 
 impl Watcher<ScriptMachine> for Killed {
@@ -413,8 +413,7 @@ fn lost_update() -> Program {
     program
 }
 
-/// What main does before it creates a thread needs no wait, and so none is left behind when a wait
-/// is taken back.
+/// Operations of main before it creates a thread need no wait, so none is left behind when a wait is taken back.
 #[test]
 fn what_comes_before_by_nature_is_no_weaker_wait() {
     use Instruction::{AssertNot, Create, Join, Load, Store};

@@ -6,7 +6,7 @@ use selvedge_core::trust::{self, Ending, NoObserver, Report, Settings};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Program, ScriptMachine};
 
-use crate::common::Counting;
+use crate::common::{Counting, Fickle};
 
 const ALL_BUGS: Settings = Settings {
     keep_going: true,
@@ -18,6 +18,13 @@ fn search(program: Program) -> Report {
     let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut NoObserver);
     assert_eq!(report.ending, Ending::Complete);
     report
+}
+
+#[test]
+fn a_search_that_starts_over_too_often_ends_with_an_error() {
+    let mut machine = Fickle::new();
+    let report = trust::search::<SequentialConsistency, _>(&mut machine, ALL_BUGS, &mut NoObserver);
+    machine.assert_never_settled(report);
 }
 
 fn executions(workers: Vec<Vec<I>>) -> u64 {
@@ -101,7 +108,7 @@ fn two_writes_each_in_opposite_order_have_three_executions() {
 
 /// A lock of one compare-exchange; failed attempts are pure iterations. The executions are the
 /// orders of the acquisitions.
-/// Two threads that take a spin lock so many times each: the report of the search.
+/// Two threads that take a spin lock this many times each: the report of the search.
 fn spin_lock(attempt: I, acquisitions: usize) -> Report {
     let mut code = Vec::new();
     for _ in 0..acquisitions {

@@ -320,7 +320,7 @@ fn spinning_for_a_lock_makes_progress_but_may_starve() {
         let report = run(&machine, starvation.clone(), fair);
         assert_eq!(kinds(&report), [FailureKind::Starvation]);
     }
-    // Whoever only has to take steps is served by a fair scheduler.
+    // A fair scheduler lets a thread go on that only has to take steps.
     let steps = Property::NoStarvation { marks: false };
     assert_eq!(kinds(&run(&machine, steps.clone(), true)), []);
     assert_eq!(

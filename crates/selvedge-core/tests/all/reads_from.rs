@@ -17,7 +17,7 @@ use selvedge_testkit::{
 
 use crate::common::number;
 
-/// What the exchanges of random loops write.
+/// The value that the exchanges of random loops write.
 const SPUN: Value = 7;
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 500;
@@ -32,7 +32,7 @@ struct Collect {
     complete: HashSet<Execution>,
     stuck: HashSet<Execution>,
     twice: bool,
-    /// Stops after so many executions.
+    /// Stops after this many executions.
     most: Option<u64>,
 }
 
@@ -75,7 +75,7 @@ fn is_silent(record: &Record) -> bool {
     record.read == Some(SPUN) && record.wrote == Some(SPUN)
 }
 
-/// Which threads of `program` go round for ever at the end of an execution.
+/// For each thread of `program`, whether it spins forever at the end of an execution.
 fn spinning(program: &Program, execution: &Execution) -> Vec<bool> {
     let mut machine = ScriptMachine::new(program.clone());
     let threads = || (0..execution.threads.len() as u32).map(ThreadId);

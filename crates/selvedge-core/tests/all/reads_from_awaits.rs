@@ -25,7 +25,7 @@ fn while_it_is(value: u128, line: usize) -> I {
     I::JumpIf(2, value, line)
 }
 
-/// Compares with brute force; so many executions are blocked under either model although no thread
+/// Compares with brute force; this many executions are blocked under either model although no thread
 /// waits forever in them.
 fn check(threads: &[&[I]], blocked: u64) {
     let threads = threads.iter().map(|code| code.to_vec()).collect();
@@ -152,8 +152,8 @@ fn a_later_write_may_need_several_threads() {
     );
 }
 
-/// That the second thread stays in its loop shows only after the fence there. Its exchange is not
-/// declared to others before: seed 305732.
+/// Only after the fence in the loop of the second thread is it known that the thread stays there.
+/// Its exchange is not declared to others before: seed 305732.
 #[test]
 fn an_iteration_may_end_with_a_fence() {
     let put_one = I::memory(2, X, Rmw::Exchange(1));

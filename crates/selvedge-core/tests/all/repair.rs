@@ -1,4 +1,5 @@
-//! What would forbid a bug of weak memory: the smallest change, and one that really does.
+//! The changes that forbid a bug of weak memory: the smallest one, and one that really removes the
+//! bug.
 
 use selvedge_core::MemoryOrder::{self, Acquire, Relaxed, Release, SeqCst};
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
@@ -15,7 +16,7 @@ fn first_bug<C: Model>(machine: &mut impl SpinLoops) -> Option<Bug> {
     report.bugs.into_iter().next()
 }
 
-/// What is to be done about the first bug under `C`.
+/// The advice about the first bug under `C`.
 fn advice<C: Model>(program: &Program) -> Repair {
     let mut machine = ScriptMachine::new(program.clone());
     let bug = first_bug::<C>(&mut machine).expect("a bug");

@@ -31,7 +31,7 @@ struct Seen {
     stuck: HashSet<Execution>,
 }
 
-/// Collects what a slice sees, and ends it after so many executions.
+/// Collects what a slice sees, and ends it after this many executions.
 struct Slice<'a> {
     seen: &'a mut Seen,
     left: u64,
@@ -60,7 +60,7 @@ impl<M> Observer<M> for Slice<'_> {
     }
 }
 
-/// What a search comes to: counts, bugs in the order in which they are found, and how it ends.
+/// The result of a search: counts, bugs in the order in which they are found, and how it ends.
 #[derive(Debug, PartialEq, Eq)]
 struct Result {
     counts: Counts,

@@ -47,7 +47,7 @@ fn every_state_is_known_once_and_can_be_come_back_to() {
     }
 }
 
-/// What a search over states finds.
+/// The final states that a search over states finds.
 #[derive(Default)]
 struct Ends(BTreeSet<Vec<Vec<u8>>>);
 

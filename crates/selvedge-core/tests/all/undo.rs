@@ -17,10 +17,10 @@ use crate::common::{FLAVOURS, number};
 
 /// How many programs of each flavour.
 const PROGRAMS: u64 = 60;
-/// A search ends after so many executions.
+/// A search ends after this many executions.
 const LIMIT: u64 = 300;
 
-/// What a search tells, in order.
+/// The results that a search reports, in order.
 #[derive(Default, PartialEq, Eq)]
 struct Told {
     executions: Vec<(u8, Execution)>,

@@ -1,4 +1,4 @@
-//! What the search knows about await loops.
+//! The knowledge of the search about await loops.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,4 @@
-//! What revisits keep of a graph, at least.
+//! Computes a part of a graph that every revisit keeps.
 //!
 //! Let *F* be an execution that the graph *G* leads to by revisits, *r* the earliest read (in the order of addition) that
 //! these change, *E* the events of *G* that are changed or deleted on the way, and *P* the others. *P* is a part of *F*, so

@@ -50,7 +50,8 @@ const Z6: [(&str, usize, &[Axioms]); 6] = [
     ("||0 y=2 z=2", 7, &[Tso, Ra]),
 ];
 
-/// What is left where orders or fences forbid all that they can: release-acquire does not look at them.
+/// The models that still allow an outcome when orders or fences are as strong as possible: release-acquire ignores
+/// them.
 fn only_ra(allowed_by: &[Axioms]) -> &'static [Axioms] {
     if allowed_by.contains(&Ra) { &[Ra] } else { &[] }
 }

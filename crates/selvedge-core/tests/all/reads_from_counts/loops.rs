@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 
 use selvedge_core::op::Rmw;
-use selvedge_core::report::{Ending, NoObserver};
+use selvedge_core::report::NoObserver;
 use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
-use selvedge_core::{Machine, SpinLoops};
 use selvedge_testkit::Instruction as I;
 use selvedge_testkit::{Axioms, Execution, Program, ScriptMachine, allowed};
 
-use crate::common::Counting;
+use crate::common::{Counting, Fickle};
 
 use super::{X, Y, Z, both, class, counts};
 
@@ -65,38 +64,11 @@ fn an_execution_of_a_spin_lock_takes_one_run() {
     assert!(machine.starts < 2 * 924, "{} runs", machine.starts);
 }
 
-/// Claims after each search that it had misjudged a loop.
-struct Fickle {
-    machine: ScriptMachine,
-    searches: u32,
-}
-
-impl Machine for Fickle {
-    selvedge_core::forward_machine!(machine: around, reset, pending, initial, resume, pointless);
-}
-
-impl SpinLoops for Fickle {
-    fn misjudged(&mut self) -> bool {
-        self.searches += 1;
-        true
-    }
-
-    selvedge_core::forward_machine!(machine: quiet, never_races, can_retry, retry);
-}
-
 #[test]
 fn a_search_that_starts_over_too_often_ends_with_an_error() {
-    let machine = ScriptMachine::new(Program::of_workers(vec![vec![I::Store(X, 1)]]));
-    let mut machine = Fickle {
-        machine,
-        searches: 0,
-    };
+    let mut machine = Fickle::new();
     let report = tracer::search::<SaturatedRa, _>(&mut machine, true, &mut NoObserver);
-    let Ending::Internal(reason) = report.ending else {
-        panic!("{:?}", report.ending);
-    };
-    assert!(reason.contains("judged differently"), "{reason}");
-    assert_eq!(machine.searches, 10_000);
+    machine.assert_never_settled(report);
 }
 
 #[test]

@@ -222,7 +222,7 @@ fn filesystem_has_8_64_512_and_4096_classes() {
     assert_eq!(ra(filesystem(25)), 4096);
 }
 
-/// Two threads that increment a counter in so many critical sections each.
+/// Two threads that increment a counter in this many critical sections each.
 fn pthread_demo(sections: usize) -> Vec<Vec<I>> {
     let worker = |thread| {
         let section = [
