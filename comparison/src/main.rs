@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What one library made of one test.
+/// The result of one library for one test.
 #[derive(Clone, Copy)]
 struct Run {
     executions: u64,

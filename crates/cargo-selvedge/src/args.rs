@@ -48,7 +48,7 @@ Examples:
 
 What follows the dashes goes to `selvedge verify`, whose help lists it.";
 
-/// Which program or tests to check, and how.
+/// The program or tests to check, and the options for that.
 #[derive(Debug, Args)]
 pub(crate) struct Check {
     /// The program to check, if the package has several
@@ -110,16 +110,16 @@ pub(crate) struct Test {
     /// Run tests that are marked `#[ignore]` as well
     #[arg(long, conflicts_with = "ignored")]
     pub(crate) include_ignored: bool,
-    /// Use so many processes: so many tests at the same time, and several for each test if there are fewer tests
+    /// Use N processes: N tests at the same time, and several processes for each test if there are fewer tests
     #[arg(long, short, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     pub(crate) jobs: Option<usize>,
     /// The memory model: sc, tso, ra or rc11
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Only executions with at most so many preemptions
+    /// Only executions with at most K preemptions
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(0..=100_000))]
     pub(crate) preemptions: Option<u32>,
-    /// Stop each model after so many seconds
+    /// Stop each model after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub(crate) max_duration: Option<u64>,
     /// A test that a limit stopped does not fail
@@ -138,7 +138,7 @@ pub(crate) struct Test {
     pub(crate) build: Build,
 }
 
-/// Which execution to run again.
+/// The execution to run again.
 #[derive(Debug, Args)]
 pub(crate) struct Replay {
     /// The name of the test

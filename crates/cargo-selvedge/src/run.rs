@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The signal of a forbidden system call that the library could not name, because signals were blocked.
 const SIGSYS: i32 = 31;
 
-/// That tests are not confined is told once.
+/// The warning that tests are not confined is printed once.
 static UNCONFINED: Once = Once::new();
 
 /// The result of a test.
@@ -40,7 +40,7 @@ pub(crate) struct Result {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) executions: u64,
-    /// Those that ended blocked and count for nothing.
+    /// Executions that ended blocked. They are not counted in `executions`.
     pub(crate) blocked: u64,
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn repeat(
     Ok(status.success())
 }
 
-/// Runs one test, with so many `processes`, and shows how far it is, if it runs alone.
+/// Runs one test, with this many `processes`, and shows how far it is, if it runs alone.
 pub(crate) fn run(
     executable: &Executable,
     name: &str,

@@ -21,7 +21,7 @@ fn run(arguments: &[&str]) -> Output {
         .expect("cargo-selvedge runs")
 }
 
-/// What `cargo selvedge check` says: the verdict with the bug's message, and its exit status.
+/// The output of `cargo selvedge check`: the verdict with the bug's message, and its exit status.
 fn check(name: &str) -> (String, Option<i32>) {
     let output = run(&["--bin", name]);
     let text = String::from_utf8_lossy(&output.stdout);

@@ -90,7 +90,8 @@ const PROCESSES: [libc::c_long; 4] = [
     libc::SYS_rseq,
 ];
 
-/// What may be done with a descriptor. Not to name a process that gets signals of it.
+/// The permitted `fcntl` commands. Naming a process that gets signals of a descriptor is not among
+/// them.
 const DESCRIPTORS: [libc::c_int; 6] = [
     libc::F_DUPFD,
     libc::F_DUPFD_CLOEXEC,
@@ -150,7 +151,7 @@ fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
     // A process may end itself.
     let own = process.cast_signed();
     rules.insert(libc::SYS_tgkill, vec![rule(&[int(0, own)?])?]);
-    // What is sent goes to the other end, not to an address.
+    // Data may be sent only to the peer of a connected socket, not to an address.
     rules.insert(libc::SYS_sendto, vec![rule(&[is(4, 0)?])?]);
     let uses = DESCRIPTORS.map(|what| rule(&[int(1, what)?]));
     rules.insert(libc::SYS_fcntl, uses.into_iter().collect::<Result<_, _>>()?);
@@ -163,11 +164,11 @@ fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
     Ok(filter.try_into()?)
 }
 
-/// What it takes to make copies of a process that end with it and give up making copies, with just these
+/// The calls that a process needs to make copies of itself that end with it and give up making copies, with just these
 /// arguments. The processes send no signals: the copies end when they are told, or with the first one.
 fn copies() -> seccompiler::Result<Rules> {
     let mut rules: Rules = PROCESSES.map(|call| (call, Vec::new())).into();
-    // What `fork` asks for: a process of its own with memory of its own.
+    // `fork` creates a process with memory of its own.
     let own = (libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID) as u64;
     let fork = rule(&[masked(0, !own, libc::SIGCHLD as u64)?])?;
     rules.insert(libc::SYS_clone, vec![fork]);

@@ -7,7 +7,7 @@ use crate::composed::{self, Code, Executable, Sizes, TOGETHER, UNCOUNTED, Why, o
 /// The symbol at the beginning of the notes.
 pub const SYMBOL: &str = "selvedge_image";
 
-/// What happens when a program leaves what was verified.
+/// The reaction when a program leaves the verified schedules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Policy {
@@ -20,10 +20,10 @@ pub enum Policy {
     Serial = 2,
 }
 
-/// What the library has to know of the executable that it is part of.
+/// The facts that the library needs about the executable that it is part of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// What happens when the program leaves what was verified.
+    /// The reaction when the program leaves the verified schedules.
     pub policy: Policy,
     /// The program, as the verifier names it.
     pub fingerprint: [u8; 16],
@@ -32,9 +32,9 @@ pub struct Notes {
     /// The places whose callbacks were taken out, by the address that the call returned to,
     /// relative to the executable's beginning.
     pub removed: Vec<u32>,
-    /// Those where nothing is left but a fence.
+    /// The calls that are replaced by a fence.
     pub uncounted: Vec<u32>,
-    /// Those of accesses that cannot be held apart.
+    /// The calls of accesses that cannot be held apart.
     pub together: Vec<u32>,
     /// The prefix that it is built for.
     pub prefix: Option<Chosen>,
@@ -45,8 +45,8 @@ pub struct Notes {
 pub struct Chosen {
     /// The prefix file.
     pub bytes: Vec<u8>,
-    /// Which file that is: device, number, and when it was written, in seconds and nanoseconds. As
-    /// long as the program finds this one it need not read it.
+    /// The identity of that file: device, number, and when it was written, in seconds and
+    /// nanoseconds. As long as the program finds the same file, it need not read it.
     pub identity: [u64; 4],
 }
 
@@ -70,12 +70,13 @@ impl Chosen {
         })
     }
 
-    /// What the program's threads follow; nothing if the program has to see to that itself.
+    /// The plan that the program's threads follow; `None` if the program has to compose it itself.
     fn compose(&self, executable: Executable<'_>) -> Result<Option<Vec<u32>>, Why> {
         let Ok(view) = View::new(&self.bytes) else {
             return Ok(None);
         };
-        // Those for a single input are composed at run time, but have to be in order all the same.
+        // Plans for a single input are composed at run time, but must be possible to compose all
+        // the same.
         for input in view.inputs() {
             let mut words = vec![0; Sizes::of(view, input).words()];
             composed::whole(view, input, executable, &mut words)?;
@@ -97,7 +98,7 @@ impl Chosen {
 pub struct Function {
     /// Its symbol.
     pub name: String,
-    /// Which of the symbols of that name, in the order of their addresses.
+    /// Its number among the symbols of that name, in the order of their addresses.
     pub occurrence: u32,
     /// Its address relative to the executable's beginning.
     pub start: u32,
@@ -109,7 +110,7 @@ pub struct Function {
 const HEAD: usize = 72;
 
 impl Notes {
-    /// How much space the notes take at most for a program with so many functions and calls.
+    /// How much space the notes take at most for a program with this many functions and calls.
     pub fn room(functions: usize, calls: usize) -> usize {
         HEAD + 16 * functions + 4 * calls
     }

@@ -52,7 +52,7 @@ pub const THREADS: usize = 3;
 pub const WAITS: usize = 4;
 /// Index of the table of events: `site: u32` each.
 pub const EVENTS: usize = 5;
-/// Index of the strings: `length: u32` and so many bytes of UTF-8 at each offset.
+/// Index of the strings: `length: u32` and this many bytes of UTF-8 at each offset.
 pub const STRINGS: usize = 6;
 /// Index of what only the verifier understands.
 pub const RESUME: usize = 7;

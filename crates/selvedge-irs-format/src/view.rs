@@ -45,7 +45,7 @@ pub struct View<'a> {
 pub struct Site<'a> {
     /// The function it is in, as the symbol table names it.
     pub function: &'a str,
-    /// Which of the symbols of that name, in the order of their addresses.
+    /// Its number among the symbols of that name, in the order of their addresses.
     pub occurrence: u32,
     /// Return address of the call, from the beginning of the function.
     pub offset: u32,
@@ -76,20 +76,20 @@ pub struct Input<'a> {
 pub struct Thread<'a> {
     view: View<'a>,
     record: usize,
-    /// Which thread of the input created it; [`NONE`] for main.
+    /// The thread of the input that created it; [`NONE`] for main.
     pub parent: u32,
-    /// Which of its parent's children it is, from zero.
+    /// Its number among its parent's children, from zero.
     pub child: u32,
-    /// How many counted events of the thread matter: after so many it neither waits nor counts.
+    /// How many counted events of the thread matter: after this many it neither waits nor counts.
     pub limit: u32,
 }
 
 /// One thing that an event has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// Which counted event of the thread, from zero.
+    /// The number of the thread's counted event, from zero.
     pub event: u32,
-    /// Which thread of the input it waits for.
+    /// The thread of the input that it waits for.
     pub thread: u32,
     /// How many counted events that thread must have performed, or have ended.
     pub count: u32,
@@ -234,7 +234,7 @@ impl<'a> View<'a> {
         self.array(layout::FINGERPRINT)
     }
 
-    /// Which files may replace each other under a running program: those with the same lineage.
+    /// The lineage. Files with the same lineage may replace each other under a running program.
     pub fn lineage(self) -> [u8; 16] {
         self.array(layout::LINEAGE)
     }
@@ -402,7 +402,7 @@ impl<'a> Thread<'a> {
         })
     }
 
-    /// What it can do.
+    /// Its possible histories.
     pub fn histories(self) -> impl ExactSizeIterator<Item = Branch> + 'a {
         let count = self.view.u32(self.record + 32) as usize;
         (0..count).map(move |index| self.branch(index).unwrap_or(Branch::Open { at: 0 }))

@@ -38,7 +38,7 @@ pub struct Contents {
 pub struct SiteEntry {
     /// The function it is in.
     pub function: String,
-    /// Which of the symbols of that name.
+    /// Its number among the symbols of that name.
     pub occurrence: u32,
     /// Return address of the call, from the beginning of the function.
     pub offset: u32,
@@ -68,9 +68,9 @@ pub struct InputPart {
 /// A thread and what its events wait for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadPart {
-    /// Which thread created it; [`NONE`] for main.
+    /// The thread that created it; [`NONE`] for main.
     pub parent: u32,
-    /// Which of its parent's children it is.
+    /// Its number among its parent's children.
     pub child: u32,
     /// How many of its counted events matter.
     pub limit: u32,
@@ -78,7 +78,7 @@ pub struct ThreadPart {
     pub waits: Vec<Wait>,
     /// The expectations at its first counted events.
     pub events: Vec<Event>,
-    /// What it can do.
+    /// Its possible histories.
     pub histories: Vec<Branch>,
 }
 

@@ -1,4 +1,4 @@
-//! What is written is read again, and nothing else is.
+//! Reading returns what was written, and damaged files are refused.
 
 use selvedge_irs_format::{
     Branch, Class, Contents, Damage, Flags, InputPart, Kind, NONE, NotWeaker, SiteEntry,

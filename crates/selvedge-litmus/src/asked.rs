@@ -1,4 +1,4 @@
-//! What a test asks, at its end.
+//! Parses the question at the end of a test.
 
 use crate::condition::{Condition, Formula, Place, Quantifier};
 use crate::lex::Token;

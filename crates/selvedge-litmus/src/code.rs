@@ -1,4 +1,4 @@
-//! What threads do, one access or jump at a time.
+//! The instructions of threads: one access or jump each.
 
 use selvedge_core::{MemoryOrder, Value};
 

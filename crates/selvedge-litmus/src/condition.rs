@@ -1,4 +1,4 @@
-//! What a litmus test asks about its final states.
+//! The question that a litmus test asks about its final states.
 
 use std::fmt;
 

@@ -2,9 +2,9 @@
 //! them, runs them under a memory model with the optimal search, and tells which final states there
 //! are, in herd's words.
 //!
-//! What is understood: threads with integer registers, expressions, `if` and `else`, the functions of
-//! `<stdatomic.h>` with and without explicit order, fences, and plain accesses `*x`, which count as
-//! relaxed ones. Loops and everything else are refused by name.
+//! Supported are threads with integer registers, expressions, `if` and `else`, the functions of `<stdatomic.h>` with
+//! and without explicit order, fences, and plain accesses `*x`, which count as relaxed ones. Loops and everything else
+//! are refused by name.
 #![forbid(unsafe_code)]
 
 mod asked;

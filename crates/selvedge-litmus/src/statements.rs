@@ -1,4 +1,4 @@
-//! What stands in the body of a thread.
+//! Parses the statements of a thread.
 
 use selvedge_core::MemoryOrder;
 

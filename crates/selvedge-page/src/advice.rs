@@ -1,4 +1,4 @@
-//! Which orders and fences would have forbidden a bug of weak memory.
+//! The orders and fences that would have forbidden a bug of weak memory.
 
 use selvedge_core::Op;
 use selvedge_core::model::MemoryModel;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Place;
 
-/// What can be done about a bug by orders and fences.
+/// Advice on removing a bug by orders and fences.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Advice {
-    /// What comes of it.
+    /// Its effect on the bug.
     pub outcome: Remedy,
     /// The memory model that the bug was found under.
     pub model: MemoryModel,
@@ -23,7 +23,7 @@ pub struct Advice {
     pub changes: Vec<Means>,
 }
 
-/// What comes of changing orders and fences.
+/// The effect of changing orders and fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
@@ -51,9 +51,9 @@ pub struct Means {
     /// The line of the program that calls the library which this line belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called_at: Option<Place>,
-    /// What stands there, such as `load`.
+    /// The operation there, such as `load`.
     pub operation: String,
-    /// What it works on.
+    /// The object that it works on.
     pub object: Option<String>,
     /// Its order as it is; a new fence has none.
     pub from: Option<String>,
@@ -65,7 +65,7 @@ pub struct Means {
 }
 
 impl Advice {
-    /// What `repair` came to under `model`. `describe` tells about a change.
+    /// The result of `repair` under `model`. `describe` describes a change.
     pub fn new(
         repair: &Repair,
         model: MemoryModel,

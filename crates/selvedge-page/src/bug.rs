@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Advice, Place};
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -34,7 +34,7 @@ impl fmt::Display for Verdict {
 /// A bug with the schedule that leads to it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bug {
-    /// What it is.
+    /// Its kind.
     pub kind: FailureKind,
     /// The same for people.
     pub message: String,
@@ -58,7 +58,7 @@ pub struct Bug {
     pub blocks: Vec<Block>,
     /// Where every thread involved stands when it happens.
     pub stacks: Vec<Stack>,
-    /// Which orders and fences would have forbidden it.
+    /// The orders and fences that would have forbidden it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advice>,
     /// The steps from this one on repeat for ever; one more than there are if nothing happens any more.
@@ -79,7 +79,7 @@ pub struct Bug {
 pub struct Party {
     /// Its thread.
     pub thread: u32,
-    /// What it did.
+    /// Its action.
     pub what: String,
     /// Where.
     #[serde(flatten)]
@@ -97,7 +97,7 @@ pub struct Wait {
     /// Where it waits.
     #[serde(flatten)]
     pub place: Place,
-    /// What it waits for, such as `to lock m`.
+    /// The reason for waiting, such as `to lock m`.
     pub what: String,
     /// The thread that could help.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ pub struct Block {
 pub struct Stack {
     /// The thread.
     pub thread: u32,
-    /// What it is doing, such as `waits` or `finished`.
+    /// Its state, such as `waits` or `finished`.
     pub state: String,
     /// The calls.
     pub frames: Vec<Place>,
@@ -158,9 +158,9 @@ pub struct Step {
     /// Where in the source.
     #[serde(flatten)]
     pub place: Place,
-    /// What kind of step it is, such as `load`, `lock` or `create`.
+    /// The kind of the step, such as `load`, `lock` or `create`.
     pub operation: String,
-    /// What it works on.
+    /// The object that it works on.
     pub object: Option<String>,
     /// The value read or chosen.
     pub read: Option<Datum>,

@@ -21,7 +21,7 @@ pub trait Names {
 
 /// Describes steps. It knows what kinds of objects their locations are.
 pub struct Describer<'a, N> {
-    /// What names things.
+    /// The names of locations, functions and values.
     pub names: &'a N,
     /// The kinds of the locations.
     pub kinds: HashMap<Location, ObjectKind>,
@@ -38,7 +38,7 @@ impl<'a, N: Names> Describer<'a, N> {
         }
     }
 
-    /// What kind of object `op` works on.
+    /// The kind of object that `op` works on.
     pub fn kind(&self, op: &Op) -> ObjectKind {
         let kind = op.location().and_then(|location| self.kinds.get(&location));
         kind.copied().unwrap_or(ObjectKind::Memory)

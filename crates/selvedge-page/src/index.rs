@@ -7,7 +7,7 @@ use crate::{STYLE, Verdict, markup};
 /// A check in an [`index`].
 #[derive(Debug)]
 pub struct Row {
-    /// What was checked.
+    /// The name of the check.
     pub name: String,
     /// The result.
     pub verdict: Verdict,

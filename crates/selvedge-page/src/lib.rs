@@ -5,8 +5,8 @@
 //! markup: in the JSON, the characters that could end the element are escaped, and a content security
 //! policy forbids everything that is not in the file.
 //!
-//! What is on the page, a bug with its schedule above all, is described here as well: for the command,
-//! whose JSON has the same shape, and for the library for Rust programs.
+//! This crate also defines the data of the page, above all a bug with its schedule: for the command, whose JSON has the
+//! same shape, and for the library for Rust programs.
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -87,7 +87,7 @@ impl Sites {
     }
 }
 
-/// What an event is related to: the write that it reads from or follows, and its alternative.
+/// The relations of an event: the write that it reads from or follows, and its alternative.
 type Relation = (Option<EventId>, u32);
 
 /// Counts the events that executions come from, if that is asked for.

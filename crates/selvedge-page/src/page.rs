@@ -1,4 +1,4 @@
-//! What is on the page. The names below are known to its script only.
+//! The data of the page. Only the page's script knows the names below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::{
 /// Files of the program that are larger than this are not shown.
 const LARGEST_SOURCE: usize = 200 << 10;
 
-/// So many origins of executions are shown.
+/// The most origins of executions that are shown.
 const ORIGINS: usize = 200;
 
 /// Everything on the page. `S` is what a search had done by some moment.
@@ -27,14 +27,14 @@ pub struct Page<'a, S = ()> {
     /// The verdict in a sentence.
     sentence: String,
     bugs: Vec<BugPage>,
-    /// What was explored under which assumptions.
+    /// The searches that were made and their assumptions.
     facts: Vec<(String, String)>,
     notes: Vec<String>,
     history: &'a [S],
     origins: &'a [Origin],
     /// The lines that no execution reached, if they are known.
     unreached: Option<&'a [Place]>,
-    /// What several algorithms made of the program.
+    /// The results of several algorithms for the program.
     runs: Vec<RunFacts>,
     /// Headings and text.
     texts: Vec<(String, String)>,
@@ -57,7 +57,7 @@ pub struct BugPage {
     relations: Vec<Relation>,
 }
 
-/// What relates a step to others.
+/// A relation of a step to others.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Relation {
     text: String,
@@ -188,7 +188,7 @@ impl<'a, S> Page<'a, S> {
         self
     }
 
-    /// What was explored under which assumptions, and notes about that.
+    /// The searches that were made and their assumptions, and notes about that.
     pub fn facts(mut self, facts: Vec<(String, String)>, notes: Vec<String>) -> Self {
         (self.facts, self.notes) = (facts, notes);
         self
@@ -200,7 +200,7 @@ impl<'a, S> Page<'a, S> {
         self
     }
 
-    /// What the search did, and where its executions come from.
+    /// The history of the search, and the origins of its executions.
     pub fn searched(mut self, history: &'a [S], origins: &'a [Origin]) -> Self {
         (self.history, self.origins) = (history, &origins[..origins.len().min(ORIGINS)]);
         self

@@ -41,8 +41,8 @@ fn writer<'a>(trace: &'a [Step], read: &Step) -> Option<&'a Step> {
     }
 }
 
-/// What keeps the read from synchronising with the write; `None` if nothing does, or if a fence or
-/// a release sequence may stand in for it.
+/// The reason why the read does not synchronise with the write; `None` if there is none, or if a
+/// fence or a release sequence may stand in for it.
 fn lacks(trace: &[Step], write: &Step, read: &Step) -> Option<String> {
     let has = |step: &Step, orders: [&str; 3]| {
         let order = step.order.as_deref();

@@ -37,7 +37,7 @@ pub fn damaged(random: &mut Random, samples: &[&[u8]], words: &[&str]) -> Vec<u8
     bytes
 }
 
-/// How many damaged inputs a test tries: `SELVEDGE_DAMAGED`, or so many.
+/// How many damaged inputs a test tries: `SELVEDGE_DAMAGED`, or this many.
 pub fn damaged_inputs(usual: u64) -> u64 {
     let asked = std::env::var("SELVEDGE_DAMAGED").ok();
     asked.and_then(|count| count.parse().ok()).unwrap_or(usual)

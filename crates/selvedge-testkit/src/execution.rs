@@ -16,7 +16,7 @@ pub struct Record {
     pub source: Option<Option<EventId>>,
     /// The value written, if it wrote one.
     pub wrote: Option<Value>,
-    /// Which alternative was taken.
+    /// The number of the alternative that was taken.
     pub choice: u32,
 }
 

@@ -1,5 +1,5 @@
-//! What the tests of every explorer share: a scripted machine, random programs for it, and a brute
-//! force that is simple enough to be obviously right.
+//! Helpers that the tests of all explorers share: a scripted machine, random programs for it, and a
+//! brute force that is simple enough to be obviously right.
 
 pub mod axioms;
 pub mod brute;

@@ -5,7 +5,7 @@ use selvedge_core::random::Random;
 
 use crate::program::{Instruction, Program};
 
-/// A random formula over `atoms` with at most so many operators on each way from the root.
+/// A random formula over `atoms` with at most this many operators on each way from the root.
 pub fn random_formula(random: &mut Random, atoms: &[Atom], depth: u32) -> Formula {
     const UNARY: [Unary; 4] = [Unary::Not, Unary::Next, Unary::Finally, Unary::Globally];
     const BINARY: [Binary; 8] = [

@@ -190,7 +190,7 @@ impl Tableau<'_> {
                 next
             });
         }
-        // What cannot go on for ever can be forgotten.
+        // Nodes without a successor are on no cycle and are removed.
         loop {
             let known: HashSet<Node> = arcs.keys().copied().collect();
             for next in arcs.values_mut() {

@@ -12,7 +12,7 @@ pub struct ThreadPeers {
 }
 
 impl ThreadPeers {
-    /// So many of them.
+    /// Creates `count` peers.
     pub fn new(count: usize) -> Vec<ThreadPeers> {
         let mut all: Vec<ThreadPeers> = (0..count)
             .map(|rank| ThreadPeers {

@@ -15,15 +15,15 @@ pub type Full = Vec<Vec<u8>>;
 /// The states that can be reached.
 #[derive(Clone, Debug, Default)]
 pub struct Reachable {
-    /// All states. What follows a failure or a race is not looked at.
+    /// All states. States after a failure or a race are not explored.
     pub states: BTreeSet<Full>,
-    /// Those without a next step in which all is well.
+    /// States without a next step and without a failure.
     pub complete: BTreeSet<Full>,
-    /// Those in which a thread waits for ever.
+    /// States in which a thread waits forever.
     pub stuck: BTreeSet<Full>,
-    /// Those in which a thread has failed.
+    /// States in which a thread has failed.
     pub failed: BTreeSet<Full>,
-    /// Those in which two threads are about to race.
+    /// States in which two threads are about to race.
     pub races: BTreeSet<Full>,
     /// The fewest context switches to something that is wrong.
     pub least_switches: Option<u32>,

@@ -10,7 +10,7 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// So many events it has room for.
+    /// The largest number of events.
     pub const LARGEST: usize = 64;
 
     /// The pairs of numbers below `size` that `holds` is true for.

@@ -32,7 +32,7 @@ pub struct ScriptMachine {
     objects: HashSet<u32>,
     /// The threads before each step since the reset, if steps can be undone.
     log: Option<Vec<Before>>,
-    /// Every so many steps, one cannot be undone.
+    /// Every this many steps, one cannot be undone.
     barrier: usize,
 }
 
@@ -186,7 +186,7 @@ impl ScriptMachine {
                 Instruction::With(..) => state.at += 1,
                 _ if !self.parks => return,
                 Instruction::Load(register, _) | Instruction::Update(register, ..) => {
-                    // What the register holds is about to be overwritten.
+                    // The value of the register is about to be overwritten.
                     let mut registers = state.registers;
                     registers[register] = 0;
                     let key = (state.at, registers);

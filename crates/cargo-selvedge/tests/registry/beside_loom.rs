@@ -24,9 +24,9 @@ struct Suite {
     bound: Option<&'static str>,
     /// The model that Selvedge checks, if it is not the default.
     model: Option<&'static str>,
-    /// What the names of the tests begin with.
+    /// The prefix of the names of the tests.
     prefix: &'static str,
-    /// What chooses the test program on cargo's command line.
+    /// The arguments of cargo that choose the test program.
     cargo: &'static str,
 }
 
@@ -114,7 +114,7 @@ const SUITES: [Suite; 10] = [
 /// How a test went with one of the libraries.
 #[derive(Default)]
 struct Went {
-    /// What is wrong, if it neither passed nor took too long.
+    /// The failure, if the test neither passed nor took too long.
     failure: Option<String>,
     is_too_slow: bool,
     executions: u64,

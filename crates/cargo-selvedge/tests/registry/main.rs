@@ -14,7 +14,7 @@ use std::process::Command;
 struct Crate {
     name: &'static str,
     version: &'static str,
-    /// What `cargo selvedge test` is told. Bounds are those of the crate's own continuous integration.
+    /// The arguments of `cargo selvedge test`. Bounds are those of the crate's own continuous integration.
     arguments: &'static str,
     /// How many tests there must be.
     tests: usize,
@@ -54,7 +54,7 @@ const CRATES: [Crate; 6] = [
     Crate {
         name: "tokio",
         version: "1.54.1",
-        // Those that end within seconds.
+        // The tests that end within seconds.
         arguments: "loom_list loom_oneshot loom_notify loom_mpsc loom_watch loom_set_once loom_rwlock \
                     --skip concurrent_read_write --skip wait_for_test --skip loom_mpsc::try_recv \
                     --preemptions 2 -- --lib --features full,test-util",

@@ -10,7 +10,7 @@ use super::plan;
 use super::stub::stubs;
 use super::thread;
 
-/// What was stored before has to be there before something is loaded.
+/// Earlier stores must reach memory before a load.
 #[inline(always)]
 fn before_load() {
     let me = thread::current();

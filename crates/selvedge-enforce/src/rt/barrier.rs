@@ -17,7 +17,7 @@ const INVALID: c_int = 22;
 const SERIAL_THREAD: c_int = -1;
 const FOR_EVER: i64 = 1_000_000_000;
 
-/// What is in the program's `pthread_barrier_t`.
+/// The contents of the program's `pthread_barrier_t`.
 #[repr(C)]
 struct Barrier {
     /// The number of threads that have arrived, and above that how often the barrier has opened.

@@ -10,7 +10,7 @@ use super::plan::Plan;
 /// Why there is no plan.
 pub(super) const NO_MEMORY: Why = "no memory for the prefix";
 
-/// What main does before its input is known.
+/// The plan of main before its input is known.
 pub(super) fn beginning(view: View<'_>) -> Result<&'static Plan, Why> {
     let words = space(Sizes::of_beginning(view).words(), 0);
     composed::beginning(view, image::executable(), words)?;

@@ -68,13 +68,13 @@ pub(crate) type WaitWords = [u32; 2];
 /// Of each place: four times the address that the call returns to, plus [`COUNTED`] and [`TRACKED`]. They are
 /// sorted.
 pub(crate) type PlaceWord = u32;
-/// What a thread does there is counted.
+/// Events at the place are counted.
 pub(crate) const COUNTED: u32 = 1;
-/// What a thread does there is part of its history.
+/// Events at the place are part of the thread's history.
 pub(crate) const TRACKED: u32 = 2;
 /// A history: the address of its last event, its first successor times four with [`REPEATS`] and [`OPEN`], the next
-/// successor of what it follows, and what it follows. The first ones are those of threads that have not done
-/// anything, so that none of these succeeds another one, and zero stands for none.
+/// successor of the history before it, and that history. The first ones are those of threads that have not done
+/// anything, so none of these succeeds another one, and zero stands for none.
 pub(crate) type HistoryWords = [u32; 4];
 /// A pure iteration ends with this history.
 pub(crate) const REPEATS: u32 = 1;
@@ -83,7 +83,8 @@ pub(crate) const OPEN: u32 = 2;
 /// Two histories: what can follow the second can follow the first.
 pub(crate) type RepeatWords = [u32; 2];
 
-/// What follows a history by an event at this address, and how it goes on: [`REPEATS`], [`OPEN`].
+/// The history that follows another one by an event at this address, and how it goes on:
+/// [`REPEATS`], [`OPEN`].
 #[inline(always)]
 pub(crate) fn after(table: &[HistoryWords], history: u32, address: u32) -> Option<(u32, u32)> {
     let mut next = table.get(history as usize)?[1] >> 2;
@@ -156,7 +157,7 @@ impl Sizes {
     }
 }
 
-/// What main does with each input.
+/// The main threads of all inputs.
 fn mains(view: View<'_>) -> impl Iterator<Item = Thread<'_>> {
     view.inputs().filter_map(|input| input.threads().next())
 }
@@ -182,7 +183,7 @@ impl Extent {
     }
 }
 
-/// How many events the table has for a thread with so many.
+/// How many events the table has for a thread with this many.
 fn listed(events: u32) -> usize {
     events as usize + 1
 }
@@ -284,8 +285,8 @@ impl Tables<'_> {
         Some(repeats)
     }
 
-    /// What follows a history by an event at this address, entered if it is new: behind the other successors, because
-    /// those that were explored first are met most.
+    /// The history that follows another one by an event at this address. A new one is entered behind the other
+    /// successors, because the successors that were explored first are met most.
     fn succeed(&mut self, history: u32, address: u32) -> Option<u32> {
         if let Some((known, _)) = after(self.histories, history, address) {
             return Some(known);
@@ -421,7 +422,7 @@ fn places(view: View<'_>, executable: Executable<'_>, places: &mut [PlaceWord]) 
     let plain_events = view.flags().contains(Flags::PLAIN_EVENTS);
     for (place, site) in places.iter_mut().zip(view.sites()) {
         let counted = site.class == Class::Counted;
-        // What happens after main is nobody's call.
+        // Events after main belong to no function.
         if site.function.is_empty() && !counted {
             continue;
         }

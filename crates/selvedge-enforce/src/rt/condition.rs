@@ -24,7 +24,7 @@ pub(super) const TIMED_OUT: c_int = 110;
 const FOR_EVER: i64 = 1_000_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// What is in the program's `pthread_cond_t`; all zero is what its static initialiser makes. A
+/// The contents of the program's `pthread_cond_t`; its static initialiser makes all of it zero. A
 /// waiter has a slot, which is free, waiting, or woken.
 #[repr(C)]
 struct Condition {

@@ -9,7 +9,7 @@ use super::serial;
 use super::sys;
 use super::thread::{self, Thread};
 
-/// What to do then.
+/// The reaction to a divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Policy {
     /// End the program.

@@ -22,7 +22,7 @@ const YIELDS: u32 = 1;
 /// time.
 const FIRST_SLEEP: i64 = 2_000_000;
 const LONGEST_SLEEP: i64 = 64_000_000;
-/// A thread that never sleeps looks for one after so many events.
+/// A thread that never sleeps looks for one after this many events.
 const LOOK_EVERY: u32 = 4096;
 
 /// How an access is made, beside the number of its bytes.
@@ -60,7 +60,7 @@ fn step<R>(visible: bool, operation: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What an operation at some place is to the thread.
+/// The meaning of an operation at some place for the thread.
 enum Role {
     /// Its next event.
     Next,
@@ -68,7 +68,7 @@ enum Role {
     Uncounted,
     /// A counted one that does not belong here.
     Misplaced,
-    /// Nobody knows the place.
+    /// The place is unknown.
     Unknown,
 }
 
@@ -363,7 +363,7 @@ fn advance(me: &mut Thread) {
 /// The thread has performed its last event.
 pub(crate) fn end(me: &mut Thread) {
     settle(me);
-    // What main does ends with the process.
+    // The events of main end only with the process.
     if me.index != 0 {
         about_thread(me, None);
     }

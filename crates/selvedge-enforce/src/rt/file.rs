@@ -43,7 +43,7 @@ impl Contents {
     }
 }
 
-/// What a program begins with.
+/// The prefix that a program begins with.
 pub(super) enum First {
     /// The prefix that it was built with.
     BuiltIn(Contents),
@@ -61,7 +61,7 @@ const SMALL: usize = 16 << 10;
 
 const READ_ONLY_AT_ONCE: c_int = 0o2_004_000;
 
-/// Which file is there now.
+/// The identity of the file that is there now.
 pub(super) fn present() -> Option<Identity> {
     let mut status = Status::EMPTY;
     // SAFETY: the path ends with a zero and is not changed any more.
@@ -84,7 +84,7 @@ pub(super) fn find() -> (First, Option<Identity>) {
             First::BuiltIn(Contents::built_in())
         }
         Some(_) => open_first().map_or(First::Missing, First::Other),
-        // What a program was built with is proven, and nobody asked for anything else.
+        // The prefix that the program was built with is proven, and no other was asked for.
         None if prepared && named.is_null() => First::BuiltIn(Contents::built_in()),
         None => First::Missing,
     };
@@ -93,7 +93,7 @@ pub(super) fn find() -> (First, Option<Identity>) {
 
 /// Looks beside the executable.
 fn beside_program() -> Option<Identity> {
-    // What the program was started as is known for nothing.
+    // The kernel passes the path that the program was started by.
     const EXECUTED_AS: usize = 31;
     // SAFETY: the kernel passes a string, or nothing.
     let started = unsafe { sys::getauxval(EXECUTED_AS) };
@@ -130,7 +130,7 @@ fn set_path(first: *const c_char, ending: &[u8]) -> bool {
     while unsafe { first.add(length).read() } != 0 {
         length += 1;
     }
-    // SAFETY: so many bytes are there.
+    // SAFETY: this many bytes are there.
     let first = unsafe { core::slice::from_raw_parts(first.cast::<u8>(), length) };
     let path = space(length + ending.len(), 0_u8);
     for (to, from) in path.iter_mut().zip(first.iter().chain(ending)) {

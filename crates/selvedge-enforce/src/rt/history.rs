@@ -15,7 +15,7 @@ use super::thread::{TRACKING, Thread};
 /// How many histories a thread can have at once. With more it is not checked any more.
 pub(crate) const HISTORIES: usize = 4;
 
-/// What comparing an event came to.
+/// The result of comparing an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     /// A proven execution has it too, or it is not compared.
@@ -47,7 +47,7 @@ pub(crate) fn compare(me: &mut Thread, plan: &Plan, site: usize) -> Seen {
 /// The thread is about to create or to join a thread at `site`, or to end if there is none.
 pub(crate) fn compare_thread(me: &mut Thread, plan: &Plan, site: Option<usize>) -> Seen {
     let address = site.map_or(0, |site| site.wrapping_sub(image::base()) as u32);
-    // Whatever else is done there, this is always tracked.
+    // The creation, joining and end of threads are always tracked.
     compare_address(me, plan, 0, address | THREAD)
 }
 
@@ -126,7 +126,7 @@ fn compare_all(me: &mut Thread, plan: &Plan, site: usize, address: u32) -> Seen 
             false => new(),
         };
     }
-    // What can follow the beginning of a loop can follow its end.
+    // An event that can follow the beginning of a loop can also follow its end.
     let mut at = 0;
     while let Some(&history) = found.all.get(at).filter(|_| at < found.count) {
         if plan.how(history) & REPEATS != 0 {

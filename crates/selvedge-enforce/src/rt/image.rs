@@ -1,4 +1,4 @@
-//! What `selvedge irs build` notes in the executable; `Notes` on the host's side is the same.
+//! The notes of `selvedge irs build` in the executable; `Notes` on the host's side is the same.
 
 use super::composed::{Code, Executable};
 use super::diverge::Policy;
@@ -17,11 +17,12 @@ pub(crate) struct Head {
     /// how many bytes the file; zero if there is none.
     composed: u32,
     file: u32,
-    /// Which file that was.
+    /// The identity of that file.
     pub(crate) identity: Identity,
 }
 
-/// What tells a file from the one that it replaces: device, number, and when it was written.
+/// The identity of a file, which differs from that of the file it replaces: device, number, and
+/// when it was written.
 pub(crate) type Identity = [u64; 4];
 
 #[cfg(not(test))]
@@ -57,10 +58,10 @@ pub(crate) fn head() -> &'static Head {
 pub(crate) fn executable() -> Executable<'static> {
     let head = head();
     let functions = (&raw const *head).wrapping_add(1).cast::<Code>();
-    // SAFETY: so many follow the head.
+    // SAFETY: this many follow the head.
     let functions = unsafe { core::slice::from_raw_parts(functions, head.functions as usize) };
     let removed = functions.as_ptr_range().end.cast();
-    // SAFETY: so many follow the functions.
+    // SAFETY: this many follow the functions.
     let removed = unsafe { core::slice::from_raw_parts(removed, head.removed as usize) };
     Executable { functions, removed }
 }
@@ -68,18 +69,18 @@ pub(crate) fn executable() -> Executable<'static> {
 /// The prefix that the program was built with, as it was composed then.
 pub(crate) fn composed() -> &'static [u32] {
     let first = executable().removed.as_ptr_range().end;
-    // SAFETY: so many words follow what was removed.
+    // SAFETY: this many words follow what was removed.
     unsafe { core::slice::from_raw_parts(first, head().composed as usize) }
 }
 
 /// The file that it was.
 pub(crate) fn file() -> &'static [u8] {
     let first = composed().as_ptr_range().end.cast();
-    // SAFETY: so many bytes follow the prefix.
+    // SAFETY: this many bytes follow the prefix.
     unsafe { core::slice::from_raw_parts(first, head().file as usize) }
 }
 
-/// What to do when the program leaves what was verified.
+/// The reaction when the program leaves the verified schedules.
 pub(crate) fn policy() -> Policy {
     match head().policy {
         1 => Policy::Warn,

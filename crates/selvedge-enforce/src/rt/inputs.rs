@@ -1,4 +1,4 @@
-//! What a program gets from outside: arguments and environment.
+//! Checks the inputs of a program: arguments and environment.
 //!
 //! The verifier runs the program without arguments and without an environment, so a proof holds for
 //! programs that get none. A program that is given something else is stopped before it can use it.

@@ -130,7 +130,7 @@ extern "C" fn spin_try_lock(lock: usize) -> c_int {
 extern "C" fn spin_unlock(lock: usize) -> c_int {
     // SAFETY: as above.
     let result = event(|| unsafe { sys::pthread_spin_unlock(lock) });
-    // That is only a store.
+    // Unlocking is only a store.
     thread::current().dirty = 1;
     result
 }

@@ -20,7 +20,7 @@ pub(crate) struct Event {
     /// The place in the program that it comes from, as an address that a call returns to; [`ANY`]
     /// if that varies.
     pub(crate) site: usize,
-    /// What it waits for: the first of the plan's waits, and how many.
+    /// Its waits: the first among the plan's waits, and how many.
     waits: (u32, u32),
     /// Whether another event waits for it.
     pub(crate) awaited: bool,
@@ -55,7 +55,7 @@ impl List {
         self.0.get(number).map(event)
     }
 
-    /// Those from a number on.
+    /// The events from a number on.
     pub(crate) fn from(self, number: usize) -> impl Iterator<Item = Event> {
         self.0.get(number..).unwrap_or_default().iter().map(event)
     }
@@ -84,7 +84,7 @@ pub(crate) struct Plan {
     waits: &'static [WaitWords],
     /// The places that were reached, sorted.
     places: &'static [PlaceWord],
-    /// What threads can do.
+    /// The possible histories of threads.
     histories: &'static [HistoryWords],
     repeats: &'static [RepeatWords],
     /// How many threads there are, with whatever input.
@@ -191,7 +191,8 @@ impl Plan {
         })
     }
 
-    /// What is expected of a thread after the event with this number, be it counted or not.
+    /// The event that is expected of a thread after the one with this number, be that counted or
+    /// not.
     pub(crate) fn expected_after(&self, thread: u32, number: usize) -> Option<Event> {
         let &[_, _, first, count] = self.parts.get(thread as usize)?;
         let next = (number < count as usize).then_some(first as usize + number + 1)?;
@@ -208,14 +209,14 @@ impl Plan {
         List(self.events.get(first..first + count).unwrap_or_default())
     }
 
-    /// What an event waits for: threads, and how many events each must have performed.
+    /// The waits of an event: threads, and how many events each must have performed.
     #[inline]
     pub(crate) fn waits_of(&self, event: &Event) -> &'static [WaitWords] {
         let (first, count) = (event.waits.0 as usize, event.waits.1 as usize);
         self.waits.get(first..first + count).unwrap_or_default()
     }
 
-    /// What is known about a place.
+    /// The facts about a place.
     pub(crate) fn place(&self, site: usize) -> Option<Place> {
         let address = site.wrapping_sub(image::base()) as u32;
         let found = self.places.binary_search_by_key(&address, |word| word >> 2);
@@ -236,7 +237,7 @@ impl Plan {
         ((thread as usize) < self.parts.len()).then_some(thread)
     }
 
-    /// What follows a history by an event at this address, and how it goes on.
+    /// The history that follows another one by an event at this address, and how it goes on.
     #[inline(always)]
     pub(crate) fn after(&self, history: u32, address: u32) -> Option<(u32, u32)> {
         composed::after(self.histories, history, address)
@@ -255,7 +256,7 @@ impl Plan {
             .map(|&[_, to]| to)
     }
 
-    /// What this plan has for a history of an earlier one.
+    /// The history of this plan that is the same as one of an earlier plan.
     #[cold]
     pub(crate) fn translate(&self, earlier: &Plan, history: u32) -> Option<u32> {
         let parent = |history: u32| {
@@ -384,7 +385,7 @@ pub(crate) fn counter(thread: u32) -> Option<&'static Counter> {
         return None;
     }
     let first = COUNTERS.load(Ordering::Relaxed);
-    // SAFETY: there are so many counters, and they stay.
+    // SAFETY: there are this many counters, and they stay.
     Some(unsafe { &*first.add(thread as usize) })
 }
 

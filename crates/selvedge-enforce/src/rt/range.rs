@@ -18,7 +18,8 @@ stubs![
     "selvedge_memset" => fill,
 ];
 
-/// What is announced may be all sorts of things, so it is events wherever the place is counted.
+/// An announced range may hold variables of any kind, so it is events wherever the place is
+/// counted.
 fn announce(reads: bool, writes: bool) {
     let me = thread::current();
     let dirty = core::mem::replace(&mut me.dirty, writes.into()) != 0;

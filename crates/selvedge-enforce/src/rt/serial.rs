@@ -20,7 +20,7 @@ static WAITING: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
 /// A thread that is in an operation for so long is blocked, and loses the turn.
 const BLOCKED: i64 = 500_000;
-/// A thread that performs so many operations without an end may be waiting for another one.
+/// A thread that performs this many operations without an end may be waiting for another one.
 const LONG: u32 = 10_000;
 
 const ORDER: Ordering = Ordering::SeqCst;

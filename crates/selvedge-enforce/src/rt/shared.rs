@@ -1,4 +1,4 @@
-//! Which memory the threads of the program share.
+//! Tells which memory the threads of the program share.
 
 use core::ffi::{c_int, c_void};
 
@@ -7,7 +7,8 @@ use super::sys::{self, Header, Module};
 
 const LOAD: u32 = 1;
 const THREAD_LOCALS: u32 = 7;
-/// What is written only while the program is loaded, such as tables of virtual functions.
+/// The segment that is written only while the program is loaded, with tables of virtual functions
+/// for example.
 const RELOCATED: u32 = 0x6474_e552;
 const WRITABLE: u32 = 2;
 

@@ -57,7 +57,7 @@ const ABOVE_POINTER: usize = 4096;
 
 extern "C" fn main(count: c_int, arguments: *mut *mut c_char, _: *mut *mut c_char) -> c_int {
     let me = thread::current();
-    // Whatever lies above belongs to the main thread as well: arguments and environment.
+    // The memory above belongs to the main thread as well: arguments and environment.
     me.stack_top = usize::MAX;
     // SAFETY: it writes a variable that is there for that.
     unsafe { selvedge_has_threads() };
@@ -91,7 +91,7 @@ fn begin(number: u32) {
     }
 }
 
-/// What a new thread is told.
+/// The data that a new thread is given.
 struct Birth {
     start: AtomicUsize,
     argument: AtomicPtr<c_void>,
@@ -99,7 +99,7 @@ struct Birth {
     stage: AtomicU32,
 }
 
-/// Nobody uses the record.
+/// The record is free.
 const UNUSED: u32 = 0;
 /// The creator has something to do before the thread may begin.
 const HELD: u32 = 1;
@@ -133,8 +133,8 @@ fn birth() -> &'static Birth {
         if let Some(free) = BIRTHS.iter().find(taken) {
             return free;
         }
-        // So many threads are about to begin that one of them soon has.
-        // SAFETY: nothing to rely on.
+        // All entries are in use by threads that are about to begin. One of them soon has. SAFETY:
+        // nothing to rely on.
         unsafe { sys::sched_yield() };
     }
 }

@@ -1,4 +1,4 @@
-//! What a thread knows of itself.
+//! The state that each thread keeps of itself.
 
 use core::arch::{asm, global_asm};
 
@@ -8,7 +8,7 @@ use super::plan::Plan;
 /// The state of one thread, in its thread-local memory; all zero is a thread that runs free.
 #[repr(C, align(64))]
 pub(crate) struct Thread {
-    /// What the library has to do with its events: [`COUNTING`], [`TRACKING`] or [`SERIAL`].
+    /// The work of the library at its events: [`COUNTING`], [`TRACKING`] or [`SERIAL`].
     pub(crate) active: u8,
     /// Whether a store may still be on its way to the other threads: to keep the order of a store and a
     /// later load, as sequential consistency has it, the load needs a fence.
@@ -36,7 +36,7 @@ pub(crate) struct Thread {
     pub(crate) since_look: u32,
     /// The plan that numbers its histories.
     pub(crate) plan: *const Plan,
-    /// What it has done: one of these histories.
+    /// Its past is one of these histories.
     pub(crate) histories: [u32; HISTORIES],
     /// How many more than the first one there are.
     pub(crate) several: u8,

@@ -84,7 +84,7 @@ global_asm!(
     ".weak selvedge_clear_frame",
     ".hidden selvedge_clear_frame",
     "selvedge_clear_frame: ret 8",
-    // What the calls at places that nobody knows are directed to.
+    // The calls at unknown places are directed here.
     ".globl selvedge_check_access, selvedge_check_operation",
     ".hidden selvedge_check_access, selvedge_check_operation",
     "selvedge_check_access: jmp {unreached}",
@@ -193,7 +193,7 @@ extern "C" fn settle() {
     event::settle(thread::current());
 }
 
-// What needs no work, and the pointers to tables of virtual functions.
+// Callbacks that need no work, and those for pointers to tables of virtual functions.
 global_asm!(
     ".globl __tsan_func_entry, __tsan_init, __tsan_ignore_thread_begin, __tsan_ignore_thread_end",
     ".hidden __tsan_func_entry, __tsan_init, __tsan_ignore_thread_begin, __tsan_ignore_thread_end",

@@ -1,4 +1,4 @@
-//! What is initialised once is initialised once.
+//! A value in a `OnceLock` is initialised once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
