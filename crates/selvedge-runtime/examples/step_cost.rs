@@ -1,4 +1,4 @@
-//! What a visible step and a reset cost without any search: `cargo run --release --example step_cost`.
+//! Measures the cost of a visible step and of a reset without any search: `cargo run --release --example step_cost`.
 
 #[path = "../tests/all/common/checks.rs"]
 mod checks;

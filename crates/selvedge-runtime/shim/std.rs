@@ -1,7 +1,7 @@
-//! What takes the place of functions of Rust's standard library in programs that are checked.
+//! Replaces functions of Rust's standard library in programs that are checked.
 //!
 //! Everything else of the standard library runs as it is, instrumented like the rest of the
-//! program. What is replaced does nothing that the program could tell from the original, and avoids
+//! program. A replacement does nothing that the program could tell from the original, and avoids
 //! steps that a check would have to explore for nothing: loops that spin a hundred times before
 //! they wait, signal stacks, counters of threads, locks around standard output.
 //!
@@ -52,7 +52,7 @@ pub fn lang_start(
 ) -> isize {
     // SAFETY: what `main` was given; the environment is not looked at.
     unsafe { note_arguments(arguments as c_int, values, ptr::null()) };
-    // What is set up on first use is set up here, where no other thread can be first.
+    // State that is set up on first use is set up here, where no other thread can be first.
     LAST.set(None);
     let _ = std::thread::current();
     match catch_unwind(main) {

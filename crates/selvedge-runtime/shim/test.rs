@@ -1,4 +1,4 @@
-//! What takes the place of Rust's test harness in programs that are checked.
+//! Replaces Rust's test harness in programs that are checked.
 //!
 //! The harness starts a thread for each test and talks to it through channels, all of which a check would have to
 //! explore. Here `main` calls the tests: the one that the first argument names, or all that are not ignored.

@@ -29,7 +29,7 @@ pub(crate) enum Entry {
     /// The callee-saved registers too: for everything that may turn out to be a visible operation, so
     /// that a repeated state can be recognised.
     Full,
-    /// So many arguments as well, where the operation does not tell them.
+    /// This number of arguments as well, where the operation does not tell them.
     Arguments(u8),
 }
 

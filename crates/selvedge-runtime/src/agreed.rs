@@ -15,7 +15,7 @@ pub(crate) struct Agreed {
     words: &'static [AtomicU64],
 }
 
-/// So many entries have room; memory is taken only as they are used.
+/// The number of entries that have room; memory is taken only as they are used.
 const CAPACITY: usize = 1 << 28;
 const LOCK: usize = 0;
 const LENGTH: usize = 1;

@@ -23,7 +23,7 @@ pub(crate) const STACKS: usize = 0x1000_0000_0000;
 pub(crate) const HEAPS: usize = 0x1100_0000_0000;
 /// The end of what [`SHADOW`] covers.
 pub(crate) const HEAPS_END: usize = 0x1500_0000_0000;
-/// Which bytes of the heaps may be accessed.
+/// The bytes of the heaps that may be accessed.
 pub(crate) const LIVENESS: usize = 0x1a00_0000_0000;
 /// Shadow call stacks.
 pub(crate) const FRAMES: usize = 0x1b00_0000_0000;

@@ -42,7 +42,7 @@ impl Float {
         x87: 0x037f,
     };
 
-    /// That of the running code.
+    /// The environment of the running code.
     #[inline(always)]
     pub(crate) fn now() -> Float {
         let mut control = 0_u16;
@@ -69,7 +69,7 @@ impl Float {
         }
     }
 
-    /// That of the running code, which goes on with the default modes.
+    /// Returns the environment of the running code, which goes on with the default modes.
     #[inline(always)]
     pub(crate) fn leave() -> Float {
         let float = Float::now();

@@ -96,7 +96,7 @@ impl Frames {
         self.depth = bytes.len() / size_of::<Frame>();
     }
 
-    /// Makes the calls those that [`bytes`](Frames::bytes) returned when there were so many.
+    /// Makes the calls those that [`bytes`](Frames::bytes) returned when there were this many.
     pub(crate) fn restore(&mut self, bytes: &[u8], depth: usize) {
         self.set_bytes(bytes);
         self.depth = depth;

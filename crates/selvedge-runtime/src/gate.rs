@@ -6,6 +6,7 @@
 //! table.
 
 use std::io;
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -30,6 +31,16 @@ pub(crate) struct Registers {
     pub(crate) r14: usize,
     pub(crate) r15: usize,
 }
+
+/// The names of the [`Registers`], each with its offset.
+pub(crate) const CALLEE_SAVED: [(&str, usize); 6] = [
+    ("rbx", offset_of!(Registers, rbx)),
+    ("rbp", offset_of!(Registers, rbp)),
+    ("r12", offset_of!(Registers, r12)),
+    ("r13", offset_of!(Registers, r13)),
+    ("r14", offset_of!(Registers, r14)),
+    ("r15", offset_of!(Registers, r15)),
+];
 
 /// The layout of the gate; the stubs know the offsets from `support`.
 #[repr(C)]

@@ -1,4 +1,4 @@
-//! What reports and other processes ask of a machine besides what explorers do.
+//! Answers questions of reports and other processes about a machine.
 
 use std::io;
 
@@ -196,7 +196,7 @@ impl NativeMachine {
         with(|runtime| runtime.watch_lines(addresses))
     }
 
-    /// Those that were reached.
+    /// The lines that were reached.
     pub fn reached_lines(&self) -> Vec<u64> {
         with(|runtime| runtime.lines.reached().map(|at| at as u64).collect())
     }

@@ -1,4 +1,4 @@
-//! Which places of the program's code were ever reached.
+//! Notes which places of the program's code were ever reached.
 //!
 //! Each place that is watched gets a trap in place of its first byte. The first thread that comes there
 //! takes the trap, the byte is put back, and the thread goes on: a place costs one signal in a whole

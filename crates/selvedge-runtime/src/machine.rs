@@ -30,7 +30,7 @@ pub struct NativeMachine {
     /// Puts the process's own signal handlers back when the program is unloaded.
     handlers: Option<Handlers>,
     areas: Vec<Area>,
-    /// Neither to be sent nor to be shared: fibers belong to one thread of the process.
+    /// Makes the type neither `Send` nor `Sync`: fibers belong to one thread of the process.
     confined: PhantomData<Cell<*mut ()>>,
 }
 
@@ -152,8 +152,8 @@ pub(crate) fn enter(context: Context) {
     unsafe { fiber::switch(save, context) };
 }
 
-/// Runs the thread with this number up to its next stop. Functions that return after that are to be
-/// few: see [`fiber::switch`].
+/// Runs the thread with this number up to its next stop. Keep this call chain shallow: every return
+/// after a stack switch is mispredicted (see [`fiber::switch`]).
 #[inline(always)]
 fn run(thread: usize) {
     let context = with(|runtime| {

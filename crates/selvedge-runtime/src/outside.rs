@@ -43,7 +43,7 @@ unsafe extern "C" fn note(
     // SAFETY: names are strings that live as long as the object.
     let named = !object.dlpi_name.is_null() && unsafe { *object.dlpi_name } != 0;
     for n in 0..usize::from(object.dlpi_phnum) {
-        // SAFETY: there are so many headers.
+        // SAFETY: there are this many headers.
         let header = unsafe { &*object.dlpi_phdr.add(n) };
         let constant = header.p_flags & libc::PF_W == 0;
         if (named || constant) && header.p_type == libc::PT_LOAD {

@@ -38,7 +38,7 @@ pub struct Team {
 const PATIENCE: u32 = 20_000;
 /// The same where there are more members than processors, and the sender may be waiting for this one's.
 const LITTLE_PATIENCE: u32 = 100;
-/// After so many exchanges all patience is tried again.
+/// After this many exchanges all patience is tried again.
 const TRY_AGAIN: u32 = 16;
 /// How long the others may take to end when the search is over.
 const PARTING: Duration = Duration::from_secs(2);
@@ -122,7 +122,7 @@ impl Team {
         true
     }
 
-    /// Which of them this process is.
+    /// The number of this process among them.
     pub fn rank(&self) -> usize {
         self.rank
     }

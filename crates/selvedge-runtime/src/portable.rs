@@ -36,7 +36,7 @@ impl Facts {
         self.lock_is_tried
     }
 
-    /// That is relied on not to happen.
+    /// Notes that the search relies on no thread trying a lock.
     pub(crate) fn rely_on_locks(&mut self) {
         if !self.relies_on_locks {
             self.relies_on_locks = true;

@@ -1,6 +1,6 @@
-//! What keeps accesses from going unseen, in parts that tests switch off one at a time: the comparison of memory with its
-//! known contents then has to end the search as incomplete. Only tests and benchmarks build the runtime with
-//! the feature `specimens`; without it nothing can be switched off.
+//! The protections that keep accesses from going unseen, in parts that tests switch off one at a time: the comparison
+//! of memory with its known contents then has to end the search as incomplete. Only tests and benchmarks build the
+//! runtime with the feature `specimens`; without it nothing can be switched off.
 
 /// A part that can be switched off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,9 +11,9 @@ pub enum Protection {
     Checks,
     /// The comparison of memory with its known contents.
     Comparison,
-    /// What the runtime announces of the writes that library functions make.
+    /// The runtime's announcements of the writes of library functions.
     Library,
-    /// What accesses tell of locations of other sizes that share bytes with theirs.
+    /// The checks of accesses for locations of other sizes that share bytes with theirs.
     Sizes,
 }
 

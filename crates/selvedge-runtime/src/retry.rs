@@ -6,10 +6,9 @@
 //! read returned the newer value at once. So a thread that has tried again, and is where that other
 //! value would have led it, is stopped as if an assumption did not hold.
 //!
-//! Whether it is there is found out by a *simulation*: the thread is put back to its first read, runs to
-//! its next visible operation with the newer value, and is brought back. Registers, stack, thread-local
-//! variables and all memory that either run wrote must be the same. No loop has to be recognised, and it
-//! does not matter how the compiler arranged it.
+//! A *simulation* decides this: the thread is put back to its first read, runs to its next visible operation with the
+//! newer value, and is brought back. Registers, stack, thread-local variables and all memory that either run wrote must
+//! be the same. No loop has to be recognised, and it does not matter how the compiler arranged it.
 //!
 //! Two conditions make sure that the other execution allows as much as this one:
 //! * between the two reads, the thread performed no visible write, allocated or freed nothing, and called
@@ -44,9 +43,9 @@ struct Anchor {
     step: usize,
     at: Location,
     order: MemoryOrder,
-    /// What it compared with, if it is a compare-exchange that failed.
+    /// The expected value, if it is a compare-exchange that failed.
     expected: Option<Value>,
-    /// What the thread had done by then that lasts.
+    /// The number of the thread's lasting effects by then.
     effects: u64,
 }
 
@@ -62,7 +61,7 @@ pub(crate) struct Retry {
     value: Value,
     /// The state in which the thread came to its next visible operation.
     state: Option<(u64, u64)>,
-    /// What is compared with the outcome of a simulation.
+    /// The state that the outcome of a simulation is compared with.
     goal: Goal,
 }
 
@@ -102,7 +101,7 @@ impl Retry {
         self.candidates.clear();
         self.state = None;
         self.value = value;
-        // What was noted for a later event belongs to steps that were taken back.
+        // Anchors of later events belong to steps that were taken back.
         self.anchors.retain(|known| known.event < anchor.event);
         self.failed = self.failed.filter(|&(event, _)| event < anchor.event);
         if anchor.expected.is_some() {
@@ -236,7 +235,7 @@ impl Runtime {
         }
     }
 
-    /// What a simulation has to lead to.
+    /// The state that a simulation has to lead to.
     fn goal(&self, index: usize) -> Goal {
         let thread = &self.threads[index];
         Goal {
@@ -250,8 +249,8 @@ impl Runtime {
     }
 }
 
-/// A thread that is simulated calls a function of the runtime. Those that cannot be undone end the
-/// simulation.
+/// A thread that is simulated calls a function of the runtime. Functions that cannot be undone end
+/// the simulation.
 pub(crate) fn enter() {
     // SAFETY: the gate is mapped while a program is loaded.
     let entered = unsafe { (*gate()).entering };

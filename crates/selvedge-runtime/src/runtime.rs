@@ -30,7 +30,7 @@ use crate::undo::Undo;
 use crate::visits::Hottest;
 use crate::watch::Watch;
 
-/// Which side the processor is on.
+/// The side that is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The explorer runs, or nothing is loaded. Whatever the program does (destructors at the end

@@ -1,8 +1,7 @@
 //! The program's memory as its constructors left it.
 //!
-//! What is small is copied back as a whole. Of anything larger, only pages that were ever written are
-//! copied back: all pages start write-protected, and the first write to one marks it for the rest
-//! of the search.
+//! Small regions are copied back as a whole. Of larger ones, only pages that were ever written are copied back: all
+//! pages start write-protected, and the first write to one marks it for the rest of the search.
 
 use std::io;
 

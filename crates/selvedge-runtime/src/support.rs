@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use crate::abi::{self, Entry};
-use crate::gate::{self, Gate};
+use crate::gate::{self, CALLEE_SAVED, Gate};
 use crate::symbols;
 
 /// C source that must be linked into every program; compile it with [`SHIM_FLAGS`] and without
@@ -192,11 +192,8 @@ pub fn stub_assembly() -> String {
             sp = at(offset_of!(Gate, stack_pointer)),
         );
         if export.entry != Entry::Light {
-            for (i, register) in ["rbx", "rbp", "r12", "r13", "r14", "r15"]
-                .iter()
-                .enumerate()
-            {
-                let _ = writeln!(text, "\tmovq %{register}, {:#x}", registers + 8 * i);
+            for (register, offset) in CALLEE_SAVED {
+                let _ = writeln!(text, "\tmovq %{register}, {:#x}", registers + offset);
             }
         }
         let arguments = ["rdi", "rsi", "rdx", "rcx", "r8", "r9"];
@@ -340,7 +337,7 @@ mod tests {
         assert_eq!(defined, named);
     }
 
-    /// What `environment/*.c` defines.
+    /// The table has every function that `environment/*.c` defines.
     #[test]
     fn the_table_has_all_of_the_environment() {
         let lines = ENVIRONMENT.iter().flat_map(|(_, text)| text.lines());

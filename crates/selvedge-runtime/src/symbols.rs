@@ -89,7 +89,7 @@ pub enum Direction {
 /// How much memory that is; arguments count from zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// So many bytes.
+    /// A fixed number of bytes.
     Fixed(usize),
     /// A pointer.
     Pointer,

@@ -1,4 +1,4 @@
-//! Which memory a program may access.
+//! Tells which memory a program may access.
 
 use super::{Access, Problem};
 use crate::arena::{BOOT_STACK, HEAPS, LIVENESS, STACKS, pointer};
@@ -7,7 +7,7 @@ use crate::outside;
 use crate::runtime::{Phase, Runtime};
 use crate::shadow::words;
 
-/// The state of a word of heap: so many of its bytes may be accessed, or this.
+/// The state of a word of heap: this many of its bytes may be accessed, or this.
 pub(crate) const FREED: u8 = 0xff;
 
 impl Runtime {

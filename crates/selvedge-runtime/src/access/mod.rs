@@ -1,4 +1,4 @@
-//! What an access of the program comes to: invisible and harmless, an event, or a bug.
+//! Classifies the accesses of the program: invisible and harmless, an event, or a bug.
 
 mod address;
 mod free;

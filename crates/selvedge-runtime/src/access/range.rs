@@ -33,8 +33,9 @@ impl Runtime {
                 continue;
             };
             self.plainly(cell, mask);
-            // What is visible by now must happen before, like everything else that conflicts:
-            // otherwise it would depend on the interleaving which bytes are.
+            // Accesses to bytes that are visible by now must happen before, like all other
+            // conflicting accesses: otherwise the set of visible bytes would depend on the
+            // interleaving.
             let record = self.record_now(access, mask);
             let view = self.view();
             if let Some(other) = self.shadow.check(cell, record, view) {

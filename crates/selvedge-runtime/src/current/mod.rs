@@ -1,6 +1,6 @@
-//! What code that runs on a fiber may ask of the runtime: the interface between the machine's
-//! insides and the ABI functions (ThreadSanitizer callbacks, pthreads, libc) that the program
-//! under test calls.
+//! The requests that code on a fiber may make of the runtime: the interface between the machine's
+//! insides and the ABI functions (ThreadSanitizer callbacks, pthreads, libc) that the program under
+//! test calls.
 
 mod boot;
 mod lifecycle;
@@ -185,7 +185,7 @@ pub(crate) fn perform(op: Op, site: Site) -> Outcome {
 pub(crate) fn choose(alternatives: u32, site: Site) -> u32 {
     let entry = Entry::now();
     let picked = perform(Op::Choose { alternatives }, site).read;
-    entry.again();
+    entry.restore();
     picked as u32
 }
 
@@ -209,8 +209,8 @@ impl Entry {
         }
     }
 
-    /// The running thread, which is still in that call, goes on as if it had just entered.
-    pub(crate) fn again(self) {
+    /// Makes the running thread, which is still in that call, go on as if it had just entered.
+    pub(crate) fn restore(self) {
         if keeps_states() {
             return;
         }
@@ -398,7 +398,7 @@ pub(crate) fn settle_now() {
     }
 }
 
-/// The program gets to know `address`, which is the runtime's own, and may access so many bytes there.
+/// The program gets to know `address`, which is the runtime's own, and may access this many bytes there.
 pub(crate) fn expose(address: usize, size: usize) {
     with(|runtime| {
         let range = Range {

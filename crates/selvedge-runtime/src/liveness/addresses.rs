@@ -1,4 +1,4 @@
-//! Which registers hold addresses of the frame where basic blocks begin.
+//! Finds the registers that hold addresses of the frame where basic blocks begin.
 //!
 //! A forward analysis: a register holds an address at the beginning of a block if it holds the same one
 //! at the end of all blocks that lead there. Otherwise the address is lost, which [`escape`](Held::escape)

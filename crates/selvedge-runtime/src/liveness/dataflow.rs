@@ -119,7 +119,7 @@ fn analyse(code: &[u8], address: u64, callees: &Callees) -> Option<Vec<(usize, L
     if tracker.escaped < -FRAME_LIMIT {
         return None;
     }
-    // What lies above an address that was taken, and what the prologue saved, always counts.
+    // Memory above an address that was taken, and registers that the prologue saved, always count.
     let mut always = Bits::NONE;
     always.set(
         Span {

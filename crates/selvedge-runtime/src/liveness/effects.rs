@@ -1,4 +1,4 @@
-//! What one instruction reads and overwrites of its frame and of the callee-saved registers.
+//! The parts of its frame and the callee-saved registers that one instruction reads and overwrites.
 
 use std::collections::HashMap;
 
@@ -185,7 +185,7 @@ impl<'a> Tracker<'a> {
             _ => None,
         };
         for (register, offset) in std::mem::take(&mut self.addresses) {
-            // What a function preserves it does not look at.
+            // A function does not look at registers that it preserves.
             let preserved = REGISTERS.contains(&register);
             match callback.and_then(|name| passed(name, register)) {
                 Some(0) => {}

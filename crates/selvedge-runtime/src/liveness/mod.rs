@@ -1,4 +1,4 @@
-//! Which parts of a stopped thread's stack its future can depend on.
+//! Finds the parts of a stopped thread's stack that its future can depend on.
 //!
 //! Unoptimised code keeps every variable and every temporary in its stack frame. When a loop comes
 //! back to where it was, most of those hold leftovers of the last iteration that will be
@@ -68,9 +68,9 @@ pub(crate) struct Liveness {
 #[derive(Debug, Default)]
 struct Callees {
     callbacks: HashMap<usize, String>,
-    /// Those that never return.
+    /// The functions that never return.
     endings: HashSet<usize>,
-    /// Those that can return twice, the second time from anywhere.
+    /// The functions that can return twice, the second time from anywhere.
     twice: HashSet<usize>,
     /// The one that marks the beginning of a basic block.
     mark: Option<usize>,

@@ -1,4 +1,4 @@
-//! What is known of one location.
+//! The state of one location.
 
 use selvedge_core::Value;
 

@@ -22,11 +22,11 @@ use numbers::cell_of;
 #[derive(Default)]
 pub(crate) struct Locations {
     entries: Vec<Entry>,
-    /// Those that have no cell.
+    /// The locations that have no cell.
     elsewhere: HashMap<(usize, u8, Kind), u32>,
-    /// Those whose contents are not kept in memory, by address.
+    /// The locations whose contents are not kept in memory, by address.
     objects: Vec<Location>,
-    /// Those that are accessed in parts.
+    /// The locations that are accessed in parts.
     merged: Vec<Location>,
     /// The numbers that other processes have to agree to.
     agreed: Option<Agreed>,

@@ -1,7 +1,7 @@
 //! Thread attributes. All are accepted. Only the detach state and the stack size have an effect.
 //!
-//! Those without an effect are kept all the same: who sets one while another thread reads the attributes
-//! races, and an object that was freed may not be used.
+//! Attributes without an effect are kept all the same: setting one while another thread reads the attributes is a race,
+//! and an object that was freed may not be used.
 
 use std::ffi::c_int;
 
@@ -41,7 +41,7 @@ const SMALLEST_STACK: usize = 16 << 10;
 const PTHREAD_SCOPE_SYSTEM: c_int = 0;
 const PTHREAD_SCOPE_PROCESS: c_int = 1;
 
-/// What `pthread_create` makes of attributes.
+/// The attributes that `pthread_create` heeds.
 #[derive(Default)]
 pub(crate) struct Wanted {
     /// Whether nobody joins the thread.

@@ -26,7 +26,7 @@ entry_points![
 ];
 
 const BILLION: u64 = 1_000_000_000;
-/// The cost of the first readings. After so many readings of a thread it costs twice as much, and so on: a
+/// The cost of the first readings. After this many readings of a thread it costs twice as much, and so on: a
 /// loop that waits for some moment comes to its end.
 const TICK: u64 = 1_000;
 const READINGS: u32 = 32;

@@ -87,7 +87,7 @@ pub(crate) fn timed_wait(condition: Object, mutex: Object, clock: c_int, at: usi
         clock::pass(deadline);
         // A loop around this wait is recognised here, where the thread does not hold the mutex: others may
         // have taken it between any two rounds.
-        entry.again();
+        entry.restore();
     }
     match mutex::lock(mutex) {
         0 if !woken => ETIMEDOUT,

@@ -24,7 +24,7 @@ entry_points![
     selvedge_pop_cleanup(0)
 ];
 
-/// Those that unwind the stack.
+/// The functions that unwind the stack.
 pub(crate) fn unwinding() -> Vec<EntryPoint> {
     vec![
         ("exit", exit as *const () as usize, 1),

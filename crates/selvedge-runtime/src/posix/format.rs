@@ -263,7 +263,7 @@ fn scanned_sizes(text: usize, format: usize, conversions: &[Scanned]) -> [usize;
         host::scan(text, format, arguments);
         targets
     };
-    // What is the same whatever was there before has been written.
+    // Bytes that are the same whatever was there before have been written.
     let (zeros, ones) = (scan(0), scan(0xff));
     let mut sizes = [0; TARGETS];
     for ((size, scanned), (zeros, ones)) in sizes

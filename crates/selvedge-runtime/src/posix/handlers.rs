@@ -23,7 +23,7 @@ entry_points![
     selvedge_take_destructors(4),
 ];
 
-/// Which way of ending the process runs a handler.
+/// The way of ending the process that runs a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Exit {
     /// `exit`, or the end of main.

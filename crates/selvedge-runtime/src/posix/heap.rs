@@ -166,7 +166,7 @@ extern "C" fn malloc_trim(_pad: usize) -> c_int {
     0
 }
 
-/// A set of so many processors.
+/// A set of this many processors.
 extern "C" fn __sched_cpualloc(processors: usize) -> usize {
     allocate(processors.div_ceil(64) * 8, ALIGNMENT, current::site())
 }

@@ -26,7 +26,8 @@ pub(crate) fn once(address: usize, site: Site) -> Object {
 
 /// Whether the caller has to run the routine.
 pub(crate) fn begin(once: Object) -> bool {
-    // What a constructor has completed stays so: no need for a visible operation.
+    // An initialisation that a constructor has completed stays complete: no need for a visible
+    // operation.
     if process(|process| process.settled.contains(&once.address)) {
         return false;
     }

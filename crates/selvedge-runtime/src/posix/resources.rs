@@ -1,5 +1,5 @@
-//! What the modelled environment (`environment/*.c`, compiled with the program) asks of the runtime:
-//! guards that threads wait for, and files of the system as the search found them.
+//! Functions of the runtime for the modelled environment (`environment/*.c`, compiled with the program): guards that
+//! threads wait for, and files of the system as the search found them.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -278,7 +278,7 @@ pub(crate) fn begin() {
     });
 }
 
-/// Makes room for so many threads, so that what is known about each lies at the same place in
+/// Makes room for this many threads, so that what is known about each lies at the same place in
 /// processes that are made of this one.
 pub(crate) fn reserve(threads: usize) {
     process(|process| {

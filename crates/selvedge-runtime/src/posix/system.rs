@@ -18,7 +18,7 @@ extern "C" fn selvedge_touch(address: usize, size: usize, write: c_int, site: us
     current::touch(address, size, write != 0, Site(site as u64));
 }
 
-/// What was announced before is now written, in part: it may have been saved in between.
+/// A part of the announced bytes is now written: the state may have been saved in between.
 extern "C" fn selvedge_wrote(address: usize) {
     current::wrote(address);
 }

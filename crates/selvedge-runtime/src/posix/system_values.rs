@@ -1,4 +1,4 @@
-//! What a program asks about the system and about the functions in its process: fixed answers.
+//! Fixed answers to questions about the system and about the functions in the program's process.
 
 use std::ffi::{CString, c_int, c_long, c_ulong};
 

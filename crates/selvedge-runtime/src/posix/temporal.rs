@@ -55,7 +55,7 @@ impl Runtime {
         self.locations.entry(at).address == self.image.told.start + MARK
     }
 
-    /// Which proposition is told at `address`.
+    /// The proposition that is told at `address`.
     pub(crate) fn told_at(&self, address: usize) -> Option<String> {
         if !self.image.told.contains(address) {
             return None;

@@ -146,7 +146,7 @@ impl View<'_> {
 }
 
 impl Shadow {
-    /// The shadow of a program with so many bytes of stacks and heaps.
+    /// The shadow of a program with this many bytes of stacks and heaps.
     pub(crate) fn new(stacks: usize, heaps: usize) -> Shadow {
         Shadow {
             image: Range::default(),
@@ -229,7 +229,7 @@ impl Shadow {
         self.spills.used
     }
 
-    /// Only the first so many spills are in use.
+    /// Only the first this many spills are in use.
     pub(crate) fn set_spills(&mut self, used: usize) {
         self.spills.used = used;
     }
@@ -279,7 +279,7 @@ impl Shadow {
         let mut private = cell.spill == 0;
         let mut atomic = new.kind.is_atomic();
         for old in &cell.records[..usize::from(cell.count)] {
-            // Nobody else has run since: nothing can have changed.
+            // No other thread has run since: nothing can have changed.
             if old.thread == new.thread && old.epoch == new.epoch && old.covers(&new) {
                 return None;
             }

@@ -10,7 +10,7 @@ pub(super) struct Spills {
     pub(super) used: usize,
 }
 
-/// Those of one cell.
+/// The accesses of one cell.
 #[derive(Default)]
 pub(super) struct List {
     pub(super) records: Vec<Record>,

@@ -4,9 +4,9 @@
 //! before, as far as they matter (see [`crate::liveness`]), and that has written nothing in between,
 //! has made a *pure iteration*: only another value can end its loop.
 //!
-//! What others write into its stack meanwhile does not count, nor what visible operations write
-//! there: it matters to the thread once it reads it, and when it is written depends on the order
-//! in which threads happen to be run.
+//! Writes to its stack by other threads or by visible operations do not count: they matter to the
+//! thread only once it reads them, and their time depends on the order in which threads happen to
+//! be run.
 
 mod state;
 
@@ -26,7 +26,7 @@ struct Read {
     event: u32,
 }
 
-/// So many plain reads in a row may be a loop without an end. A power of two.
+/// The number of plain reads in a row that may be an endless loop. A power of two.
 const IDLE: u64 = 1 << 16;
 /// How often a state is compared with the one that is looked for.
 const LOOKS: u32 = 1 << 12;
@@ -51,13 +51,13 @@ pub(crate) struct Spin {
     /// How many places of the table are not zero.
     filled: usize,
     /// Another number after each side effect.
-    stretch: u64,
+    epoch: u64,
     /// Plain reads since its last side effect or visible operation.
     idle: u64,
     /// A state among them, with how often its place was looked at since.
     anchor: Option<(Anchor, u32)>,
-    /// What was written to the thread's stack in the stretch `overwritten_in`, but not by the
-    /// thread's own doing.
+    /// The words of the thread's stack that others or visible operations wrote in the epoch
+    /// `overwritten_in`.
     overwritten: Vec<Overwritten>,
     overwritten_in: u64,
     /// How often the thread did what no later iteration makes good, see [`crate::retry`].
@@ -68,7 +68,7 @@ pub(crate) struct Spin {
     locked: u32,
 }
 
-/// What [`Spin::restore`] needs to get back.
+/// The state that [`Spin::restore`] needs.
 #[derive(Default)]
 pub(crate) struct SavedSpin {
     reads: usize,
@@ -76,7 +76,7 @@ pub(crate) struct SavedSpin {
     idle: u64,
     anchor: Option<(Anchor, u32)>,
     overwritten: Vec<Overwritten>,
-    /// Whether that was in the present stretch.
+    /// Whether that was in the present epoch.
     known: bool,
     effects: u64,
     locks: u64,
@@ -91,7 +91,7 @@ impl Spin {
             older: 0,
             table: vec![0; 16],
             filled: 0,
-            stretch: 1,
+            epoch: 1,
             idle: 0,
             anchor: None,
             overwritten: Vec::new(),
@@ -109,7 +109,7 @@ impl Spin {
         saved.idle = self.idle;
         saved.anchor = self.anchor;
         saved.overwritten.clone_from(&self.overwritten);
-        saved.known = self.overwritten_in == self.stretch;
+        saved.known = self.overwritten_in == self.epoch;
         saved.effects = self.effects;
         saved.locks = self.locks;
         saved.locked = self.locked;
@@ -119,7 +119,7 @@ impl Spin {
     pub(crate) fn restore(&mut self, saved: &SavedSpin) {
         self.reads.truncate(saved.reads);
         self.older = saved.older.min(self.reads.len());
-        self.stretch += 1;
+        self.epoch += 1;
         self.idle = saved.idle;
         self.anchor = saved.anchor;
         self.overwritten.clone_from(&saved.overwritten);
@@ -129,12 +129,12 @@ impl Spin {
         self.set_known(saved.known);
     }
 
-    /// What was overwritten, and whether that was in this stretch.
+    /// The overwritten words, and whether they were overwritten in this epoch.
     pub(crate) fn overwritten_bytes(&self) -> (&[u8], bool) {
         let size = size_of_val(&self.overwritten[..]);
         // SAFETY: plain words without padding.
         let bytes = unsafe { std::slice::from_raw_parts(self.overwritten.as_ptr().cast(), size) };
-        (bytes, self.overwritten_in == self.stretch)
+        (bytes, self.overwritten_in == self.epoch)
     }
 
     /// Sets what [`overwritten_bytes`](Spin::overwritten_bytes) returned.
@@ -148,10 +148,10 @@ impl Spin {
         self.set_known(known);
     }
 
-    /// Whether what was overwritten was overwritten in this stretch.
+    /// Whether what was overwritten was overwritten in this epoch.
     fn set_known(&mut self, known: bool) {
         self.overwritten_in = match known {
-            true => self.stretch,
+            true => self.epoch,
             false => 0,
         };
     }
@@ -197,7 +197,7 @@ impl Spin {
         self.idle = 0;
         if self.older != self.reads.len() {
             self.older = self.reads.len();
-            self.stretch += 1;
+            self.epoch += 1;
         }
     }
 
@@ -213,9 +213,9 @@ impl Spin {
     /// The bytes in `mask` of the thread's stack at `word` are about to be written by another thread
     /// or by a visible operation.
     pub(crate) fn overwrites(&mut self, word: usize, mask: u8) {
-        if self.overwritten_in != self.stretch {
+        if self.overwritten_in != self.epoch {
             self.overwritten.clear();
-            self.overwritten_in = self.stretch;
+            self.overwritten_in = self.epoch;
         }
         let (mask, now) = (wide(mask), liveness::read(word));
         let place = self
@@ -361,15 +361,15 @@ impl Spin {
         (!one, other)
     }
 
-    /// What was overwritten in the present stretch.
+    /// The words that were overwritten in the present epoch.
     fn overwritten(&self) -> &[Overwritten] {
-        match self.overwritten_in == self.stretch {
+        match self.overwritten_in == self.epoch {
             true => &self.overwritten,
             false => &[],
         }
     }
 
-    /// Where a state of the present stretch is in `reads`, or where it belongs in the table.
+    /// Where a state of the present epoch is in `reads`, or where it belongs in the table.
     fn find(&self, state: (u64, u64)) -> Result<usize, usize> {
         let mask = self.table.len() - 1;
         let mut slot = state.0 as usize & mask;
@@ -387,7 +387,7 @@ impl Spin {
         Err(free.unwrap_or(slot))
     }
 
-    /// Notes a state. If it was noted before in the present stretch, returns at which event.
+    /// Notes a state. If it was noted before in the present epoch, returns at which event.
     fn note(&mut self, state: (u64, u64), event: u32) -> Option<u32> {
         match self.find(state) {
             Ok(place) => Some(self.reads[place].event),
@@ -428,13 +428,13 @@ mod tests {
     #[test]
     fn a_state_is_found_again_until_something_happens() {
         let mut spin = Spin::new();
-        for stretch in 0..3_u64 {
+        for epoch in 0..3_u64 {
             for event in 0..300 {
-                let state = (u64::from(event).wrapping_mul(31), stretch);
+                let state = (u64::from(event).wrapping_mul(31), epoch);
                 assert_eq!(spin.note(state, event), None);
             }
-            assert_eq!(spin.note((31 * 17, stretch), 999), Some(17));
-            assert_eq!(spin.note((31 * 17, stretch + 7), 1000), None);
+            assert_eq!(spin.note((31 * 17, epoch), 999), Some(17));
+            assert_eq!(spin.note((31 * 17, epoch + 7), 1000), None);
             spin.effect();
         }
     }

@@ -27,7 +27,7 @@ pub(super) struct Overwritten {
 }
 
 impl Overwritten {
-    /// What the word counts as, while `now` is there.
+    /// The value that the word counts as while it holds `now`.
     pub(super) fn counts(&self, now: usize) -> usize {
         self.before & self.mask | now & !self.mask
     }

@@ -20,7 +20,7 @@ pub(super) struct Image {
 
 /// A heap as other processes are told of it.
 #[derive(Serialize, Deserialize)]
-struct Packed<'a> {
+struct SentHeap<'a> {
     blocks: Vec<HeapBlock>,
     contents: &'a [u8],
 }
@@ -133,7 +133,7 @@ impl Runtime {
         let image = &self.states.heaps[number];
         let mut contents = Vec::new();
         self.states.pieces.bytes_of(&image.contents, &mut contents);
-        let packed = Packed {
+        let packed = SentHeap {
             blocks: self.states.lists.get(image.blocks).to_vec(),
             contents: &contents,
         };
@@ -141,7 +141,7 @@ impl Runtime {
     }
 
     pub(super) fn unpack_heap(&mut self, packed: &[u8]) -> Image {
-        let Packed { blocks, contents } = decode(packed);
+        let SentHeap { blocks, contents } = decode(packed);
         Image {
             blocks: self.states.lists.number(&blocks),
             contents: self.states.pieces.save(contents),

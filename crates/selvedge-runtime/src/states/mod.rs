@@ -4,10 +4,10 @@
 //! library knows about the process), and for each thread its stack with what belongs to it, and its
 //! heap. All of it lies at fixed addresses, so that saving and restoring is copying.
 //!
-//! What identifies a part leaves out what the future cannot depend on: bytes of the stack that are
-//! dead where the thread stands, freed memory, and everything of the runtime's own frames. A thread
-//! is stopped inside of a call of the runtime; what that call is going to do is told by the
-//! function, its arguments, and what came of the operations that it has performed so far.
+//! The identity of a part leaves out data that the future cannot depend on: bytes of the stack that
+//! are dead where the thread stands, freed memory, and everything of the runtime's own frames. A
+//! thread is stopped inside of a call of the runtime; the rest of that call is determined by the
+//! function, its arguments, and the outcomes of the operations that it has performed so far.
 //!
 //! In this mode memory always holds the present values. A plain store stops before it is made, and
 //! the program makes it when it goes on.

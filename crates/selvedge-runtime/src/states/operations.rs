@@ -47,7 +47,7 @@ pub(crate) fn announce(access: Access) {
         let thread = runtime.current();
         thread.call.extent = 0;
         if access.kind.writes() {
-            // What is written is not known yet: it may be the address of something on the thread's
+            // The value that is written is not known yet: it may be an address on the thread's
             // stack.
             thread.call.given = (access.address, access.size);
             runtime.writes(access.address, access.size);
@@ -90,7 +90,7 @@ pub(crate) fn range(access: Access, by: By) {
         let thread = runtime.current();
         thread.published |= access.kind.writes() && !thread.slot.contains(access.address);
     });
-    // What a library function has read already must still be there.
+    // The bytes that a library function has read already must be unchanged.
     let seen = (by == By::Library && !access.kind.writes()).then(|| contents(access));
     announce(access);
     if seen.is_some_and(|seen| seen != contents(access)) {
@@ -177,7 +177,7 @@ impl Runtime {
         }
         if entry.kind != LocationKind::Memory {
             self.locations.set_object(location, value, self.run);
-            // What ends the life of an object leaves a mark in its memory.
+            // An operation that ends the life of an object leaves a mark in its memory.
             self.changes(entry.address);
             return Ok(None);
         }

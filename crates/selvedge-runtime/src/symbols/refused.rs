@@ -199,7 +199,7 @@ const GROUPS: &[Group] = &[
     },
 ];
 
-/// Those that are variables: no stub can take their place.
+/// The names of variables: no stub can take their place.
 pub(super) const VARIABLES: [&str; 11] = [
     "signgam",
     "__signgam",

@@ -126,7 +126,7 @@ fn defer(access: Access, order: MemoryOrder) {
     settle::announce(store, all(access.size));
 }
 
-/// The bits of so many bytes.
+/// The bits of this many bytes.
 fn all(bytes: usize) -> u32 {
     ((1_u64 << bytes) - 1) as u32
 }
@@ -208,7 +208,7 @@ fn range_parts(access: Access, by: By) {
     let count = with(|runtime| runtime.current().parts.len());
     // All reads come first: other threads run meanwhile, and a write of this thread must not be owed then.
     for (part, entry, bytes) in (0..count).map_while(part) {
-        // What is left of a location that is written in part has to be known.
+        // The rest of a location that is written in part has to be known.
         if !writes || bytes != all(entry.width.into()) {
             let old = memory::read(entry.address, entry.width);
             current::forget_entry();

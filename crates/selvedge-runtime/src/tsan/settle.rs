@@ -258,7 +258,7 @@ impl Runtime {
         }
     }
 
-    /// A store in flight that was announced inside of so many calls, and seems to have been made
+    /// A store in flight that was announced inside of this many calls, and seems to have been made
     /// where nobody could see it. gcc announces `x = x` and makes no store: where memory is as
     /// before, there was none.
     fn lost(&mut self, depth: usize) -> Option<Access> {
@@ -281,7 +281,7 @@ impl Runtime {
 
     /// Puts what was there before a store back into memory.
     fn put_back(&mut self, store: &Deferred) {
-        // What an object's memory holds matters only before its first use.
+        // The memory of an object matters only before its first use.
         if store.object.is_none() {
             let (address, width) = (store.access.address, store.access.size as u8);
             self.undo.bytes(address, width.into());

@@ -99,7 +99,7 @@ impl Image {
             spawned,
             result,
             slot,
-            // What lies below the stack is not restored, so it has to be cleared later on.
+            // The memory below the stack is not restored, so it has to be cleared later on.
             lowest: _,
             published,
             in_barrier,

@@ -104,12 +104,12 @@ enum Record {
     },
 }
 
-/// Steps are logged as long as few executions, beyond so many, were run from their start: random searches never
+/// Steps are logged as long as few executions, beyond this many, were run from their start: random searches never
 /// take a step back, and some programs cannot.
 const PATIENCE: u64 = 64;
-/// After so many steps the log begins anew, so that an execution without an end does not fill the memory.
+/// After this many steps the log begins anew, so that an execution without an end does not fill the memory.
 const LONGEST: usize = 1 << 14;
-/// The same after so many bytes of stacks.
+/// The same after this many bytes of stacks.
 const LARGEST: usize = 16 << 20;
 
 impl Undo {
@@ -299,7 +299,7 @@ impl Runtime {
                 audit.push(step, now);
             }
         }
-        // What the thread has announced and not written yet is written without another word.
+        // Stores that the thread has announced and not yet made are made without another callback.
         let Runtime { undo, threads, .. } = self;
         let thread = &threads[thread];
         if let Some(range) = thread.open_range {

@@ -258,7 +258,7 @@ fn exit_ends_the_process_and_runs_handlers() {
         check(&program(failing, "atexit(handler); _exit(0);")).is_fine_in(1);
         check(&program(failing, "atexit(handler); quick_exit(0);")).is_fine_in(1);
         check(&program(failing, "at_quick_exit(handler); quick_exit(0);")).has_bug(Assertion, "");
-        // Whoever ends the process runs the handlers, once, whatever the others do.
+        // The thread that ends the process runs the handlers, once, whatever the others do.
         let once =
             "static atomic_int runs; static void handler(void) { runs++; assert(runs == 1); }";
         check(&two_threads(once, "exit(me);", "atexit(handler);", "")).is_fine();
@@ -269,7 +269,7 @@ fn exit_ends_the_process_and_runs_handlers() {
             "",
         ))
         .is_fine();
-        // Nobody gets past a join of whoever ended it, and that is no deadlock.
+        // No thread gets past a join of the thread that ended it, and that is no deadlock.
         check(&two_threads("", "if (me == 1) exit(3);", "", "abort();")).is_fine_in(1);
         // Handlers see what the other threads have done.
         check(&two_threads(

@@ -357,7 +357,7 @@ fn once_runs_once_and_everybody_waits_for_it() {
     isolated("once_runs_once_and_everybody_waits_for_it", || {
         check_all(
             &two_threads(
-                // What lies behind the four bytes of a control is not part of it.
+                // The memory behind the four bytes of a control is not part of it.
                 "struct { pthread_once_t once; int neighbour; } o = { PTHREAD_ONCE_INIT, 9 };
                  static void routine(void) { shared++; }",
                 "pthread_once(&o.once, routine); assert(shared == 1);

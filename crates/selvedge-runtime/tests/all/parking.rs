@@ -350,7 +350,7 @@ fn a_spin_in_cxx_is_pure() {
             let mut machine = program.load(Settings::default());
             let parked = |since| Pending::Stopped(Stop::Spinning { since });
             let waiter = ThreadId(1);
-            // After so many stores by main, the waiter parks at its first, second or third loop.
+            // After this many stores by main, the waiter parks at its first, second or third loop.
             for (stores, steps, since) in [(0, 1, 0), (1, 2, 1), (2, 3, 2)] {
                 machine.reset();
                 let mut driver = Driver::default();
@@ -362,8 +362,8 @@ fn a_spin_in_cxx_is_pure() {
                     driver.step(&mut machine, waiter);
                     taken += 1;
                 }
-                // What lies above a variable whose address is known always counts: clang keeps a
-                // temporary there, so that the first failed exchange looks different.
+                // Memory above a variable whose address is known always counts: clang keeps a
+                // temporary there, so the first failed exchange looks different.
                 let late = usize::from(build == CLANG && stores == 2);
                 let expected = (steps + late, parked(since + late as u32));
                 assert_eq!((taken, machine.pending(waiter)), expected, "{build:?}");

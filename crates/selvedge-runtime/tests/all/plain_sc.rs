@@ -56,7 +56,7 @@ fn increments_have_the_known_numbers_of_executions() {
     });
 }
 
-/// What a global holds in the end, in every interleaving.
+/// The final values of a global in all interleavings.
 fn results(build: Build, source: &str) -> BTreeSet<u128> {
     let program = Program::build(build, source);
     let mut machine = program.load(plain_sc());

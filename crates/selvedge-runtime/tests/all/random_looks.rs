@@ -27,7 +27,7 @@ static int value[2];
 static atomic_int flag, out[3];
 ";
 
-/// What a thread does, of which each loop ends once another thread has written.
+/// A statement of a thread. Each loop ends once another thread has written.
 fn statement(random: &mut Random) -> String {
     let lock = random.below(2);
     let take = format!("pthread_mutex_lock(&m[{lock}]);");

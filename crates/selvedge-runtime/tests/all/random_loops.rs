@@ -9,7 +9,7 @@ use crate::common::{Build, CLANG, CLANG_O2, GCC, GCC_O2, Program, isolated};
 const LOOPS: u64 = 120;
 /// How long a loop is watched.
 const STEPS: usize = 80;
-/// What those that were parked see instead when they are taken back.
+/// The value that parked threads see instead when they are taken back.
 const OTHER: u128 = 5;
 
 fn pick<'a>(random: &mut Random, from: &[&'a str]) -> &'a str {
@@ -136,7 +136,7 @@ fn program(seed: u64) -> String {
     source + "}\natomic_store(&result, r);\nreturn 0;\n}\n"
 }
 
-/// What a loop did: its operations and where they are.
+/// The operations of a loop, and their sites.
 #[derive(Default)]
 struct Walk {
     trace: Vec<(Op, Site)>,
@@ -182,7 +182,7 @@ impl Walk {
     }
 }
 
-/// What loop `number` does from the beginning.
+/// Runs loop `number` from the beginning.
 fn run(machine: &mut NativeMachine, number: u64, value: impl Fn(usize) -> u128) -> (Walk, Pending) {
     machine.reset();
     let mut walk = Walk::default();

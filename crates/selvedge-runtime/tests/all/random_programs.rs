@@ -11,12 +11,12 @@ use selvedge_testkit::{Flavour, ScriptMachine, brute_force, c_source, random_pro
 
 use crate::common::{Build, CLANG, GCC, Program, isolated};
 
-/// What each thread read and wrote, threads in no particular order.
 const ALL_BUGS: Settings = Settings {
     keep_going: true,
     preemptions: None,
 };
 
+/// The values that each thread read and wrote, threads in no particular order.
 type Values = Vec<Vec<(Option<Value>, Option<Value>)>>;
 
 #[derive(Default)]

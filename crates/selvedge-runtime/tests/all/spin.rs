@@ -170,8 +170,8 @@ fn a_variable_behind_a_pointer_is_state() {
     expect("a_variable_behind_a_pointer_is_state", body, 4);
 }
 
-/// What the worker writes next to the flag makes no iteration of its own: as many executions as with
-/// a global variable, one for each value of `steps` when the flag is seen.
+/// The worker's writes next to the flag make no iteration different: as many executions as with a global variable, one
+/// for each value of `steps` when the flag is seen.
 #[test]
 fn what_others_write_to_the_stack_is_no_state() {
     let wait = "while (!(atomic_load(&steps) & 4) && !atomic_load(&job.done));";

@@ -233,7 +233,7 @@ fn the_number_of_threads_has_a_limit() {
     });
 }
 
-/// What is left of older executions is forgotten when their numbers are used again.
+/// Leftovers of older executions are forgotten when their numbers are used again.
 #[test]
 fn the_numbers_of_executions_may_run_out() {
     isolated("the_numbers_of_executions_may_run_out", || {

@@ -95,7 +95,7 @@ fn restore(machine: &mut NativeMachine, image: &Parts) {
     }
 }
 
-/// What there is to know of a program's states.
+/// The states of a program.
 #[derive(Debug, Default)]
 struct Space {
     states: usize,

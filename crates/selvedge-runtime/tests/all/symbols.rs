@@ -1,5 +1,5 @@
-//! What programs may refer to: nothing that C++'s library needs is unknown, and the shims define
-//! what they say.
+//! The names that programs may refer to: nothing that C++'s library needs is unknown, and the shims
+//! define the names that they list.
 
 use std::process::Command;
 

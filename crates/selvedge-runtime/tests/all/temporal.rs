@@ -71,7 +71,7 @@ fn random_programs_satisfy_the_same_formulas_as_scripted_ones() {
                     let native = check(&program, Property::Formula(in_c(&formula)), fair);
                     let (scripted, native) = (answer(&scripted), answer(&native));
                     let lasso = Some(FailureKind::LtlViolation);
-                    // Which of several bugs is met first depends on the order of the steps.
+                    // The order of the steps decides which of several bugs is met first.
                     let same = scripted == native || (scripted.is_some() && native.is_some());
                     assert!(
                         same,
@@ -122,7 +122,7 @@ fn formula(text: &str) -> Property {
     Property::Formula(parse(text).expect("a formula"))
 }
 
-/// What is wrong, if anything is.
+/// The failure, if there is one.
 fn answer(report: &Report) -> Option<FailureKind> {
     match (&report.ending, &report.bugs[..]) {
         (Ending::Complete, []) => None,

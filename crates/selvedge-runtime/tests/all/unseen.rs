@@ -1,5 +1,5 @@
-//! What nobody announces, and stores that nobody sees: the search never goes on as if nothing had
-//! happened.
+//! Accesses that are not announced, and stores that are not noticed: the search never goes on as if
+//! nothing had happened.
 //!
 //! Here no scan looks at programs, so what the command line would announce or refuse beforehand
 //! reaches the runtime.

@@ -29,7 +29,7 @@ pub fn threads<M: Machine>(machine: &M) -> impl Iterator<Item = ThreadId> + use<
 }
 
 impl Driver {
-    /// What `location` holds.
+    /// The value of `location`.
     pub fn value(&self, machine: &impl Machine, location: Location) -> Value {
         self.memory
             .get(&location)

@@ -61,13 +61,13 @@ impl ManyPrograms {
     }
 }
 
-/// What becomes of each program.
+/// The results of each program.
 #[derive(Default)]
 pub struct ByProgram {
     pub executions: BTreeMap<u32, u64>,
-    /// What main reads and writes.
+    /// The values that main reads and writes.
     pub finals: BTreeMap<u32, BTreeSet<Vec<Value>>>,
-    /// Those with an execution that does not end.
+    /// The programs with an execution that does not end.
     pub stuck: BTreeSet<u32>,
 }
 

@@ -84,7 +84,7 @@ pub struct Build {
     pub level: &'static str,
 }
 
-/// What most programs are built with.
+/// The build of most programs.
 pub const GCC: Build = Build {
     compiler: "gcc",
     level: "-O0",

@@ -1,6 +1,6 @@
 //! Frames for small programs.
 
-/// What every program includes.
+/// The headers that every program includes.
 const HEADERS: &str = r#"
     #define _GNU_SOURCE
     #include <assert.h>

@@ -9,7 +9,7 @@ use selvedge_runtime::{NativeMachine, Settings};
 
 use super::{Build, CLANG, GCC, Program};
 
-/// What a search found out.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Checked {
     pub executions: u64,
@@ -28,7 +28,8 @@ impl Checked {
         };
         let report = trust::search::<SequentialConsistency, _>(machine, all, &mut NoObserver);
         if report.ending == Ending::Complete && report.bugs.is_empty() {
-            // What synchronises does so under a weak model as well.
+            // A program without bugs under sequential consistency has none under a weak model
+            // either.
             let weak = trust::search::<Rc11, _>(machine, all, &mut NoObserver);
             assert_eq!(weak.ending, Ending::Complete);
             assert!(
@@ -57,7 +58,7 @@ impl Checked {
         self
     }
 
-    /// All is fine, in so many executions.
+    /// All is fine, in this many executions.
     #[track_caller]
     pub fn is_fine_in(&self, executions: u64) {
         self.is_fine();
