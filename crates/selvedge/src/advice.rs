@@ -1,4 +1,4 @@
-//! Which orders and fences would have forbidden a bug of weak memory, for the HTML report.
+//! The orders and fences that would have forbidden a bug of weak memory, for the HTML report.
 
 use std::time::{Duration, Instant};
 

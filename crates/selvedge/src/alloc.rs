@@ -55,7 +55,7 @@ pub struct Track<T> {
     mark: Mark,
 }
 
-/// What is noted as long as it lives.
+/// The note that exists as long as the value lives.
 #[derive(Debug)]
 struct Mark {
     key: usize,

@@ -21,7 +21,7 @@ const MAGIC: &str = "selvedge checkpoint of a Rust model 1\n";
 /// How often the file is written.
 const EVERY: Duration = Duration::from_secs(2);
 
-/// What is searched.
+/// The search that a checkpoint belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Subject {
     /// The version of the library.
@@ -31,7 +31,7 @@ pub(crate) struct Subject {
     /// The test and the number of its model.
     test: Option<String>,
     model: usize,
-    /// What to explore.
+    /// The settings of the search.
     settings: String,
 }
 
@@ -56,7 +56,7 @@ struct Saved<'a> {
 pub(crate) struct Checkpoint {
     path: PathBuf,
     subject: Subject,
-    /// What the program does in the first execution.
+    /// A fingerprint of the program's first execution.
     pub(crate) first: Option<u64>,
     written: Instant,
     every: Duration,
@@ -163,7 +163,7 @@ fn replace(path: &Path, body: &[u8]) -> io::Result<()> {
     })
 }
 
-/// What is in the file, if it is about `subject`.
+/// The contents of the file, if it is about `subject`.
 fn read(bytes: &[u8], subject: &Subject) -> Result<Body, String> {
     let start = MAGIC.rfind(' ').unwrap_or_default();
     if !bytes.starts_with(&MAGIC.as_bytes()[..start]) {

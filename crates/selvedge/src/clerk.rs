@@ -22,7 +22,7 @@ pub(crate) fn prepare() {
     });
 }
 
-/// What `work` returns, which the clerk does if there is one.
+/// The result of `work`, which the clerk does if there is one.
 ///
 /// # Panics
 ///

@@ -32,8 +32,8 @@ impl Observer<RustMachine> for Clock {
     }
 }
 
-/// What random descents say about the search of `builder`'s model, which has had so many executions and was
-/// ended after `elapsed`.
+/// The estimate by random descents for the search of `builder`'s model, which has had `executions` and was ended after
+/// `elapsed`.
 pub(crate) fn estimate(
     builder: &Builder,
     machine: &mut RustMachine,

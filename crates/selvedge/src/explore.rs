@@ -1,4 +1,4 @@
-//! What a model can ask of the search itself; loom has nothing like it.
+//! Functions by which a model asks the search itself; loom has nothing like them.
 
 use std::panic::Location;
 

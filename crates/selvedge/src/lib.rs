@@ -74,5 +74,5 @@ struct Guide;
 
 /// So are those of the kinds of bugs.
 #[cfg(doctest)]
-#[doc = include_str!("../../selvedge-page/src/explained/rust.md")]
+#[doc = include_str!("../kinds_of_bugs.md")]
 struct KindsOfBugs;

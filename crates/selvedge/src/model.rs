@@ -35,7 +35,7 @@ pub struct Builder {
     pub max_permutations: Option<usize>,
     /// Max time to explore. The rest is left out.
     pub max_duration: Option<Duration>,
-    /// Only executions with at most so many preemptions are wanted.
+    /// Only executions with at most this many preemptions are wanted.
     pub preemption_bound: Option<usize>,
     /// The file that the search is saved in every two seconds, and when a limit stops it. If the file
     /// is there, the search goes on where it was. It is removed when the search is done.
@@ -52,9 +52,9 @@ pub struct Builder {
     pub location: bool,
     /// Whether to tell on standard error how many executions there were.
     pub log: bool,
-    /// What counts as an allowed outcome.
+    /// The rules for allowed outcomes.
     pub model: MemoryModel,
-    /// Which executions count as the same.
+    /// The equivalence by which executions count as the same.
     pub equivalence: Equivalence,
     /// Whether to try some executions at random instead of exploring all.
     pub random: Option<Random>,
@@ -78,7 +78,7 @@ pub struct Builder {
     pub allow_incomplete: bool,
 }
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Report {
@@ -88,7 +88,7 @@ pub struct Report {
     pub executions: u64,
     /// Executions that ended blocked and count for nothing.
     pub blocked: u64,
-    /// Only executions with at most so many preemptions were asked for.
+    /// Only executions with at most this many preemptions were asked for.
     pub bound: Option<u32>,
 }
 
@@ -159,7 +159,7 @@ impl Builder {
         self
     }
 
-    /// Has so many processes explore the model (see the field of that name).
+    /// Has this many processes explore the model (see the field of that name).
     pub fn jobs(&mut self, jobs: usize) -> &mut Self {
         self.jobs = jobs;
         self

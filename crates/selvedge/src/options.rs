@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 pub use selvedge_core::model::MemoryModel;
 
-/// Which executions count as the same.
+/// The equivalence by which executions count as the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Equivalence {
     /// Same program order, reads-from and coherence order.
@@ -63,7 +63,7 @@ pub(crate) struct SpuriousEvents {
     pub(crate) wakeups: bool,
     /// A weak compare-exchange may fail, once in each thread.
     pub(crate) failures: bool,
-    /// So many timed waits of each thread may time out.
+    /// The most timed waits of each thread that may time out.
     pub(crate) timeouts: usize,
     /// A thread is given blocks again that it freed.
     pub(crate) reuse: bool,

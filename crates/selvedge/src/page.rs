@@ -17,7 +17,7 @@ use crate::rt::peak_memory;
 /// When there are more samples than that, every second one is dropped.
 const MOST: usize = 240;
 
-/// What a search had done by some moment.
+/// The progress of a search at some moment.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Sample {
     /// Seconds since it began.
@@ -45,7 +45,7 @@ pub(crate) fn wanted() -> Option<PathBuf> {
     std::env::var_os("SELVEDGE_REPORT").map(PathBuf::from)
 }
 
-/// What a page is made of.
+/// The contents of a page.
 pub(crate) struct Contents<'a> {
     pub(crate) builder: &'a Builder,
     pub(crate) report: &'a Report,
@@ -148,7 +148,7 @@ fn source(file: &Path) -> Option<Vec<u8>> {
         .find_map(|directory| input::read(&directory.join(file)).ok())
 }
 
-/// What was explored, under which assumptions.
+/// The searches that were made and their assumptions.
 fn facts(
     builder: &Builder,
     report: &Report,

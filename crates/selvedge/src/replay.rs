@@ -81,7 +81,7 @@ pub(crate) fn calls(token: &Token, model: Arc<dyn Fn()>, limits: Limits) -> Opti
     Some((steps, last))
 }
 
-/// What [`calls`] returns.
+/// The result of [`calls`].
 pub(crate) type Calls = (
     Vec<Option<Arc<Backtrace>>>,
     Vec<(u32, Option<Arc<Backtrace>>)>,
@@ -133,7 +133,7 @@ fn follow(
     leftover.ok_or_else(|| "it ends well".to_owned())
 }
 
-/// What the step reads and writes.
+/// The values that the step reads and writes.
 fn outcome(
     machine: &RustMachine,
     op: &Op,
@@ -166,7 +166,7 @@ fn outcome(
     Ok(Outcome { read, wrote })
 }
 
-/// What happens before the step.
+/// The happens-before clock of the step.
 fn clock(clocks: &mut Vec<Vec<u32>>, step: &TokenStep, op: &Op, updates: bool) -> Vec<u32> {
     let thread = step.thread as usize;
     let widest = step.known.iter().map(|known| known.0 as usize).max();

@@ -24,16 +24,16 @@ use crate::token;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What sort of failure it is, such as `assertion`, `deadlock` or `data-race`.
+    /// The sort of failure, such as `assertion`, `deadlock` or `data-race`.
     pub kind: String,
-    /// What is wrong, in one line.
+    /// The failure in one line.
     pub message: String,
     /// The schedule in one line: `S0----S1--P0--`. `S` switches to a thread because the one before
     /// had ended or had to wait, `P` preempts one that could have gone on, and each dash is a step.
     pub schedule: String,
     /// How many switches of the schedule are preemptions.
     pub preemptions: u32,
-    /// What [`replay`](crate::replay) needs to get the same failure.
+    /// The token that [`replay`](crate::replay) needs to get the same failure.
     pub replay: String,
     text: String,
 }
@@ -49,7 +49,7 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
     let steps = &bug.witness.steps;
     let names = Names::new(machine, bug);
     let words = Describer::new(&names, bug);
-    // What was found when the schedule was repeated says more than what was found first.
+    // The failure of the repeated schedule has more details than the first one.
     let again = machine
         .failure()
         .filter(|again| again.kind == bug.failure.kind);
@@ -153,7 +153,7 @@ pub(crate) fn place(place: &SourcePlace) -> Place {
 
 struct Names<'a> {
     machine: &'a RustMachine,
-    /// What the schedule works on, each with a name of its own.
+    /// The objects that the schedule works on, each with a name of its own.
     objects: HashMap<Location, String>,
 }
 

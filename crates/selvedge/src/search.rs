@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use selvedge_core::report::{Bug, Counts, Divergence, Ending, Observer, Report as Found};
-use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
+use selvedge_core::tracer;
 use selvedge_core::trust::{self, Settings};
 use selvedge_core::{dpor, with_model};
 use selvedge_page::{BugPage, Origin, Origins};
@@ -253,10 +253,7 @@ impl Builder {
             (Equivalence::Mazurkiewicz, model) => {
                 with_model!(model, C => trust::search::<C, _>(machine, settings, watch))
             }
-            (Equivalence::ReadsFrom, MemoryModel::Ra) => {
-                tracer::search::<SaturatedRa, _>(machine, false, watch)
-            }
-            (Equivalence::ReadsFrom, _) => tracer::search::<SaturatedSc, _>(machine, false, watch),
+            (Equivalence::ReadsFrom, model) => tracer::search_under(model, machine, false, watch),
         }
     }
 }

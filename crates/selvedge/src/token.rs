@@ -24,8 +24,8 @@ pub(crate) struct Token {
 
 /// A thread whose last stretch comes after all steps.
 ///
-/// What a thread does after its last event has no place in the order of the steps. If it uses
-/// freed memory there, the free must have come first.
+/// The actions of a thread after its last event have no place in the order of the steps. If the
+/// thread uses freed memory there, the free must have come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Late {
     pub(crate) thread: u32,

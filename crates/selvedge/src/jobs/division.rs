@@ -16,7 +16,8 @@ use crate::model::Failure;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Division {
     pub(super) work: Frontier<Option<Unit>, KnownBug>,
-    /// What the search is to start over with, for each end of a slice that asks for it.
+    /// The knowledge that the search is to start over with, for each end of a slice that asks for
+    /// it.
     again: Vec<Vec<(Fact, Fact)>>,
     ran_out_of_time: bool,
     differs: Option<String>,

@@ -225,7 +225,7 @@ pub(crate) fn explore(
     saved_at_end(checkpoint, division)
 }
 
-/// What the search came to, the rest of which is saved, if there is one.
+/// The result of the search. Its rest is saved, if there is one.
 fn saved_at_end(checkpoint: Option<Checkpoint>, division: Division) -> Result<Searched, String> {
     if let Some(mut checkpoint) = checkpoint {
         match division.work.is_done() {

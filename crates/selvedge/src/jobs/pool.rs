@@ -24,7 +24,7 @@ use crate::watch::Progress;
 const SHORT: Duration = Duration::from_millis(10);
 const LONG: Duration = Duration::from_millis(200);
 
-/// A unit that so many workers died of is given up, and one whose workers were killed so often.
+/// A unit that this many workers died of is given up, and one whose workers were killed this often.
 const DIED: u32 = 2;
 const KILLED: u32 = 5;
 
@@ -45,7 +45,7 @@ pub(super) struct Plan {
 /// Data that the threads of a pool share.
 struct Shared {
     division: Division,
-    /// What every process does in the first execution, and the epoch of the search that this is about: with
+    /// The epoch of the search, and a fingerprint of its first execution, which is the same in every process: with
     /// other knowledge, the first execution may be another one.
     first: (u32, u64),
     checkpoint: Option<Checkpoint>,
@@ -193,7 +193,7 @@ impl Pool {
         }
     }
 
-    /// The order to explore `unit`, if so many others wait.
+    /// The order to explore `unit`, if this many others wait.
     fn order(&self, unit: Option<Unit>, waiting: usize, now: Instant) -> Order {
         let enough = waiting >= self.plan.jobs;
         let forced = self.plan.budget;
@@ -234,7 +234,7 @@ impl Pool {
         let arguments = ["--exact", test, "--include-ignored", "--test-threads=1"];
         let started = start_again(&arguments, |command| {
             command.env(wire::VARIABLE, self.plan.task.text());
-            // What it would write is written by this process.
+            // This process writes the files that the worker would write.
             for name in ["SELVEDGE_REPORT", "SELVEDGE_LOG", "SELVEDGE_PROGRESS"] {
                 command.env_remove(name);
             }

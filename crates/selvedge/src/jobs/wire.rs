@@ -18,7 +18,7 @@ pub(super) const VARIABLE: &str = "SELVEDGE_WORKER";
 pub(super) struct Task {
     /// The test, by name.
     pub(super) test: String,
-    /// Which of its models, counted from zero.
+    /// The number of the model in the test, from zero.
     pub(super) model: usize,
 }
 

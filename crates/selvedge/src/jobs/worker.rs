@@ -24,7 +24,7 @@ struct Job {
     socket: UnixStream,
 }
 
-/// What the model with this number of the running test means to a worker.
+/// The role of a model of the running test in this process.
 pub(super) enum Role {
     /// This process is no worker, or the model is to be explored as usual.
     None,
@@ -34,7 +34,7 @@ pub(super) enum Role {
     Serve(UnixStream),
 }
 
-/// What model `number` of the test `name` is to this process.
+/// The role of model `number` of the test `name` in this process.
 pub(super) fn role(name: Option<&str>, number: usize) -> Role {
     JOB.with(|job| {
         let Some(job) = job.get_or_init(|| job_of(name)) else {

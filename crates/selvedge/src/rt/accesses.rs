@@ -18,7 +18,7 @@ impl State {
         View::of(self.running, &self.threads, &self.ends)
     }
 
-    /// What the running thread does now, between two of its events.
+    /// An access of the running thread now, between two of its events.
     pub(super) fn access(&self, site: Site) -> Access {
         Access {
             thread: self.running as u32,

@@ -25,7 +25,7 @@ const MOST: usize = 256 << 20;
 /// Before each block there is room for its size.
 const HEADER: usize = 16;
 const PAGE: usize = 4 << 10;
-/// The first blocks of a search have pages of their own, up to so many, so that they can be protected.
+/// The first blocks of a search have pages of their own, up to this many, so that they can be protected.
 const PAGES: usize = 8 << 10;
 
 /// Where the stretch begins; 0 as long as it is not needed.
@@ -99,14 +99,14 @@ fn take_chunk() -> Option<usize> {
 #[derive(Default)]
 pub(super) struct Homes {
     known: FxHashMap<(Name, Layout), usize>,
-    /// What is free of the last chunk.
+    /// The free part of the last chunk.
     rest: Range<usize>,
     chunks: Vec<usize>,
     /// How many pages are given to blocks of their own.
     pages: usize,
     /// The pages of these blocks, by where they begin.
     own: FxHashMap<usize, Range<usize>>,
-    /// Those that nobody can access.
+    /// The blocks whose pages are protected from access.
     protected: Vec<usize>,
 }
 
@@ -148,7 +148,7 @@ impl Homes {
         Some(home)
     }
 
-    /// Where there are so many bytes.
+    /// Where there are this many bytes.
     fn room(&mut self, size: usize) -> Option<usize> {
         if self.rest.len() < size {
             if self.chunks.len() * CHUNK >= MOST {

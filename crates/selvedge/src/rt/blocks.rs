@@ -13,13 +13,14 @@ use super::arena;
 
 /// Blocks begin at multiples of this many bytes.
 const GRAIN: usize = 16;
-/// A leaf has a bit for each grain of so many bytes.
+/// A leaf has a bit for each grain of this many bytes.
 const LEAF_BYTES: usize = 4 << 20;
 const LEAF_WORDS: usize = LEAF_BYTES / GRAIN / 64;
-/// A node has so many leaves, and the root so many nodes: together they span what programs can address.
+/// A node has this many leaves, and the root this many nodes: together they span what programs can address.
 const LEAVES: usize = 1 << 13;
 const NODES: usize = 1 << 12;
-/// So many words are looked at for the beginning of a block that a pointer leads into: a megabyte.
+/// The most words that are searched for the beginning of a block that a pointer leads into: a
+/// megabyte.
 const BACK: usize = (1 << 20) / GRAIN / 64;
 
 type Leaf = [AtomicU64; LEAF_WORDS];
@@ -31,7 +32,7 @@ static ROOT: AtomicPtr<Root> = AtomicPtr::new(std::ptr::null_mut());
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGHEST: AtomicUsize = AtomicUsize::new(0);
 
-/// What `slot` points to; made of zeroes if it is not there and `make` says so.
+/// The target of `slot`; a missing one is made of zeroes if `make` is set.
 fn at<T>(slot: &AtomicPtr<T>, make: bool) -> Option<&'static T> {
     let mut found = slot.load(Acquire);
     if found.is_null() && make {

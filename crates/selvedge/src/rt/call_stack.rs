@@ -1,8 +1,8 @@
-//! What the call stack of the running thread says: where in the program it is, and whether it is dropping
-//! values of `std::sync::Arc`s.
+//! Reads the call stack of the running thread: where in the program it is, and whether it is dropping values of
+//! `std::sync::Arc`s.
 //!
-//! Names are found from the symbols of the test program, which takes milliseconds, so what they say is kept for
-//! each call stack.
+//! Names are found from the symbols of the test program, which takes milliseconds, so the results are kept for each
+//! call stack.
 
 use std::backtrace::Backtrace;
 use std::ffi::{c_int, c_void};
@@ -21,7 +21,7 @@ pub(super) type CallStacks = FxHashMap<Vec<usize>, Option<usize>>;
 /// The calls of each call stack, which is given by its return addresses.
 pub(super) type Recorded = FxHashMap<Vec<usize>, Arc<Backtrace>>;
 
-/// So many call stacks are recorded: to find out the names of one takes about a millisecond.
+/// The most call stacks that are recorded: finding the names of one takes about a millisecond.
 const MOST: usize = 2_000;
 
 /// The calls that the running thread is in, unless too many others are recorded.

@@ -41,7 +41,7 @@ enum Crash {
     Forbidden(i64),
 }
 
-/// What there was before.
+/// The signal handlers and signal stack from before.
 struct Before {
     actions: [libc::sigaction; SIGNALS.len()],
     /// Where the C library is: a thread that crashes in there may hold its locks.
@@ -53,7 +53,7 @@ static BEFORE: OnceLock<Before> = OnceLock::new();
 thread_local! {
     /// Where the spare stack of this OS thread ends.
     static SPARE_TOP: Cell<usize> = const { Cell::new(0) };
-    /// What the thread did.
+    /// The crash of the thread.
     static CRASH: Cell<Crash> = const { Cell::new(Crash::Abort) };
 }
 
@@ -65,7 +65,7 @@ const SIGNALS: [c_int; 5] = [
     libc::SIGSYS,
 ];
 
-/// What a register holds that was loaded from freed memory.
+/// The value of a register that was loaded from freed memory.
 const FREED_WORD: u64 = u64::from_ne_bytes([FREED; 8]);
 
 /// Makes crashes on this OS thread failures, as long as the spare stack that is returned is there.

@@ -10,11 +10,11 @@ use selvedge_core::{Machine, Op, Outcome, Pending, ThreadId};
 
 use super::machine::RustMachine;
 
-/// What was done in the first execution of a search.
+/// The first execution of a search.
 #[derive(Default)]
 pub(super) struct First {
     steps: Vec<Step>,
-    /// What each thread stood before at the end.
+    /// The state of each thread at the end.
     end: Vec<Pending>,
     /// Executions so far.
     runs: u32,
@@ -49,8 +49,8 @@ impl First {
 }
 
 impl First {
-    /// What processes that search together must agree on. Values are left out, which may be addresses,
-    /// and threads and locations are numbered as they come.
+    /// A fingerprint that must be the same in all processes that search together. Values are left out, which may be
+    /// addresses, and threads and locations are numbered as they come.
     pub(super) fn fingerprint(&self) -> u64 {
         let mut hash = FxHasher::default();
         let (mut threads, mut locations) = (FxHashMap::default(), FxHashMap::default());

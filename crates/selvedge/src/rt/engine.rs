@@ -25,9 +25,9 @@ pub(crate) struct Engine {
     host: Cell<Context>,
     /// Where the fiber that stopped last goes on.
     fiber: Cell<Context>,
-    /// What a fiber wants done.
+    /// The request of a fiber.
     request: Cell<Option<Request>>,
-    /// What became of the operation of the thread that is resumed.
+    /// The outcome of the operation of the thread that is resumed.
     outcome: Cell<Outcome>,
     pub(super) on_fiber: Cell<bool>,
     /// All threads have ended, and lazy statics are dropped: nobody else can see what that does.
@@ -42,7 +42,7 @@ pub(crate) struct Engine {
 
 type Request = NonNull<dyn FnMut(&mut State) -> Next>;
 
-/// What happens to a fiber after its request.
+/// The next step of a fiber after its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// It goes on.
@@ -102,8 +102,8 @@ impl Engine {
         self.outcome.set(outcome);
     }
 
-    /// Runs the fiber of `thread` until it stops. Functions that return after that are to be few: see
-    /// [`fiber::switch`].
+    /// Runs the fiber of `thread` until it stops. Keep this call chain shallow: every return after a stack switch is
+    /// mispredicted (see [`fiber::switch`]).
     #[inline(always)]
     pub(super) fn run(&self, thread: usize) {
         let (mut context, outer) = {
@@ -284,7 +284,8 @@ impl Answer {
     }
 }
 
-/// What [`gate::enter`] calls. `frames` is where the thread's own frames begin.
+/// The function that [`gate::enter`] calls. `frames` is the address where the thread's own frames
+/// begin.
 ///
 /// # Safety
 ///
@@ -342,7 +343,7 @@ pub(crate) fn spawn(start: Start, name: Option<String>, site: Site) -> ThreadId 
     child
 }
 
-/// What a fiber runs: what its thread was given, or the model.
+/// The main function of a fiber: runs the closure of its thread, or the model.
 unsafe extern "C-unwind" fn begin(_: *mut c_void, thread: usize, _: usize) -> *mut c_void {
     let start = host(|state| state.threads[thread].start.take());
     let run = || match start {
@@ -381,7 +382,7 @@ fn panicked(payload: Box<dyn Any + Send>) {
     let owner = memory::allocate_for(Owner::Checker);
     let message = hook::message(&*payload);
     memory::allocate_for(owner);
-    // What a payload does when it is dropped is of no interest any more.
+    // The payload must not run its destructor any more.
     std::mem::forget(payload);
     if in_execution() {
         host(|state| state.fail_with_panic(message));

@@ -13,7 +13,7 @@ use super::race::{AccessKind, CellId};
 use super::state::State;
 use super::stop::{fail, is_current, refuse};
 
-/// What a type of the interface holds of an object of the checker.
+/// The reference of a type of the interface to an object of the checker.
 ///
 /// Freed memory is overwritten, so a handle in it has no valid stamp. A handle that is found in
 /// memory when that is freed tells which objects end with it.
@@ -27,7 +27,7 @@ pub(crate) struct Handle {
     home: Cell<usize>,
 }
 
-/// What a handle belongs to.
+/// The kind of object that a handle belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 enum Of {
@@ -55,7 +55,7 @@ pub(super) struct Gone {
 pub(super) struct End {
     pub(super) thread: ThreadId,
     pub(super) site: Site,
-    /// What the site is if it is not where that happened.
+    /// The meaning of the site, if it is not where the end happened.
     pub(super) when: &'static str,
 }
 

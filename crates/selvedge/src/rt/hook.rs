@@ -7,7 +7,7 @@ use std::sync::Once;
 use super::engine;
 use super::memory::{self, Owner};
 
-/// What a panic says.
+/// The message of a panic.
 pub(super) fn message(payload: &dyn Any) -> String {
     let text = payload
         .downcast_ref::<&str>()

@@ -33,7 +33,7 @@ pub(crate) struct Limits {
     pub(crate) stack_size: usize,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
-    /// What may happen without a reason.
+    /// The spurious events that may happen.
     pub(crate) spurious: SpuriousEvents,
     /// Whether one schedule is run again, rather than all searched.
     pub(crate) replaying: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Limits {
 pub(crate) struct RustMachine {
     pub(super) engine: Rc<Engine>,
     ran_out_of_time: Cell<bool>,
-    /// Whose last stretch comes after all steps of the next run, and of this one.
+    /// The threads whose last segment comes after all steps, in the next run and in this one.
     defer_next: Option<Late>,
     defer: Option<Late>,
     /// The thread that is to go on then, and what became of its operation.
@@ -100,7 +100,7 @@ impl RustMachine {
         std::mem::take(&mut self.engine.state().borrow_mut().again)
     }
 
-    /// What may happen without a reason.
+    /// The spurious events that may happen.
     pub(crate) fn spurious(&self) -> SpuriousEvents {
         self.engine.state().borrow().limits.spurious
     }
@@ -138,12 +138,12 @@ impl RustMachine {
         self.defer_next = late;
     }
 
-    /// Whose last stretch came after all steps.
+    /// The thread whose last segment came after all steps.
     pub(crate) fn late(&self) -> Option<Late> {
         self.defer
     }
 
-    /// Whether what `thread` does now, after so many events, comes after all steps.
+    /// Whether what `thread` does now, after this many events, comes after all steps.
     fn defers(&self, thread: usize, outcome: Outcome) -> bool {
         let events = self.engine.state().borrow().threads[thread].counted(thread);
         let thread_number = thread as u32;
@@ -173,7 +173,7 @@ impl RustMachine {
         self.engine.state().borrow().place_of(site)
     }
 
-    /// What `location` is, and where it was created.
+    /// The description of `location`, and where it was created.
     pub(crate) fn describe(&self, location: Location) -> (&'static str, SourcePlace, bool) {
         let state = self.engine.state().borrow();
         let place = &state.places[location.index()];

@@ -14,8 +14,8 @@
 //! of the model leads to (see [`reach`](super::reach)): a static or
 //! what the closure captured may keep what a thread of the model allocated.
 //!
-//! That is what the crate's global allocator is for. Outside of a model it is the system's, and
-//! notes where blocks are (see [`blocks`]).
+//! The crate's global allocator does this. Outside of a model it is the system's, and notes where
+//! blocks are (see [`blocks`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -28,7 +28,7 @@ use super::gone::End;
 use super::spin::Words;
 use super::{arena, blocks, engine, gone, stop};
 
-/// Whose allocations those of an OS thread are.
+/// The owner of the allocations of an OS thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// Not a model's.
@@ -152,13 +152,13 @@ fn freed(block: *mut u8) -> bool {
     }
 }
 
-/// What becomes of a block.
+/// The result of freeing a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Freed {
     /// It was not allocated by a thread of this execution.
     Unknown,
     HeldBack,
-    /// That was the first time, and this is the second.
+    /// The first end of the block, and this second one.
     Twice(End, End),
 }
 
@@ -185,7 +185,7 @@ struct Block {
     freed_before: Option<End>,
 }
 
-/// What freed memory is filled with. No pointer consists of it.
+/// The byte that freed memory is filled with. No pointer consists of it.
 pub(super) const FREED: u8 = 0xD7;
 
 impl Block {
@@ -203,7 +203,7 @@ impl Block {
 pub(super) struct Memory {
     blocks: Vec<Block>,
     homes: Homes,
-    /// Those that were freed, in this order.
+    /// The blocks that were freed, in this order.
     held_back: Vec<u32>,
     /// The blocks in use by address, when that is asked for: where they begin, and their sizes.
     sorted: Vec<(usize, usize)>,
@@ -388,7 +388,7 @@ impl Memory {
         }
     }
 
-    /// What the blocks that are in use contain.
+    /// A fingerprint of the contents of the blocks in use.
     pub(super) fn fingerprint(&self) -> (u64, u64) {
         let mut hash = Words::new();
         for block in self.blocks.iter().filter(|block| block.freed.is_none()) {

@@ -2,14 +2,13 @@
 //! thread-locals](super::statics), the stacks of other threads of the model, what the closure
 //! captured, and whatever of the heap can be reached from there.
 //!
-//! Nothing tells of such changes, so what is there is copied before a stretch of a thread that may
-//! be in a loop, and compared afterwards. No other thread of the model runs meanwhile, but other OS
-//! threads of the process do. Words that go on changing while no thread of the model runs are
-//! theirs. Another change counts as the thread's only if it comes back each time that the same stretch
-//! is run: a model is deterministic, so a change that stays away once was made by another OS thread. The
-//! search starts over to see that, and no change is ever ignored: where there were too many doubts, or
-//! too many executions, it counts. Changes by other OS threads can therefore add an iteration of a loop
-//! to an execution, but never remove one.
+//! Such changes are not announced, so the memory is copied before a segment of a thread that may be in a loop, and
+//! compared afterwards. A *segment* is the part of a thread between two visible operations. No other thread of the
+//! model runs meanwhile, but other OS threads of the process do. Words that go on changing while no thread of the model
+//! runs are theirs. Another change counts as the thread's only if it comes back each time that the same segment is run:
+//! a model is deterministic, so a change that stays away once was made by another OS thread. The search starts over to
+//! see that, and no change is ever ignored: where there were too many doubts, or too many executions, it counts.
+//! Changes by other OS threads can therefore add an iteration of a loop to an execution, but never remove one.
 
 use std::ops::Range;
 
@@ -18,29 +17,30 @@ use selvedge_core::Fact;
 
 use super::{blocks, portable, statics};
 
-/// So many bytes of the heap are looked at, in the order in which pointers lead there.
+/// The most bytes of the heap that are copied, in the order in which pointers lead there.
 const MOST: usize = 256 << 10;
-/// So often a word is read to find out whether somebody else changes it.
+/// The number of reads of a word that show whether another OS thread changes it.
 const LOOKS: usize = 2_000;
-/// So many times in a row a stretch must be seen to change a word.
+/// The number of times in a row that a segment must change a word until the change counts as its
+/// own.
 const SIGHTINGS: u32 = 8;
-/// So many changes are doubted at one place.
+/// The most changes that are doubted at one place.
 const DOUBTS: u32 = 24;
-/// So many executions are run before changes are not doubted any more: starting over takes too long then.
+/// After this many executions, changes are no longer doubted: starting over takes too long.
 const DOUBTED_RUNS: u32 = 10_000;
-/// So many rounds more are waited before the search starts over each time.
+/// The number of rounds by which the wait before the search starts over grows each time.
 const PAUSE: u32 = 1_000;
 
-/// Whether a stretch changed something.
+/// Whether a segment changed something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Change {
     None,
-    /// It did, or another OS thread: that will be seen when the stretch comes again.
+    /// It did, or another OS thread: that will be seen when the segment comes again.
     Perhaps,
     Certain,
 }
 
-/// What there is outside of the models of an OS thread, and a copy of it.
+/// The memory outside of the models of an OS thread, and a copy of it.
 #[derive(Default)]
 pub(super) struct Outside {
     /// Statics and thread-locals, once they are known, what the closure consists of, and what can
@@ -55,15 +55,16 @@ pub(super) struct Outside {
     others: FxHashSet<usize>,
     /// Changes that threads of the model make: where and which word, as facts.
     confirmed: FxHashSet<Fact>,
-    /// The change that a stretch was seen to make, and how many times in a row.
-    suspected: FxHashMap<Stretch, (Fact, u32)>,
+    /// The change that a segment was seen to make, and how many times in a row.
+    suspected: FxHashMap<Segment, (Fact, u32)>,
     /// How many changes were doubted where.
     doubts: FxHashMap<u64, u32>,
 }
 
-/// What tells a stretch from others: where it ends, its thread, and how many events that had before it.
+/// The part of a thread between two of its visible operations: its end, the thread, and the number of the thread's
+/// events before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Stretch {
+pub(super) struct Segment {
     pub(super) site: u64,
     pub(super) thread: usize,
     pub(super) events: u32,
@@ -98,7 +99,7 @@ impl Copied {
 }
 
 impl Outside {
-    /// A stretch begins: copies the `stacks` of the other threads, and what can be reached from
+    /// A segment begins: copies the `stacks` of the other threads, and what can be reached from
     /// `closure`, thread-locals and statics.
     pub(super) fn remember(
         &mut self,
@@ -153,8 +154,8 @@ impl Outside {
         self.confirmed.insert(fact);
     }
 
-    /// `stretch` ends, in the execution `run`: whether it changed something.
-    pub(super) fn change(&mut self, stretch: Stretch, run: u32) -> Change {
+    /// `segment` ends, in the execution `run`: whether it changed something.
+    pub(super) fn change(&mut self, segment: Segment, run: u32) -> Change {
         if self.stacks.first_change().is_some() {
             return Change::Certain;
         }
@@ -164,16 +165,16 @@ impl Outside {
                 self.lasting.copy[index] = read(word);
                 continue;
             }
-            return self.judge(stretch, word, run);
+            return self.judge(segment, word, run);
         }
-        self.suspected.remove(&stretch);
+        self.suspected.remove(&segment);
         Change::None
     }
 
-    /// `stretch` was seen to change `word`, which other OS threads are not known to do.
-    fn judge(&mut self, stretch: Stretch, word: usize, run: u32) -> Change {
-        let fact = portable::seen(stretch.site, word);
-        let suspected = self.suspected.entry(stretch).or_insert((fact, 0));
+    /// `segment` was seen to change `word`, which other OS threads are not known to do.
+    fn judge(&mut self, segment: Segment, word: usize, run: u32) -> Change {
+        let fact = portable::seen(segment.site, word);
+        let suspected = self.suspected.entry(segment).or_insert((fact, 0));
         if suspected.0 != fact {
             *suspected = (fact, 0);
         }
@@ -184,7 +185,7 @@ impl Outside {
         if self.confirmed.contains(&fact) {
             return Change::Certain;
         }
-        let doubts = self.doubts.entry(stretch.site).or_default();
+        let doubts = self.doubts.entry(segment.site).or_default();
         *doubts += 1;
         if *doubts > DOUBTS || run > DOUBTED_RUNS {
             return Change::Certain;
@@ -249,9 +250,9 @@ mod tests {
         ];
         let mut outside = Outside::default();
         for (n, change) in changes.into_iter().enumerate() {
-            let stretch = stretch(n as u64);
+            let segment = segment(n as u64);
             outside.remember(&closure, std::iter::once(count..count + 8));
-            assert_eq!(outside.change(stretch, 1), Change::None, "{n}");
+            assert_eq!(outside.change(segment, 1), Change::None, "{n}");
             change();
             // No other OS thread can change a stack.
             let sightings = [1, SIGHTINGS][n.min(1)];
@@ -260,7 +261,7 @@ mod tests {
                     true => Change::Perhaps,
                     false => Change::Certain,
                 };
-                assert_eq!(outside.change(stretch, 1), expected, "{n} {sighting}");
+                assert_eq!(outside.change(segment, 1), expected, "{n} {sighting}");
             }
         }
     }
@@ -274,7 +275,7 @@ mod tests {
         let mut run = |site, changes: bool, runs| {
             outside.remember(&closure, std::iter::empty());
             word.set(word.get() + u64::from(changes));
-            outside.change(stretch(site), runs)
+            outside.change(segment(site), runs)
         };
         for _ in 0..DOUBTS {
             assert_eq!(run(1, true, 1), Change::Perhaps);
@@ -286,8 +287,8 @@ mod tests {
         assert_eq!(run(3, true, DOUBTED_RUNS + 1), Change::Certain);
     }
 
-    fn stretch(site: u64) -> Stretch {
-        Stretch {
+    fn segment(site: u64) -> Segment {
+        Segment {
             site,
             thread: 0,
             events: 1,

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::statics;
 
-/// So deep the panics are nested by which the count is recognised.
+/// The nesting of the panics by which the count is recognised.
 const DEPTH: usize = 3;
 
 /// Where `std` counts the panics of this OS thread.

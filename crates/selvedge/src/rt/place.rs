@@ -6,19 +6,19 @@ use super::gone::{Gone, Handle};
 use super::race::{Access, AccessKind, Race, View};
 use super::{engine, stop};
 
-/// What an execution knows about a location.
+/// The state of a location in an execution.
 pub(super) struct Place {
     /// The execution that it was last created in.
     pub(super) run: u32,
-    /// What it is, in the words of the source.
+    /// Its description, in the words of the source.
     pub(super) what: &'static str,
     /// Where it was created.
     pub(super) site: Site,
     /// Whether its values stand for pointers.
     pub(super) pointers: bool,
     pub(super) initial: Value,
-    /// What the last write performed left there. Of writes that nothing orders, that need not be
-    /// the last one in the order of the memory model.
+    /// The value of the last write that was performed. If writes are unordered, that need not be
+    /// the last one in the coherence order.
     pub(super) current: Value,
     /// Whether each write so far happened before the next.
     chained: bool,
@@ -123,7 +123,7 @@ impl Place {
         self.plain.clash(kind, view)
     }
 
-    /// What it holds, if that is certain without asking the memory model.
+    /// Its value, if that is certain without asking the memory model.
     pub(super) fn settled(&self) -> Option<Value> {
         self.chained.then_some(self.current)
     }

@@ -15,7 +15,7 @@ use super::state::State;
 const COUNTED: Fact = 0;
 const WATCHED: Fact = 1;
 const SEEN: Fact = 2;
-/// Somebody writes to freed memory. No site has this distance.
+/// Stands for a write to freed memory. No site has this distance.
 const EAGER: Fact = Fact::MAX;
 
 /// From here sites are counted: the program may be loaded at another address in another process.
@@ -94,7 +94,7 @@ impl RustMachine {
         }
     }
 
-    /// What was done in the first execution, as far as processes must agree on it.
+    /// A fingerprint of the first execution, as far as processes must agree on it.
     pub(crate) fn first_execution(&self) -> u64 {
         self.first.fingerprint()
     }

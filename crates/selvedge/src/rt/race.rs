@@ -75,7 +75,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What an execution knows about a cell.
+/// The state of a cell in an execution.
 pub(super) struct CellState {
     pub(super) race: Race,
     pub(super) gone: Option<Gone>,

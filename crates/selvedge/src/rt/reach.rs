@@ -1,5 +1,5 @@
-//! What outlives an execution: blocks that a thread of the model allocated and that a static, a
-//! thread-local, what the closure captured, or memory that these lead to, points to.
+//! Finds memory that outlives an execution: blocks that a thread of the model allocated and that a
+//! static, a thread-local, what the closure captured, or memory that these lead to, points to.
 //!
 //! The question is asked after each execution, but memory outside of the model seldom changes. So that
 //! memory is copied, and only words that changed are followed.
@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::outside::{differs, read, words};
 use super::{arena, blocks, statics};
 
-/// What the memory outside of the model leads to.
+/// The blocks that memory outside of the model leads to.
 #[derive(Default)]
 pub(super) struct Reach {
     /// The closure, all statics and thread-locals, then blocks that belong to no model.

@@ -1,9 +1,8 @@
 //! Values with a reference count.
 //!
-//! Increments and decrements commute, and all that depends on their order is which thread drops the value.
-//! So as long as nobody asks for the count, and dropping the value does nothing that others can
-//! see, they are no events. As soon as one of these happens, the search starts over, with the counts
-//! of values created at that place as atomics.
+//! Increments and decrements of a count commute; their order only decides which thread drops the value. So they are no
+//! events as long as no thread reads the count, and dropping the value has no effect that others can see. As soon as
+//! one of these happens, the search starts over, and the counts of values created at that place are atomics.
 
 use selvedge_core::objects::FREE;
 use selvedge_core::op::Rmw;
@@ -17,18 +16,18 @@ use super::state::State;
 use super::stop::{inconsistent, start_over};
 use super::thread::Destructor;
 
-/// What is known about one such value.
+/// The state of one such value.
 #[derive(Debug)]
 pub(crate) struct Shared {
     count: usize,
     site: Site,
     /// Where its count is, if that is an atomic.
     counter: Option<Location>,
-    /// What happens before its end: what each owner had seen when it let go.
+    /// The clock that happens before its end: the join of the owners' clocks when they let go.
     clock: Vec<u32>,
 }
 
-/// What a decrement means for the caller.
+/// The result of a decrement for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     /// Others still own the value.
@@ -180,7 +179,7 @@ pub(crate) fn unborn(site: Site) -> Counter {
     Counter { at, site }
 }
 
-/// That value begins its life at `address`.
+/// The life of a value with `counter` begins at `address`.
 pub(crate) fn born(counter: Counter, address: usize, site: Site) {
     note(counter, address);
     let (at, order) = (counter.at, MemoryOrder::Release);
@@ -316,7 +315,7 @@ impl State {
         if !last {
             let own = thread.counted(running);
             merge(&mut shared.clock, &thread.clock);
-            // What it did since its last event happens before the end as well.
+            // The actions since its last event happen before the end as well.
             if shared.clock.len() <= running {
                 shared.clock.resize(running + 1, 0);
             }

@@ -36,7 +36,7 @@ impl<T: Copy> Slot<T> {
         self.value.get_mut().insert(value)
     }
 
-    /// What was lent out since this was last asked.
+    /// Takes back the value, if it was lent out since the last call.
     #[inline(always)]
     pub(crate) fn take_back(&self) -> Option<T> {
         if !self.lent.replace(false) {

@@ -25,7 +25,8 @@ struct Seen {
 #[derive(Default)]
 pub(super) struct Spin {
     seen: Vec<Seen>,
-    /// What the heap was when the thread was last resumed; `None` while no read is watched.
+    /// The fingerprint of the heap when the thread was last resumed; `None` while no read is
+    /// watched.
     pub(super) heap: Option<(u64, u64)>,
     /// Whether a cell was read since the last side effect.
     pub(super) touched: bool,
@@ -33,7 +34,7 @@ pub(super) struct Spin {
     pub(super) open: u32,
 }
 
-/// What an arrival at a read means.
+/// The meaning of an arrival at a read.
 pub(super) enum Arrival {
     /// Nothing.
     New,

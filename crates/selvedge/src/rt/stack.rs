@@ -12,7 +12,7 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// A new one of at least so many bytes. Pages that are never touched cost nothing.
+    /// A new one of at least this many bytes. Pages that are never touched cost nothing.
     pub(super) fn new(size: usize) -> io::Result<Stack> {
         let size = size.max(16 << 10).next_multiple_of(4 << 10);
         // SAFETY: a fresh anonymous mapping at an address of the system's choice.
@@ -70,7 +70,7 @@ impl Stack {
     /// Zeroes what may have been used when the lowest stack pointer seen was `lowest`. No fiber may
     /// be suspended on it.
     pub(super) fn clear(&mut self, lowest: usize) {
-        /// What functions that never came by the checker may have used below.
+        /// The stack below that functions which never called the checker may have used.
         const DEEP: usize = 32 << 10;
         let from = lowest.saturating_sub(DEEP).max(self.low + GUARD);
         let bytes = self.top() - from;

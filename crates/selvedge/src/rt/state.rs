@@ -11,7 +11,7 @@ use selvedge_core::{
 use super::call_stack::{CallStacks, Recorded};
 use super::machine::Limits;
 use super::memory::Memory;
-use super::outside::{Change, Outside, Stretch};
+use super::outside::{Change, Outside, Segment};
 use super::place::{New, Place};
 use super::race::{CellState, View};
 use super::reach::Reach;
@@ -25,7 +25,7 @@ use crate::token::Late;
 /// The values of lazy statics, by address.
 pub(super) type Statics = Vec<(usize, Box<dyn Any>)>;
 
-/// So many operations the destructors of lazy statics may perform.
+/// The most operations that the destructors of lazy statics may perform.
 const ALONE_STEPS: u32 = 100_000;
 
 /// One execution, and what is kept from one to the next.
@@ -47,7 +47,7 @@ pub(crate) struct State {
     named: FxHashMap<usize, Location>,
     /// The values of lazy statics, by address.
     pub(super) statics: Statics,
-    /// What the call stacks say in which something ended that was not known to be ordered.
+    /// The findings about call stacks in which an object ended that was not known to be ordered.
     pub(super) call_stacks: CallStacks,
     /// The calls that were recorded so far.
     pub(super) recorded: Recorded,
@@ -69,9 +69,9 @@ pub(crate) struct State {
     pub(super) watched: FxHashSet<u64>,
     pub(super) outside: Outside,
     reach: Reach,
-    /// What the heap is, if nothing ran since that was last found out.
+    /// The fingerprint of the heap, if no thread ran since it was computed.
     heap: Option<(u64, u64)>,
-    /// What the model's closure consists of.
+    /// The memory of the model's closure.
     closure: Range<usize>,
     /// Where reference-counted values are created whose counts matter.
     pub(super) counted: FxHashSet<Site>,
@@ -289,17 +289,17 @@ impl State {
         if self.limits.replaying || cfg!(not(feature = "allocator")) {
             return;
         }
-        // What others did to the heap while the thread was stopped is not its own doing.
+        // Changes of the heap by others while the thread was stopped do not count as its own.
         if let Some(before) = thread.spin.heap.take() {
             let after = self.memory.fingerprint();
             self.heap = Some(after);
-            let stretch = Stretch {
+            let segment = Segment {
                 site: site.0,
                 thread: running,
                 events,
             };
             let change = match after == before {
-                true => self.outside.change(stretch, self.run),
+                true => self.outside.change(segment, self.run),
                 false => Change::Certain,
             };
             match change {

@@ -1,6 +1,6 @@
 //! Where statics and thread-locals are.
 //!
-//! Those of the standard library and of this crate are left out: no program counts in them, but
+//! Statics of the standard library and of this crate are left out: no program counts in them, but
 //! every OS thread of the process, and the test harness, use them all the time. They are told by
 //! the symbols of the program; if it has none, they are not left out.
 
@@ -197,7 +197,8 @@ fn is_left_out(symbol: &str) -> bool {
             loop {
                 path = match path.bytes().next() {
                     Some(b'N') => path.get(2..).unwrap_or_default(),
-                    // What is inside of an implementation begins with the path of that.
+                    // The path of an item in an implementation begins with the path of the
+                    // implementation.
                     Some(b'M') => path[1..].strip_prefix('s').map_or(&path[1..], |path| {
                         path.split_once('_').map_or("", |(_, path)| path)
                     }),

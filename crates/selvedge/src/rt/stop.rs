@@ -30,7 +30,7 @@ pub(crate) fn plain<R: Default>(check: impl FnOnce(&mut State) -> Result<R, Fail
     if !in_execution() {
         return R::default();
     }
-    // What lies on the stack must not depend on the host, so a failure does not get there.
+    // The stack must not depend on the host, so a failure is not put there.
     let mut result = R::default();
     let mut check = Some(check);
     current().call(&mut |state| match check.take().map(|check| check(state)) {

@@ -10,7 +10,7 @@ use selvedge_fiber::Context;
 use super::spin::{Spin, Words};
 use super::stack::Stack;
 
-/// What a thread runs.
+/// The closure that a thread runs.
 pub(crate) type Start = Box<dyn FnOnce()>;
 
 /// A thread, for the whole search: the same place in the spawn tree has the same number and the
@@ -36,7 +36,7 @@ pub(super) struct Thread {
     pub(super) ending: Option<Site>,
     /// How many panics are unwinding in it.
     pub(super) panics: usize,
-    /// What it is going to run, until its fiber takes it.
+    /// The closure that it is going to run, until its fiber takes it.
     pub(super) start: Option<Start>,
     /// The threads it ever created, in order, and how many of them in this execution.
     pub(super) children: Vec<u32>,
@@ -74,7 +74,7 @@ pub(super) enum Destructor {
     Uncounted {
         /// Where the value was created.
         created: Site,
-        /// What the thread knew before.
+        /// The thread's clock before.
         outer_clock: Vec<u32>,
     },
 }
@@ -145,7 +145,7 @@ impl Thread {
         self.alive = false;
     }
 
-    /// What its stack holds while it stands before an operation, the registers that it saved included.
+    /// A fingerprint of its stack while it stands before an operation, including the registers that it saved.
     pub(super) fn stack_state(&self) -> (u64, u64) {
         let mut hash = Words::new();
         let words = self.stack.words(self.stack_pointer);

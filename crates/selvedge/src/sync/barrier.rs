@@ -14,7 +14,7 @@ pub struct Barrier {
     parties: u32,
 }
 
-/// What [`Barrier::wait`] returns when all threads have met.
+/// The result of [`Barrier::wait`] when all threads have met.
 #[derive(Debug)]
 pub struct BarrierWaitResult(bool);
 

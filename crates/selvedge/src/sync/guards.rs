@@ -4,7 +4,7 @@ use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::rt;
 
-/// What `guard` makes of the lock of the standard library, which is free: the object beside it has
+/// Applies `guard` to the lock of the standard library, which is free: the object beside it has
 /// decided so.
 pub(super) fn guarded<S, G>(data: TryLockResult<S>, guard: impl Fn(S) -> G) -> LockResult<G> {
     match data {
@@ -14,7 +14,7 @@ pub(super) fn guarded<S, G>(data: TryLockResult<S>, guard: impl Fn(S) -> G) -> L
     }
 }
 
-/// What trying to get a lock returns if it `succeeded`.
+/// The result of trying to get a lock, which `succeeded` or not.
 pub(super) fn tried<G>(succeeded: bool, guard: impl FnOnce() -> LockResult<G>) -> TryLockResult<G> {
     match succeeded {
         true => guard().map_err(TryLockError::Poisoned),
@@ -22,7 +22,7 @@ pub(super) fn tried<G>(succeeded: bool, guard: impl FnOnce() -> LockResult<G>) -
     }
 }
 
-/// What a lock can do with its contents alone.
+/// The methods of a lock that only use its contents.
 macro_rules! lock_contents {
     ($lock:ident) => {
         impl<T> $lock<T> {

@@ -98,7 +98,7 @@ impl Thread {
     }
 }
 
-/// What [`park`] waits for.
+/// The token that [`park`] waits for.
 fn token(thread: u32, site: Site) -> Object {
     // No static is there, and the name is the same in each execution.
     Object::of_static("the token of a thread", usize::MAX - thread as usize, site)

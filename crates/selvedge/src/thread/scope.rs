@@ -42,7 +42,7 @@ where
         env: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    // Whatever happened: nobody may borrow any more. In an execution that is over, the younger
+    // No thread may borrow any more, whatever happened. In an execution that is over, the younger
     // threads were ended first.
     scope.wait(owner, site);
     result.unwrap_or_else(|payload: Box<dyn Any + Send>| resume_unwind(payload))

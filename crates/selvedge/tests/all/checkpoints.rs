@@ -80,7 +80,7 @@ fn command(test: &str, file: &Path) -> Command {
     command
 }
 
-/// What the model comes to, as told on standard error.
+/// The result of the model, as printed on standard error.
 fn result(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

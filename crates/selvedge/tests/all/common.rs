@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Helpers that the tests share.
 #![allow(dead_code, reason = "`outside` uses a part")]
 
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub(crate) fn verified(model: MemoryModel, test: impl Fn() + Send + Sync + 'stat
     report
 }
 
-/// What `test` returns in all of its executions.
+/// The values that `test` returns in all of its executions.
 pub(crate) fn outcomes<T: Ord + Send + 'static>(
     model: MemoryModel,
     test: impl Fn() -> T + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! What a failing model says, and that it fails again when it is replayed.
+//! A failing model prints a report, and fails again when it is replayed.
 
 use std::panic::catch_unwind;
 

@@ -13,7 +13,7 @@ use selvedge::{hint, thread};
 
 use crate::common::{failure, outcomes, verified};
 
-/// What two threads return that share `value`: the first of all, and another.
+/// The results of two threads that share `value`: the first of all, and another.
 fn both<T: Send + Sync + 'static, A, B: 'static>(
     value: T,
     one: impl FnOnce(&T) -> A,

@@ -193,7 +193,7 @@ fn writes_to_freed_memory() {
     });
 }
 
-/// What the models of a test come to, as told on standard error.
+/// The results of the models of a test, as printed on standard error.
 fn results(test: &str, jobs: usize, slice: Option<&str>) -> Vec<String> {
     let output = command(test, jobs, slice).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

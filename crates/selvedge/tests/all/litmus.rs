@@ -16,10 +16,10 @@ struct Memory {
     y: AtomicUsize,
 }
 
-/// What a thread does, and returns.
+/// The code of a thread, with its result.
 type Code = fn(&Memory) -> (usize, usize);
 
-/// What the threads return that run these on the same memory.
+/// The results of threads that run these on the same memory.
 fn run<const N: usize>(model: MemoryModel, threads: [Code; N]) -> BTreeSet<[(usize, usize); N]> {
     outcomes(model, move || {
         let memory = Arc::new(Memory::default());

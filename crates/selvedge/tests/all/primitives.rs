@@ -1,4 +1,4 @@
-//! What each primitive allows: the set of outcomes.
+//! The set of outcomes that each primitive allows.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -64,7 +64,7 @@ fn run(shared: &Arc<Shared>, thread: usize) {
         }
         match instruction {
             Instruction::Load(register, variable) => {
-                // What it holds is about to be overwritten.
+                // The value of the register is about to be overwritten.
                 registers[register] = 0;
                 registers[register] = shared.variables[&variable].0.load(order);
             }
@@ -135,8 +135,8 @@ fn compare(program: &Program, model: MemoryModel, axioms: Axioms) -> Option<usiz
         return Some(0);
     }
     assert_eq!(report.verdict, Verdict::Verified, "{model:?}\n{program:?}");
-    // What a loop leaves behind in stack slots that are not in use may hide that it came back to
-    // where it was: then it goes round once more, and that makes further executions.
+    // Leftovers of a loop in unused stack slots may hide that the loop came back to its first
+    // state: then it goes round once more, and there are more executions.
     let jumps_back = |(at, instruction): (usize, &Instruction)| matches!(*instruction, Instruction::JumpIf(_, _, target) if target <= at);
     let threads = &mut program.threads.iter();
     let loops = threads.any(|code| code.iter().enumerate().any(jumps_back));

@@ -1,4 +1,4 @@
-//! What may happen without a reason, as far as a builder allows it.
+//! The spurious events that a builder allows.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex as StdMutex;
@@ -13,7 +13,7 @@ use crate::common::{MODELS, builder};
 
 const LONG: Duration = Duration::from_secs(1);
 
-/// What `test` returns in all of its executions, and what comes of the exploration.
+/// The values that `test` returns in all of its executions, and the result of the exploration.
 fn outcomes<T: Ord + Send + 'static>(
     builder: &Builder,
     test: impl Fn() -> T + Send + Sync + 'static,

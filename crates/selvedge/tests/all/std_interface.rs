@@ -1,4 +1,4 @@
-//! What `std` has and loom has not: what it allows, as sets of outcomes.
+//! The parts of `std` that loom does not have: the sets of outcomes that they allow.
 
 use std::cell::{Cell, RefCell};
 use std::panic::catch_unwind;

@@ -109,7 +109,7 @@ fn misses() -> bool {
     misses_spuriously(site_of(Location::caller()))
 }
 
-/// What it returns then, having read `value`.
+/// The result of a weak compare-exchange that failed without a reason, having read `value`.
 fn missed<T: PartialEq>(current: T, value: T) -> Result<T, T> {
     if value != current {
         // A failure for a reason is one of those that do not need this.

@@ -27,14 +27,14 @@ pub(super) struct Queue<T> {
     messages: Mutex<VecDeque<T>>,
 }
 
-/// What became of a message.
+/// The result of sending a message.
 pub(super) enum Sent<T> {
     Yes,
     Full(T),
     Disconnected(T),
 }
 
-/// What became of an attempt to receive.
+/// The result of an attempt to receive.
 pub(super) enum Received<T> {
     Message(T),
     Nothing,
@@ -97,7 +97,7 @@ impl<T> Queue<T> {
             if step.read >= CLOSED {
                 return Sent::Disconnected(message);
             }
-            // Nobody can be known to wait for a hand-over.
+            // No receiver is known to wait for a hand-over.
             if step.wrote.is_none() || self.rendezvous.is_some() {
                 if step.wrote.is_some() {
                     post(room, site);
