@@ -80,7 +80,7 @@ fn search(file: &str, options: &[&str], flags: &[&str]) -> Option<(f64, f64, Opt
     Some((result["executions"].as_f64()?, seconds, shown))
 }
 
-/// What the command prints, line by line.
+/// The output of the command, line by line.
 fn run(command: &str, options: &[&str], file: &str, flags: &[&str]) -> Vec<Value> {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/c");
     let output = Command::new(env!("CARGO_BIN_EXE_selvedge"))

@@ -75,7 +75,7 @@ fn main() {
     interleaving();
 }
 
-/// What is gained by taking steps back instead of running every execution from its start.
+/// The gain of taking steps back instead of running every execution from its start.
 fn undo() {
     println!(
         "{:<18} {:>10} {:>16} {:>16} {:>14} {:>14} {:>6}",
@@ -116,8 +116,8 @@ fn undo() {
     );
 }
 
-/// What it costs that memory is compared with its known contents at every visible operation: the shortest of
-/// several searches with it and without, in turns.
+/// The cost of comparing memory with its known contents at every visible operation: the shortest of several searches
+/// with it and without, in turns.
 fn comparison() {
     const ROUNDS: usize = 7;
     println!(

@@ -1,4 +1,4 @@
-//! What dividing a search costs: slices, two processes, a checkpoint every second.
+//! The cost of dividing a search: slices, two processes, a checkpoint every second.
 //!
 //! `cargo bench -p selvedge-cli --bench scale`
 //!
@@ -25,7 +25,7 @@ const PROGRAMS: [(&str, &[&str]); 4] = [
     ("treiber_stack.c", &["-DTHREADS=4"]),
 ];
 
-/// So often is everything measured, in turns.
+/// The number of times that everything is measured, in turns.
 const ROUNDS: usize = 7;
 
 /// Options and the length of slices.
@@ -112,7 +112,7 @@ fn run(file: &str, options: &[&str], flags: &[&str], slice: &str) -> Times {
     }
 }
 
-/// What all processes that have ended took.
+/// The processor time of all processes that have ended.
 fn processor_time() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap_or_else(|error| fail("time", &error));
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;

@@ -18,7 +18,7 @@ use crate::worker::supervise::{self, Cause, End, Output};
 
 /// For how long, if the user does not say so.
 const TIME: Duration = Duration::from_secs(2);
-/// The first descent may take so many times as long, in which a search finds an execution without an end.
+/// The first descent may take this many times as long, in which a search finds an execution without an end.
 const PATIENCE: u32 = 10;
 
 /// The printed result.
@@ -27,9 +27,9 @@ struct Estimate {
     schema: u32,
     /// About how many executions there are.
     executions: u64,
-    /// With a confidence of 95%, there are at least so many,
+    /// With a confidence of 95%, there are at least this many,
     low: u64,
-    /// and at most so many.
+    /// and at most this many.
     high: u64,
     /// Whether all of them were explored, so that their number is exact.
     exact: bool,

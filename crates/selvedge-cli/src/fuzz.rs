@@ -77,7 +77,7 @@ pub fn formula(bytes: &[u8]) {
     match ltl::parse(&text) {
         Ok(formula) => {
             let printed = formula.to_string();
-            // What is printed has more parentheses, so that it may be nested too deeply.
+            // The printed formula has more parentheses, so it may be nested too deeply.
             if text.len() <= 100 {
                 assert_eq!(ltl::parse(&printed).as_ref(), Ok(&formula), "{printed}");
             }

@@ -1,4 +1,4 @@
-//! What keeps a check from reaching a verdict, as a value: what is wrong, and what to do next.
+//! Reasons why a check cannot reach a verdict, as values: a cause and a next step.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -72,7 +72,7 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
     }
     match replay.format {
         TextOrJson::Json => json::print(bug)?,
-        TextOrJson::Human => human::print_replayed(bug, &again(replay), replay.in_process),
+        TextOrJson::Human => human::print_replayed(bug, &arguments(replay), replay.in_process),
     }
     if let Err(problem) = page {
         problem.print();
@@ -135,7 +135,7 @@ fn perform(replay: &args::Replay, trace: &Trace, build: &Build) -> Result<Ending
 }
 
 /// The arguments that replay the same trace.
-fn again(replay: &args::Replay) -> String {
+fn arguments(replay: &args::Replay) -> String {
     let mut words = vec![human::quoted(&replay.trace)];
     words.extend(replay.compiler.options().map(human::quoted));
     words.join(" ")

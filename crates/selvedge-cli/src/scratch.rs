@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 
-/// What the names of all of them begin with. A directory that a user calls `selvedge-work` must not
+/// The prefix of the names of all of them. A directory that a user calls `selvedge-work` must not
 /// be taken for one.
 const PREFIX: &str = "selvedge-scratch-";
 /// A directory without a lock that is younger than this may still be on its way to one.

@@ -105,7 +105,7 @@ pub(crate) fn settle(property: &mut Property, build: &Build) -> Result<(), Probl
         Property::Progress if !has_marks(build) => Err(Problem::request(
             "--property non-progress: the program has no progress marks",
         )
-        .help("call selvedge_progress() where something gets done")),
+        .help("call selvedge_progress() where the program makes progress")),
         Property::Progress => Ok(()),
         Property::NoStarvation { marks } => {
             *marks = has_marks(build);
@@ -128,7 +128,7 @@ pub(crate) fn settle(property: &mut Property, build: &Build) -> Result<(), Probl
                     return Err(Problem::request(format!(
                         "--ltl: {atom}: the program has no progress marks"
                     ))
-                    .help("call selvedge_progress() where something gets done"));
+                    .help("call selvedge_progress() where the program makes progress"));
                 }
             }
             Ok(())
@@ -160,7 +160,7 @@ pub(crate) fn verified(settings: &ltl::Settings) -> String {
     match &settings.property {
         Property::Formula(formula) => format!("{formula} holds in every {fair}execution"),
         Property::Progress => {
-            format!("something gets done again and again in every {fair}execution")
+            format!("the program makes progress again and again in every {fair}execution")
         }
         Property::NoStarvation { .. } => format!("no thread starves in any {fair}execution"),
     }

@@ -35,7 +35,7 @@ pub(crate) struct Trace {
     /// Whether the program was run as one whose states are kept: its steps are others then.
     #[serde(default)]
     pub(crate) stateful: bool,
-    /// What the program was asked about besides.
+    /// Further questions about the program.
     #[serde(default)]
     pub(crate) asked: Asked,
     /// The bug as it was reported.

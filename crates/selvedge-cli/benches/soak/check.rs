@@ -17,7 +17,7 @@ use crate::programs::Programs;
 /// A command that takes longer has hung.
 const HANGS: &str = "120";
 
-/// What goes wrong.
+/// The trouble that a run is put into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use check::Round;
 
-/// What the rounds came to.
+/// The results of the rounds.
 #[derive(Default)]
 struct Tally {
     rounds: u64,

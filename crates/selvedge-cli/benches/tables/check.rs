@@ -16,7 +16,7 @@ pub(crate) struct Check {
     flags: Vec<String>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     /// `verified`, `bug`, `bounded`, `incomplete`, …, as in the JSON report.
@@ -69,7 +69,7 @@ impl Check {
         self
     }
 
-    /// What there is to know of each example.
+    /// The entries of the manifest, one for each example.
     pub(crate) fn example_manifest() -> Vec<Value> {
         let package = Path::new(env!("CARGO_MANIFEST_DIR"));
         let path = package.join("../../examples/c/manifest.json");
@@ -118,7 +118,7 @@ impl Check {
     }
 }
 
-/// What the processes that were started from here, and have ended, have used.
+/// The processor time of the processes that were started from here and have ended.
 fn processor_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else {
         return Duration::ZERO;

@@ -298,8 +298,8 @@ const LARGE: [Model; 3] = [
     },
 ];
 
-/// What a state costs, and what a second process gains: by the clock, and by the processor time of
-/// the busier one, which other programs on the machine disturb less.
+/// The cost of a state, and the gain of a second process: by the clock, and by the processor time
+/// of the busier one, which other programs on the machine disturb less.
 fn print_costs(runs: u32) {
     let heading = [
         "model",

@@ -19,7 +19,7 @@ mod tracer_cost;
 
 use std::process::exit;
 
-/// What the command line asks for.
+/// The request of the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     /// Also the rows that take long.

@@ -1,4 +1,4 @@
-//! What reads-from costs beside graphs, and weaker models beside sequential consistency.
+//! The cost of reads-from beside graphs, and of weaker models beside sequential consistency.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -140,7 +140,7 @@ fn searches(extent: Extent) {
     table.end(&["ratio: 1.25 is what is allowed", BEST_OF]);
 }
 
-/// What an execution costs under each model, beside sequential consistency.
+/// The cost of an execution under each model, beside sequential consistency.
 fn models(extent: Extent) {
     let table = Table::new(
         "Microseconds per execution under each model",

@@ -109,7 +109,7 @@ pub(crate) struct Attach {
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
 
-    /// Stop after so many more seconds
+    /// Stop after this many more seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 

@@ -11,30 +11,30 @@ use super::{ProgramOptions, Sources, TextOrJson};
 
 const IRS_VERIFY_EXAMPLES: &str = "\
 Examples:
-  selvedge irs verify queue.c                     prove all schedules, or as many as there is time for
-  selvedge irs verify queue.c --timeout 60        stop after a minute; the same command again goes on from there
+  selvedge irs verify queue.c                     prove all schedules, or as many as time allows
+  selvedge irs verify queue.c --timeout 60        stop after a minute; the same command continues
   selvedge irs verify old.c --plain sc            order plain accesses too
-  selvedge irs stat queue.irs --svg queue.svg     what is left, and a picture of it
-  selvedge irs build queue.c -o queue             an executable that keeps to it
+  selvedge irs stat queue.irs --svg queue.svg     the remaining constraints, and a picture of them
+  selvedge irs build queue.c -o queue             an executable that runs proven schedules only
 
 Exit status:
   0  every schedule is proven: nothing has to be enforced
-  1  some schedules fail: what is left keeps to those that do not
-  2  the request was wrong, or no schedule was found that does not fail
-  3  incomplete: a limit was reached; what is left keeps to schedules that are proven
+  1  some schedules fail: the remaining constraints exclude them
+  2  the request was wrong, or every schedule that was found fails
+  3  incomplete: a limit was reached; the remaining constraints admit proven schedules only
   4  an internal error";
 
 const IRS_BUILD_EXAMPLES: &str = "\
 Examples:
-  selvedge irs verify prog.c -o prog.irs        prove something first,
-  selvedge irs build prog.c -o prog             and build what keeps to it
-  ./prog                                        keeps to prog.irs, as it is by then
+  selvedge irs verify prog.c -o prog.irs        prove schedules first,
+  selvedge irs build prog.c -o prog             and build an executable that keeps to them
+  ./prog                                        keeps to the present contents of prog.irs
   SELVEDGE_IRS=other.irs ./prog                 reads another prefix file
   selvedge irs build prog.c -o prog --tune      try other prefixes, and keep the fastest";
 
 const IRS_RUN_EXAMPLES: &str = "\
 Examples:
-  selvedge irs run prog.c                       run, and go on proving meanwhile
+  selvedge irs run prog.c                       run, and continue the proof meanwhile
   selvedge irs run prog.c --flag=-O2            compile with optimisation
   SELVEDGE_INPUT=2,0 selvedge irs run prog.c    run with these choices of main as its input
 
@@ -43,20 +43,20 @@ The exit status is that of the program.";
 /// Iteratively relaxed scheduling.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Irs {
-    /// Prove schedules of a program, and write down what it takes to have no others
+    /// Prove schedules of a program, and write the constraints that exclude all others
     #[command(after_help = IRS_VERIFY_EXAMPLES, mut_args(without_inputs))]
     Verify(Box<IrsVerify>),
-    /// Tell what a prefix file asks for and what is proven
+    /// Show the constraints of a prefix file, and the progress of its proof
     Stat(IrsStat),
     /// Build an executable that keeps to the schedules of a prefix file
     #[command(after_help = IRS_BUILD_EXAMPLES)]
     Build(IrsBuild),
-    /// Run a program under what is proven of it by now, while the proof goes on
+    /// Run a program under the schedules proven so far, while the proof continues
     #[command(after_help = IRS_RUN_EXAMPLES, mut_args(without_inputs))]
     Run(Box<IrsRun>),
 }
 
-/// Leaves options out of the help that are refused: a proof is about whole executions without such inputs.
+/// Hides options from the help that are refused: whole executions without such inputs are proven.
 fn without_inputs(arg: Arg) -> Arg {
     match ["unroll", "args", "env", "stdin"].contains(&arg.get_id().as_str()) {
         true => arg.hide(true),
@@ -73,11 +73,11 @@ pub(crate) struct IrsVerify {
     #[arg(short, long, value_name = "PREFIX")]
     pub(crate) output: Option<PathBuf>,
 
-    /// Begin anew, even if the prefix file holds part of the proof
+    /// Start over, even if the prefix file contains part of the proof
     #[arg(long)]
     pub(crate) anew: bool,
 
-    /// The order of the threads in the first schedule [default: the one under which the fewest wait]
+    /// The order of the threads in the first schedule [default: the one in which the fewest threads wait]
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
 
@@ -85,7 +85,7 @@ pub(crate) struct IrsVerify {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_executions: Option<u64>,
 
-    /// Stop after so many seconds
+    /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 
@@ -107,7 +107,7 @@ pub(crate) struct IrsVerify {
 }
 
 impl IrsVerify {
-    /// Where the prefix goes.
+    /// The path of the prefix file.
     pub(crate) fn prefix(&self) -> PathBuf {
         let first = || self.sources.files[0].with_extension("irs");
         self.output.clone().unwrap_or_else(first)
@@ -120,11 +120,11 @@ pub(crate) struct IrsStat {
     #[arg(value_name = "PREFIX")]
     pub(crate) prefix: PathBuf,
 
-    /// Draw the events of each thread and what they wait for
+    /// Draw the events of each thread and their waits
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
 
-    /// Which input to draw, as SELVEDGE_INPUT would have it [default: the first one]
+    /// The input to draw, in the form of SELVEDGE_INPUT [default: the first one]
     #[arg(long, value_name = "VALUES", value_delimiter = ',')]
     pub(crate) input: Vec<u64>,
 
@@ -132,7 +132,7 @@ pub(crate) struct IrsStat {
     #[arg(long, value_enum, default_value_t = TextOrJson::Human)]
     pub(crate) format: TextOrJson,
 
-    /// Write the result to FILE as a page to look at
+    /// Write the result to FILE as an HTML page
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -143,11 +143,11 @@ pub(crate) struct IrsBuild {
     #[command(flatten)]
     pub(crate) sources: Sources,
 
-    /// The executable; at run time its prefix file is the one of this name with .irs behind it
+    /// The executable; at run time it reads the prefix file PROGRAM.irs
     #[arg(short, long, value_name = "PROGRAM")]
     pub(crate) output: PathBuf,
 
-    /// The prefix file, which tells what needs no callback [default: PROGRAM.irs, if there is one]
+    /// The prefix file, which decides what accesses need no callback [default: PROGRAM.irs, if there is one]
     #[arg(long, value_name = "FILE")]
     pub(crate) prefix: Option<PathBuf>,
 
@@ -167,12 +167,12 @@ pub(crate) struct IrsRun {
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Arguments for the program: refused, since schedules are proven for a run without any
+    /// Arguments for the program: refused, because schedules are proven without arguments
     #[arg(value_name = "ARGUMENTS", last = true)]
     pub(crate) arguments: Vec<OsString>,
 
-    /// The prefix file, which is taken up again the next time [default: the first FILE with .irs in
-    /// place of its ending]
+    /// The prefix file, which the next run continues [default: the first FILE with .irs in place of its
+    /// ending]
     #[arg(long, value_name = "PREFIX")]
     pub(crate) prefix: Option<PathBuf>,
 
@@ -183,7 +183,7 @@ pub(crate) struct IrsRun {
     #[command(flatten, next_help_heading = "Program under test")]
     pub(crate) machine: ProgramOptions,
 
-    /// A flag for the compiler; several times for several flags
+    /// A flag for the compiler; repeat the option for more flags
     #[arg(
         long = "flag",
         value_name = "FLAG",
@@ -235,11 +235,11 @@ impl From<Order> for selvedge_core::irs::Order {
 /// The reaction of a program that leaves the verified executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnDivergence {
-    /// It is stopped
+    /// Stop the program
     Abort,
-    /// It says so and runs on unconstrained
+    /// Print a message and continue without constraints
     Warn,
-    /// It says so and runs on with one thread at a time, in the order of their creation
+    /// Print a message and continue with one thread at a time, in the order of creation
     Serial,
 }
 

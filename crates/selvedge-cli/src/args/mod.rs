@@ -99,7 +99,7 @@ pub(crate) enum Command {
         mut_arg("ltl", |arg| arg.hide(true)),
         mut_arg("property", |arg| arg.hide(true)),
         mut_arg("fair", |arg| arg.hide(true)),
-        mut_arg("timeout", |arg| arg.help("Stop each algorithm after so many seconds")),
+        mut_arg("timeout", |arg| arg.help("Stop each algorithm after this many seconds")),
         mut_arg("max_executions", |arg| arg.help("Stop each algorithm after N executions")),
         mut_arg("preemptions", |arg| {
             arg.help("Only executions with at most K preemptions, for the algorithms that take a bound")
@@ -127,7 +127,7 @@ pub(crate) enum Command {
             true => arg,
             false => arg.hide(true),
         }),
-        mut_arg("timeout", |arg| arg.help("Sample for so many seconds [default: 2]"))
+        mut_arg("timeout", |arg| arg.help("Sample for this many seconds [default: 2]"))
     )]
     Estimate(Box<Estimate>),
     /// The linker that `cargo selvedge check` uses; without arguments, the flags for rustc
@@ -148,10 +148,10 @@ pub(crate) enum Command {
     /// Run the failing schedule of a trace file again
     #[command(after_help = REPLAY_EXAMPLES)]
     Replay(Replay),
-    /// Run verified schedules only, and more of them as the proof goes on
+    /// Prove schedules, and run programs under proven schedules only
     #[command(subcommand)]
     Irs(Irs),
-    /// Measure the cost of a search of a program, and of the program without it
+    /// Measure the cost of a search, and of the program without a search
     #[command(hide = true)]
     Measure(Box<Verify>),
     /// List the final states of a litmus test
@@ -180,8 +180,8 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug)]
 pub(crate) struct Compare {
-    /// The algorithms, with commas between them; `all` for each one that can be asked for [default:
-    /// those that leave nothing out]
+    /// The algorithms, separated by commas; `all` for every one [default: those that leave nothing
+    /// out]
     #[arg(
         long,
         value_name = "NAMES",
@@ -228,7 +228,7 @@ pub(crate) struct Compiler {
 
 #[derive(Args, Debug)]
 pub(crate) struct Resume {
-    /// File written by `selvedge verify --checkpoint`; the search is kept there further on
+    /// File written by `selvedge verify --checkpoint`; it is kept up to date
     #[arg(value_name = "FILE")]
     pub(crate) checkpoint: PathBuf,
 
@@ -236,7 +236,7 @@ pub(crate) struct Resume {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
 
-    /// Stop after so many more seconds
+    /// Stop after this many more seconds
     #[arg(long, value_name = "SECONDS", value_parser = values::seconds)]
     pub(crate) timeout: Option<Duration>,
 

@@ -32,8 +32,8 @@ pub(crate) struct ProgramOptions {
     #[arg(long, value_enum, default_value_t = Plain::Race)]
     pub(crate) plain: Plain,
 
-    /// Cut a loop after N rounds with a visible operation, counted anew each time the loop is
-    /// entered; FUNCTION=N is for the loops of one function. The verdict then names the bound
+    /// Cut a loop after N rounds with a visible operation, counted from each entry of the loop;
+    /// FUNCTION=N is for the loops of one function. The verdict then names the bound
     #[arg(long, value_name = "[FUNCTION=]N", value_parser = unroll)]
     #[serde(default)]
     pub(crate) unroll: Vec<Unroll>,
@@ -74,7 +74,7 @@ pub(crate) struct ProgramOptions {
     #[serde(default)]
     pub(crate) memory_limit: Option<usize>,
 
-    /// Time a thread may run without a visible operation before that counts as an endless loop
+    /// A thread that runs this long without a visible operation is in an endless loop
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = seconds)]
     pub(crate) watchdog: Duration,
 
@@ -93,7 +93,7 @@ pub(crate) struct ProgramOptions {
     #[serde(default)]
     pub(crate) stdin: Option<PathBuf>,
 
-    /// A program that ends with a status other than zero fails
+    /// Report a program that ends with a status other than zero
     #[arg(long)]
     #[serde(default)]
     pub(crate) check_status: bool,

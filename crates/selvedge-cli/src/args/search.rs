@@ -14,7 +14,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_parser = memory_model())]
     pub(crate) model: Option<Model>,
 
-    /// The executions that count as the same: of these, one is enough
+    /// The equivalence of executions: one of each class is explored
     #[arg(long, value_enum, default_value_t = Equivalence::Mazurkiewicz)]
     pub(crate) equivalence: Equivalence,
 
@@ -75,7 +75,7 @@ pub(crate) struct SearchOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_executions: Option<u64>,
 
-    /// Stop after so many seconds
+    /// Stop after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<Duration>,
 

@@ -36,7 +36,7 @@ pub(super) fn bound() -> RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(0..=100_000)
 }
 
-/// The executions that count as the same: of these, one is enough.
+/// The equivalence of executions: one of each class is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Equivalence {

@@ -140,8 +140,8 @@ impl Verify {
         true
     }
 
-    /// What follows the dashes after an executable are its arguments. The file with its input is
-    /// found from any directory.
+    /// Makes the words after the dashes behind an executable its arguments, and the path of the
+    /// file with its input absolute.
     pub(crate) fn settle_arguments(&mut self) -> Result<(), Problem> {
         if let Some(stdin) = &mut self.machine.stdin {
             let opened = input::open(stdin).and_then(|_| stdin.canonicalize());

@@ -328,7 +328,7 @@ impl Session<'_> {
         };
         match self.run.update(self.record.encode(), self.revision) {
             Ok(Some(revision)) => self.revision = revision,
-            // Somebody else has written it, or this process has and was not told.
+            // Another process has written it, or this one has and got no answer.
             Ok(None) => {
                 let Ok(Some(entry)) = self.run.entry() else {
                     return Ok(());

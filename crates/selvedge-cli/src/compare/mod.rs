@@ -167,7 +167,7 @@ fn searches(compare: &args::Compare) -> Result<Vec<(args::Verify, Explorer)>, Pr
     let wanted = Descriptor::all_named().filter(wanted);
     let found: Vec<_> = wanted.filter_map(|one| of(one.name).ok()).collect();
     match found.is_empty() {
-        // What keeps all of them from running keeps the first one.
+        // The reason why none of them runs is the one of the first.
         true => of("trust").map(|one| vec![one]),
         false => Ok(found),
     }
@@ -178,7 +178,7 @@ fn model(request: &args::Verify) -> Model {
     request.search.model.unwrap_or(Model::Sc)
 }
 
-/// What `name` is to do: the same as all others, without the bound if it takes none.
+/// The request for `name`: the same as for all others, without the bound if it takes none.
 fn search(request: &args::Verify, name: &str) -> Result<(args::Verify, Explorer), Problem> {
     let mut verify = request.clone();
     let search = &mut verify.search;

@@ -18,7 +18,7 @@ const RED: Style = Style::new()
     .bold()
     .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 
-/// Which columns there are, and how wide the first one is.
+/// The columns of the table, and the width of the first one.
 pub(super) struct Table {
     names: usize,
     bounded: bool,

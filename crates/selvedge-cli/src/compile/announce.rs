@@ -23,7 +23,7 @@ pub(crate) const SECTION: &str = ".selvedge.own";
 /// The section that tells where lines came to lie.
 const LINES: &str = ".selvedge.at";
 
-/// What is saved around a callback, besides flags and vector registers.
+/// The registers that are saved around a callback, besides flags and vector registers.
 pub(super) const SAVED: [&str; 10] = [
     "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "rbx",
 ];
@@ -86,7 +86,7 @@ fn each_line<'a>(
     for (n, omission) in omissions.iter().enumerate() {
         wanted.extend(omission.names.iter().map(|name| (name.as_str(), n)));
     }
-    // What was put in, which no access is looked for in.
+    // Code that was put in; no access is looked for in it.
     let begins = |name: &str| {
         [".Lselvedge_inline_", ".Lselvedge_trap_", frames::BEGIN]
             .iter()
@@ -246,10 +246,10 @@ pub(super) fn table(to: &mut String, section: &str, count: usize, pair: impl Fn(
     }
 }
 
-/// What is saved around a callback. Leftovers are not, since how a thread came here must not be
-/// told from its stack.
+/// The registers that are saved around a callback. Leftovers are not saved, because the stack of a
+/// thread must not show how it came here.
 enum Saved {
-    /// What the program has put there since the last callback.
+    /// The registers that the program has written since the last callback.
     Fresh(Fresh),
     /// Everything, with these vector registers.
     All(Vec<u32>),

@@ -207,7 +207,7 @@ impl Block {
     }
 }
 
-/// What in an assembler's statement is more than labels and an instruction.
+/// The part of an assembler's statement that is neither a label nor an instruction.
 fn opaque(statement: &str) -> Option<String> {
     let mut rest = statement.trim();
     while let Some((name, after)) = rest.split_once(':')

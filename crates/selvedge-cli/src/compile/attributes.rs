@@ -19,7 +19,8 @@ pub(crate) struct Attributes {
 }
 
 impl Attributes {
-    /// What `command` compiles, if it is told to write intermediate code to `written`.
+    /// The attributes of the functions that `command` compiles, if it is told to write intermediate
+    /// code to `written`.
     pub(super) fn new(mut command: Command, written: PathBuf) -> Attributes {
         command.args(["-S", "-emit-llvm", "-w", "-o"]).arg(&written);
         Attributes {

@@ -31,7 +31,7 @@ pub(super) struct Check<'a> {
 pub(super) struct Checks {
     round: usize,
     count: usize,
-    /// Those that have a piece before their instruction.
+    /// The checks that have a piece before their instruction.
     alone: Vec<usize>,
 }
 
@@ -77,7 +77,7 @@ impl Checks {
         line: &str,
         few: bool,
     ) -> Option<()> {
-        /// What may lie below the stack pointer, and two registers.
+        /// Room for the data that may lie below the stack pointer, and for two registers.
         const LOWERED: i64 = 128 + 16;
         const SAVED: usize = STORES_SCRATCH + 8;
         let operand = &check.store.access.operand;

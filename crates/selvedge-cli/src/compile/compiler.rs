@@ -36,7 +36,7 @@ pub(crate) struct Compiler {
     program: PathBuf,
     /// The words after the program's name in `--cc` or `$CC`.
     arguments: Vec<OsString>,
-    /// Whose it is.
+    /// The compiler's family.
     pub(crate) family: Family,
     /// Its major version.
     pub(crate) version: u32,
@@ -153,7 +153,7 @@ const TELLING: [&str; 5] = [
     "__linux__ ",
 ];
 
-/// What differs in a file that was replaced.
+/// The properties of a file that change when it is replaced.
 fn stamp(program: &Path) -> Option<[u64; 4]> {
     let metadata = program.metadata().ok()?;
     let time = [metadata.mtime(), metadata.mtime_nsec()].map(i64::cast_unsigned);

@@ -32,7 +32,7 @@ impl Toolchain {
             scanned.findings.retain(placed);
             if !scanned.findings.is_empty() {
                 self.trap(object, &scanned.findings, round)?;
-                scanned = scan::again(object, false)?;
+                scanned = scan::rescan(object, false)?;
                 more.extend(scanned.findings.iter().cloned());
             } else if scanned.omissions.is_empty() {
                 return Ok(more);
@@ -55,7 +55,7 @@ impl Toolchain {
 
     /// Announces what the compiler did not, until the scan is content or cannot be helped.
     fn announce(&self, object: &Object, omissions: Vec<Omission>) -> Result<Scanned, Problem> {
-        /// What is put in may make the scan doubt more; it never took more than three rounds.
+        /// Code that is put in may make the scan doubt more; it never took more than three rounds.
         const ROUNDS: usize = 6;
         let failed = |error| Problem::internal(format!("{}: {error}", object.text.display()));
         let mut text = read_assembly(&object.text).map_err(failed)?;
@@ -69,7 +69,7 @@ impl Toolchain {
             let written = places.and_then(|places| announce::write(&text, &places, round));
             if let Some(written) = written {
                 self.reassemble(object, &written)?;
-                let left = scan::again(object, round + 1 == ROUNDS)?;
+                let left = scan::rescan(object, round + 1 == ROUNDS)?;
                 if left.omissions.is_empty() && (left.findings.is_empty() || !counting) {
                     return Ok(left);
                 }

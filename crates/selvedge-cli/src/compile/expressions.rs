@@ -13,7 +13,7 @@ use super::compiler::Language;
 use super::{Program, Source};
 use crate::problem::Problem;
 
-/// What may be called in an expression: it reads and does nothing else.
+/// Functions that may be called in an expression because they only read.
 const HARMLESS: [&str; 6] = [
     "sizeof",
     "_Alignof",
@@ -71,7 +71,7 @@ fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.replace('"', "\\\""))
 }
 
-/// What the expression does besides having a value, if anything, as far as its text tells.
+/// The side effect of the expression, if its text shows one.
 fn effect(expression: &str) -> Option<String> {
     let tokens = tokens(expression);
     for (n, token) in tokens.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which flags the user's files are compiled with, and which of the user's flags cannot be honoured.
+//! The flags that the user's files are compiled with, and the user's flags that cannot be honoured.
 
 use super::compiler::{Compiler, Family, Language};
 use crate::problem::Problem;
@@ -71,7 +71,7 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
         "-fstack-clash-protection",
         // Every byte of a frame is allocated, and so cleared.
         "-mno-red-zone",
-        // Which variables are dead is told from the frame pointer.
+        // The frame pointer tells which variables are dead.
         "-fno-omit-frame-pointer",
         // Nor could that be told behind a jump through a table, and a loop around it would seem
         // endless.
@@ -85,9 +85,10 @@ pub(super) fn required(compiler: &Compiler, language: Language) -> Vec<&'static 
             flags.extend(["-mtls-dialect=gnu", "-Wno-tsan"]);
             // Every call may change what calls may change, also one that is put in later.
             flags.push("-fno-ipa-ra");
-            // What others wrote to a variable must not be taken for another one's value.
+            // A value that another thread wrote to a variable must not be taken for that of another
+            // variable.
             flags.push("-fstack-reuse=none");
-            // What is checked is the code that ships, not a variant of it for a sanitizer.
+            // The code that ships is checked, not a variant of it for a sanitizer.
             flags.push("-U__SANITIZE_THREAD__");
             if language == Language::Cxx {
                 // Except in libstdc++, where a shared pointer would access two counters as one.
@@ -122,7 +123,7 @@ pub(super) fn marks(compiler: &Compiler) -> Option<&'static str> {
     })
 }
 
-/// What makes weak compare-exchanges known to the runtime: clang's callbacks are those of strong ones.
+/// The flags that make weak compare-exchanges known to the runtime: clang's callbacks are those of strong ones.
 pub(super) fn weak_exchanges(compiler: &Compiler, may_fail: bool) -> Vec<&'static str> {
     let mut flags = Vec::new();
     if compiler.family == Family::Clang {

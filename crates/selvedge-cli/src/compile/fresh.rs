@@ -27,13 +27,13 @@ const PLAIN: [&str; 41] = [
     "salq", "shrl", "shrq", "subl", "subq", "testb", "testl", "testq", "xorl",
 ];
 
-/// What calls preserve, by the names that [`full`] gives.
+/// The registers that calls preserve, by the names that [`full`] gives.
 const PRESERVED: [&str; 8] = ["rbx", "bp", "r12", "r13", "r14", "r15", "sp", "ip"];
 
-/// Those of them that leave the flags alone.
+/// The instructions that do not change the flags.
 const MOVES: [&str; 3] = ["lea", "mov", "nop"];
 
-/// What was written since the last callback, in straight code.
+/// The registers that were written since the last callback, in straight code.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Fresh {
     /// Registers that were named since, by their full names.
@@ -42,7 +42,7 @@ pub(super) struct Fresh {
 }
 
 impl Fresh {
-    /// What there is after `lines` of assembly. `None` if that is not clear.
+    /// The registers that were written in `lines` of assembly. `None` if that is not clear.
     pub(super) fn before(lines: &[&str]) -> Option<Fresh> {
         let mut fresh = Fresh {
             named: HashSet::new(),

@@ -1,9 +1,9 @@
-//! What the compiler made of a C++ file, kept for the next start of a proof.
+//! Keeps the compiler's output for a C++ file for the next start of a proof.
 //!
-//! The headers of the C++ library take a second to compile, and a proof that is killed and started again
-//! should go on at once. Elsewhere a file has changed, as a rule, when it is compiled again. What the preprocessor makes of a file takes a fraction of that. It is the key,
-//! together with the compiler and its flags, so nothing that has changed is overlooked: a flag that names
-//! another file, or anything else that only the compiler proper reads, has the file compiled each time.
+//! The headers of the C++ library take a second to compile, and a proof that is killed and started again should go on
+//! at once. Elsewhere a file has changed, as a rule, when it is compiled again. The preprocessor takes a fraction of
+//! that. Its output is the key, together with the compiler and its flags, so nothing that has changed is overlooked: a
+//! flag that names another file, or anything else that only the compiler proper reads, has the file compiled each time.
 
 use std::fs;
 use std::hash::{Hash as _, Hasher};
@@ -22,7 +22,7 @@ use crate::worker::libraries::hexadecimal;
 const NAME: &str = "assembly-";
 /// How many of them are kept, those that were used last.
 const MOST: usize = 32;
-/// What is left in a preprocessed file where the compiler reads another one.
+/// Words in a preprocessed file where the compiler reads another file.
 const READS_MORE: [&str; 4] = ["pch_preprocess", "incbin", "#embed", "import"];
 /// Parts of flags with which it does so.
 const READING: [&str; 5] = ["profile", "module", "branch-prob", "pch", "@"];
@@ -103,7 +103,7 @@ fn key(compiler: &Compiler, mut command: Command, to: &Path) -> Result<Option<St
     Ok(Some(format!("{NAME}{digits}")))
 }
 
-/// Whatever is hashed, as one long text.
+/// The input of the hash, as one long text.
 struct Hash(Sha256);
 
 impl Hasher for Hash {

@@ -324,7 +324,7 @@ pub(crate) struct Object {
     pub(crate) assembly: Vec<assembly::Inline>,
     /// Whether atomic loads stay in the code beside their callbacks.
     pub(crate) leaves_loads: bool,
-    /// Which functions are instrumented, if the compiler can tell.
+    /// The functions that are instrumented, if the compiler can tell.
     pub(crate) attributes: Option<Attributes>,
 }
 

@@ -16,8 +16,8 @@ use super::{assembly, run};
 use crate::problem::Problem;
 use crate::{input, place, project};
 
-/// What is done to the bitcode: what is replaced and what is not needed is removed, and every
-/// function is instrumented, whatever it was compiled for.
+/// The passes over the bitcode: they remove functions that are replaced or not needed, and
+/// instrument every function, whatever it was compiled for.
 const PASSES: &str = "elim-avail-extern,globaldce,forceattrs,tsan-module,function(tsan)";
 
 /// Options of LLVM.
@@ -134,8 +134,8 @@ fn linker() -> Result<PathBuf, Problem> {
     }
 }
 
-/// What the GNU assembler understands of what LLVM wrote in `file`. Of the standard library's parts,
-/// lines do not matter: reports name the user's.
+/// The assembly that LLVM wrote to `file`, in a form that the GNU assembler understands. Lines of the standard library
+/// are left out: reports name the user's.
 pub(super) fn understood(file: &Path, text: &str) -> String {
     let part = file.to_string_lossy();
     let standard = !part.contains(&format!(".lto.{}.", project::USERS));

@@ -15,7 +15,7 @@ use crate::problem::Problem;
 const BUILTINS: &str = include_str!("selvedge-builtins.h");
 const WEAK: &str = include_str!("selvedge-weak.h");
 
-/// What is compiled: the source's name, its language for the compiler, and whether C programs do
+/// The sources that are compiled: name, language for the compiler, and whether C programs do
 /// without it.
 const SOURCES: [(&str, &str, bool); 3] = [
     ("stub.s", "assembler", false),

@@ -463,7 +463,7 @@ fn linked(done: Done) -> Result<(), Problem> {
     }
 }
 
-/// What is wrong with a program whose parts do not fit together, in the linker's words and then in
+/// The problem of a program whose parts do not fit together, in the linker's words and then in
 /// short: linkers call the files by the names that the compiler gave them.
 fn does_not_link(words: String) -> Problem {
     let named = |before: &str| {

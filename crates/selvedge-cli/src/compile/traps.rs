@@ -15,10 +15,10 @@ use crate::scan::{Finding, Trap};
 /// The section that tells where traps are: two addresses for each.
 pub(crate) const SECTION: &str = ".selvedge.traps";
 
-/// What the label before a block of inline assembly begins with; its number follows.
+/// The prefix of the label before a block of inline assembly; its number follows.
 const BLOCK: &str = ".Lselvedge_begin_";
 
-/// What the labels around a callback for inline assembly begin with.
+/// The prefix of the labels around a callback for inline assembly.
 const INLINE: &str = ".Lselvedge_inline";
 
 /// Writes the traps for `findings` into `text`. `None` if one of them has no place there.
@@ -103,7 +103,7 @@ fn trap(to: &mut String, round: usize, n: usize) {
     line_to(to, &format!(".Lselvedge_trapped_{round}_{n}:"));
 }
 
-/// What is said when the trap is reached, as a string of the assembler's.
+/// The message when the trap is reached, as a string of the assembler's.
 fn quoted(finding: &Finding) -> String {
     let mut words = finding.line();
     if !finding.help.is_empty() {

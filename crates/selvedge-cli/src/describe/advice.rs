@@ -24,7 +24,7 @@ pub(crate) struct Accesses<'a> {
     known: RefCell<HashMap<u64, Owner>>,
 }
 
-/// Whose an address is.
+/// The owner of an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// The program, or a library whose lines are shown.

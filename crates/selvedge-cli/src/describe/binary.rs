@@ -26,7 +26,7 @@ struct Symbol {
     code: bool,
 }
 
-/// What the program's file tells about its addresses. All addresses are those of the file.
+/// The symbols and debug information of the program's file. All addresses are those of the file.
 pub(crate) struct Binary {
     pub(super) shown: Shown,
     symbols: Vec<Symbol>,

@@ -37,7 +37,8 @@ fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &C
         machine,
         words: Describer::new(names, bug),
     };
-    // Which side of a race is blamed depends on the order of the steps: the machine knows best.
+    // The order of the steps decides which side of a race is reported, so the machine is asked
+    // again.
     let again = machine.failure();
     let again = again.filter(|again| again.kind == bug.failure.kind);
     let failure = again.as_ref().unwrap_or(&bug.failure);
@@ -155,7 +156,7 @@ pub(crate) fn place(binary: &Binary, machine: &NativeMachine, site: Site, calls:
     Names::new(binary, machine).place(site, calls)
 }
 
-/// What is said of a worker whose memory is not what it was.
+/// The message about a worker whose memory was overwritten.
 pub(crate) const MODIFIED: &str = "the program has overwritten data of the worker";
 
 /// How a search ended, with the place of what is not supported.
@@ -200,7 +201,7 @@ fn begins_with_line(message: &str) -> bool {
     !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What kinds of objects the locations met so far are, and which heap blocks have numbers.
+/// The kinds of objects of the locations met so far, and the numbers of heap blocks.
 #[derive(Default)]
 pub(crate) struct Known {
     kinds: HashMap<Location, ObjectKind>,

@@ -78,8 +78,8 @@ pub(super) fn function(full: &str) -> String {
             }
             '(' => {
                 let group = group(rest);
-                // What follows the parameters is a local function or class, or the name itself,
-                // behind a type such as `decltype(auto)`.
+                // Behind the parameters comes a local function or class, or the name itself after a
+                // type such as `decltype(auto)`.
                 let after = &rest[group..];
                 let qualifiers = ["", " const", " volatile", " &", " [", " noexcept"];
                 if qualifiers[1..].iter().any(|q| after.starts_with(q)) || after.is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn function(full: &str) -> String {
                 short.push_str(&lambda(&rest[..group]));
                 group
             }
-            // What stands before a space is the type that the function returns.
+            // The word before a space is the type that the function returns.
             ' ' => {
                 short.clear();
                 1

@@ -84,8 +84,8 @@ impl Explorer {
         }
     }
 
-    /// What does the same as a search over states but takes the steps of all threads one after the
-    /// other, if it does not do so itself.
+    /// The explorer that does the same as this search over states but takes the steps of all
+    /// threads one after the other; `None` if this one does so itself.
     pub(crate) fn one_by_one(&self) -> Option<Explorer> {
         let (algorithm, lossless, races) = match self {
             Explorer::States(over) if over.jobs > 1 => (over.algorithm, false, over.races),
@@ -113,7 +113,7 @@ impl Explorer {
         }
     }
 
-    /// What is said of a program that it finds nothing wrong with, besides that no execution fails.
+    /// The property that is reported for a program without bugs, besides that no execution fails.
     pub(crate) fn property(&self) -> Option<String> {
         match self {
             Explorer::Temporal(temporal) => Some(temporal::verified(temporal)),

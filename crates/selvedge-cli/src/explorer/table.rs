@@ -7,7 +7,7 @@ use selvedge_core::states::Algorithm;
 
 use crate::args::{Equivalence, Model};
 
-/// Which explorer.
+/// The explorers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExplorerKind {
     Trust,
@@ -228,7 +228,7 @@ impl ExplorerKind {
 }
 
 impl Descriptor {
-    /// Those that `--algorithm` selects.
+    /// The explorers that `--algorithm` selects.
     pub(crate) fn all_named() -> impl Iterator<Item = &'static Descriptor> {
         EXPLORERS.iter().filter(|descriptor| descriptor.named)
     }

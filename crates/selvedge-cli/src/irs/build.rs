@@ -15,7 +15,8 @@ use crate::args::IrsBuild;
 use crate::compile::{self, Compiled};
 use crate::problem::{Problem, Status};
 
-/// What functions of the library are called that stand in for others, and how the linker is told.
+/// The prefix of functions of the library that stand in for others, and the flag that tells the
+/// linker.
 const WRAPPER: &str = "__wrap_";
 const WRAP: &str = "-Wl,--wrap=";
 
@@ -232,7 +233,7 @@ mod tests {
             .filter_map(|symbol| symbol.name().ok().map(str::to_owned))
             .collect();
         let stubs = selvedge_runtime::support::stub_assembly();
-        // What follows is refused by the verifier.
+        // The stubs behind this label are refused by the verifier.
         let (stubs, _) = stubs.split_once("selvedge_stubs_end:").unwrap();
         let names = stubs
             .lines()

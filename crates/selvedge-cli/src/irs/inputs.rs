@@ -17,7 +17,7 @@ const MISSING: [(&str, &str); 3] = [
     ("selvedge_wait_while", "std::counting_semaphore"),
 ];
 
-/// What the scan puts in the place of `rdtsc`.
+/// The function that the scan puts in the place of `rdtsc`.
 const CYCLES: &str = "selvedge_cycles";
 
 /// Refuses a program that calls one of these functions. `needed` is what its objects do not define.

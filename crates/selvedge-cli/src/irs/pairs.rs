@@ -60,7 +60,7 @@ pub(super) fn find(bytes: &[u8], executable: &Executable) -> Pairs {
     pairs
 }
 
-/// A call takes so many bytes.
+/// A call takes this many bytes.
 const CALL: usize = 5;
 
 /// Whether a piece of code may change memory, or does something else than to go on. What saves

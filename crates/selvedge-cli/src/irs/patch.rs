@@ -80,7 +80,7 @@ pub(super) fn apply(
 /// Functions of the library that keep the order of stores and later loads, and nothing else.
 const FREE_READ: &str = "selvedge_free_read";
 const FREE_WRITE: &str = "selvedge_free_write";
-/// What a load is announced to that is made before a store that was announced already.
+/// The callback for a load that is performed before a store that was announced earlier.
 const BETWEEN: &str = "selvedge_between_read";
 
 fn actions<'a>(
@@ -116,7 +116,7 @@ fn actions<'a>(
     actions
 }
 
-/// What calls become for the sake of a prefix.
+/// The changes of calls that fit the program to a prefix.
 fn fitting<'a>(executable: &'a Executable, prefix: View<'_>) -> Vec<(&'a Call, Action)> {
     let plain_events = prefix.flags().contains(Flags::PLAIN_EVENTS);
     let mut classes = HashMap::new();
@@ -169,7 +169,7 @@ fn action(call: &Call, known: Option<Known>, plain_events: bool) -> Action {
         (Callee::Access(_), Some(known)) if counted || known.tracked => Action::Keep,
         (Callee::Access(access), Some(known)) => uncounted(access, known),
         (Callee::Access(access), None) if access.volatile || plain_events => detour(),
-        // What is not shared is not listed.
+        // Accesses to memory that is not shared are not listed.
         (Callee::Access(_), None) => Action::Remove,
         (Callee::Operation, None) => detour(),
         (Callee::Memory, _) if counted => Action::Redirect(format!("selvedge_{}", call.callee)),

@@ -25,7 +25,7 @@ use crate::problem::Problem;
 const ORDERS: [Option<&str>; 4] = [None, Some("ascending"), Some("descending"), Some("turns")];
 /// How often the program is run under each prefix.
 const RUNS: usize = 40;
-/// A proof has at least so many executions, and takes at most so many seconds.
+/// A proof has at least this many executions, and takes at most this many seconds.
 const LEAST: u64 = 64;
 const SECONDS: &str = "20";
 /// A program that runs for so long is not one that can be measured like this.

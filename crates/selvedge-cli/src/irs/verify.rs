@@ -35,15 +35,15 @@ const YELLOW: Style = BOLD.fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)
 /// How many constraints are listed.
 const LISTED: usize = 10;
 
-/// What to do about executions without an end.
+/// The advice about executions without an end.
 const ENDING: &str =
-    "schedules can be enforced only for programs that end: bound the loops that do not";
+    "schedules can be enforced only for programs that end: bound the endless loops in the program";
 
-/// Proves what can be proven and tells how that went.
+/// Proves as many schedules as possible, and reports the result.
 pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
     if !verify.machine.unroll.is_empty() {
-        return Err(Problem::request("--unroll does not go with irs verify")
-            .note("the proof is about whole executions of the program as it runs")
+        return Err(Problem::request("`irs verify` does not support --unroll")
+            .note("whole executions are proven")
             .help(ENDING));
     }
     let ProgramOptions {
@@ -51,8 +51,9 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
     } = &verify.machine;
     if args.is_some() || !env.is_empty() || stdin.is_some() {
         return Err(
-            Problem::request("--args, --env and --stdin do not go with irs verify")
-                .note("the executable runs without arguments, and is proven without them"),
+            Problem::request("`irs verify` does not support --args, --env and --stdin").note(
+                "the executable is proven, and runs, without arguments, environment and input",
+            ),
         );
     }
     let build = compile::build(&Program {
@@ -210,15 +211,15 @@ impl Proof<'_> {
             (End::Stopped(cause), _) | (End::Finished, Some(cause)) => {
                 supervise::reason(Some(cause), self.verify.timeout)
             }
-            (End::Finished, None) => "the worker had nothing to say".to_owned(),
+            (End::Finished, None) => "the worker ended without an answer".to_owned(),
         };
         let problem = Problem::interrupted(why);
         let name = self.output.display();
         if self.has_file.get() {
-            problem.note(format!("{name} holds what was proven by then"))
+            problem.note(format!("{name} contains the schedules proven so far"))
         } else {
             problem
-                .note("no schedule was proven yet: the first one has not come to its end")
+                .note("no schedule was proven: the first execution has not ended")
                 .help(ENDING)
         }
     }
@@ -229,15 +230,15 @@ impl Proof<'_> {
             problem = problem.words(human::evidence(&bug.described));
             if bug.described.kind == selvedge_core::FailureKind::DataRace {
                 problem = problem
-                    .note("no constraint orders accesses that are not events")
-                    .help("have plain accesses ordered too: --plain sc");
+                    .note("constraints order events only, and these plain accesses are no events")
+                    .help("make plain accesses events: --plain sc");
             }
         }
         problem
     }
 }
 
-/// What to say of a loop that goes round so often.
+/// The message about a loop with this many rounds.
 fn about_loop((place, rounds): &HotLoop) -> String {
     format!("the loop at {place} went round {rounds} times in one execution; {ENDING}")
 }
@@ -360,7 +361,7 @@ impl Told {
         text
     }
 
-    /// What to do with it.
+    /// The commands that use the file.
     fn next(&self, text: &mut String, verify: &IrsVerify) {
         let program = Path::new(&self.file).with_extension("");
         let program = human::quoted(&program);

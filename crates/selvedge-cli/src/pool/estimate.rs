@@ -27,7 +27,7 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// A slice finished so much of the tree, and found so many executions there.
+    /// A slice finished so much of the tree, and found this many executions there.
     pub(super) fn add(&mut self, share: f64, executions: u64) {
         let executions = executions as f64;
         self.number += 1;
@@ -43,7 +43,7 @@ impl Slices {
         self.number > 0
     }
 
-    /// What follows for the whole tree, of which `done` is done after `elapsed`.
+    /// The estimate for the whole tree, of which the part `done` is explored after `elapsed`.
     pub(super) fn estimate(&self, done: f64, elapsed: Duration) -> Option<Estimate> {
         if self.number < FEWEST || self.share <= 0.0 {
             return None;

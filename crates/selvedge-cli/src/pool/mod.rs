@@ -45,7 +45,7 @@ const FORECAST_PART: u32 = 32;
 const FORECAST_AGAIN: u32 = 16;
 /// A slice is not stopped for others before it has taken so long.
 const SHORTEST: Duration = Duration::from_millis(5);
-/// A unit whose workers were killed from outside so often is given up: memory may be short.
+/// A unit whose workers were killed from outside this often is given up: memory may be short.
 const KILLED: u32 = 20;
 /// How often an idle worker makes the command look for work.
 const IDLE_TICK: Duration = Duration::from_millis(2);

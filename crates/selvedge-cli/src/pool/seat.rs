@@ -105,7 +105,7 @@ impl Seat {
         self.counters.blocked().store(0, Ordering::Relaxed);
     }
 
-    /// Tells it to stop after the present execution and to divide the rest into so many units.
+    /// Tells it to stop after the present execution and to divide the rest into this many units.
     pub(crate) fn stop(&mut self, pieces: u64) {
         if let Some(task) = &mut self.task {
             task.told_to_stop = true;

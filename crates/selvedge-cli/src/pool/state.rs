@@ -159,7 +159,8 @@ impl State {
         false
     }
 
-    /// What the search came to after `elapsed`, if nothing but the limit on executions stopped it.
+    /// The outcome of the search after `elapsed`, if nothing but the limit on executions stopped
+    /// it.
     pub(crate) fn outcome(self, elapsed: Duration, limits: Limits) -> Outcome {
         let mut found = self.work.found();
         let limited = limits.executions.is_some_and(|limit| {

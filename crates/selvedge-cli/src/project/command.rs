@@ -71,7 +71,7 @@ fn is_source(word: &str) -> bool {
     !word.starts_with('-') && end.is_some_and(|end| ENDS.contains(&end))
 }
 
-/// What `words`, the words after the compiler's name, ask for.
+/// Parses `words`, the words after the compiler's name.
 pub(super) fn parse(words: &[String]) -> CommandLine {
     let mut line = CommandLine::default();
     let mut next = 0;

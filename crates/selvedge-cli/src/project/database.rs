@@ -1,8 +1,8 @@
 //! Build directories with a compile_commands.json, as CMake, Meson and others write it.
 //!
-//! That file tells how each source file is compiled, but not which of them a program consists of.
-//! The program itself does, in its debug information, if it has been built with `-g`. Otherwise the
-//! names of the objects tell, but not what libraries contribute.
+//! The file tells how each source file is compiled, but not which source files a program consists
+//! of. The debug information of the program tells that if it has been built with `-g`. Otherwise
+//! the names of the objects are used, which do not show the contents of libraries.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -133,7 +133,7 @@ fn listed(entries: &[Entry]) -> String {
 
 /// The executable that is called `target`, if it has been built.
 fn executable(directory: &Path, target: &str) -> Option<PathBuf> {
-    /// So deep targets are looked for.
+    /// The depth down to which targets are looked for.
     const DEPTH: usize = 6;
     let mut level = vec![directory.to_owned()];
     for _ in 0..DEPTH {

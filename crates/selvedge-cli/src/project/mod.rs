@@ -38,7 +38,7 @@ impl Unit {
     }
 }
 
-/// What to check.
+/// The program to check.
 pub(crate) struct Target {
     /// Its source files, and how each is compiled.
     pub(crate) files: Vec<PathBuf>,

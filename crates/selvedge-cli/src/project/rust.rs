@@ -18,12 +18,12 @@ use crate::place;
 use crate::problem::Problem;
 use crate::scratch::Scratch;
 
-/// What archives and bitcode begin with.
+/// The first bytes of archives and of bitcode.
 pub(crate) const ARCHIVE: &[u8; 8] = b"!<arch>\n";
 const BITCODE: &[u8; 4] = b"BC\xc0\xde";
 
-/// What the names of the user's parts begin with in an archive, of the standard library's, and of those that
-/// replace some of its functions.
+/// The prefixes of names in an archive: the user's parts, the standard library's, and the parts that replace some of
+/// its functions.
 pub(crate) const USERS: &str = "user";
 pub(crate) const SHIM: &str = "selvedge";
 const STANDARD: &str = "std";
@@ -37,7 +37,7 @@ const REFUSED: [(&str, &str); 1] = [(
     "parking_lot wakes threads through memory that may be gone already, which looks like a bug",
 )];
 
-/// What the `main` of a program with tests calls.
+/// The function that the `main` of a program with tests calls.
 const TEST_MAIN: &str = "test::test_main_static";
 
 /// The flags that the crates of a program are compiled with.
@@ -80,7 +80,7 @@ pub(crate) fn link(arguments: &[OsString]) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the linker is asked for.
+/// A call of the linker.
 struct Asked {
     inputs: Vec<PathBuf>,
     output: PathBuf,
@@ -148,7 +148,7 @@ impl Parts {
         if !bytes.starts_with(ARCHIVE) {
             return self.member(&name, &name, &bytes);
         }
-        // What is in it is also in the C compiler's library, or not needed.
+        // Its functions are also in the C compiler's library, or not needed.
         if name.starts_with("libcompiler_builtins-") {
             return Ok(());
         }

@@ -39,7 +39,7 @@ pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode
 
 struct Wrapper {
     compiler: String,
-    /// What it is called with.
+    /// Its arguments.
     words: Vec<String>,
 }
 

@@ -63,7 +63,7 @@ impl<'a> Page<'a> {
         Page(self.0.bug(bug)).sources(files)
     }
 
-    /// What the search did, and where its executions come from.
+    /// The history of the search, and the origins of its executions.
     pub(crate) fn searched(self, history: &'a [Sample], origins: &'a [Origin]) -> Page<'a> {
         let files = origins.iter().flat_map(Origin::files);
         let files: BTreeSet<String> = files.map(str::to_owned).collect();
@@ -117,7 +117,7 @@ fn estimated(estimate: Estimate) -> String {
     selvedge_page::estimated(&estimate, &left.to_string())
 }
 
-/// What was explored, under which assumptions.
+/// The searches that were made and their assumptions.
 fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     let (search, machine) = (&verify.search, &verify.machine);
     let mut facts: Vec<(&str, String)> = vec![

@@ -25,7 +25,7 @@ const YELLOW: Style = Style::new()
     .bold()
     .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
-/// What the user may want to run next.
+/// Commands that the user may want to run next.
 pub(crate) struct Next {
     /// The command that was run, for the shell.
     command: String,
@@ -103,7 +103,7 @@ fn text(report: &Report) -> String {
     }
 }
 
-/// What the user may do next.
+/// Suggestions for the user.
 fn to_do(report: &Report, next: &Next) -> String {
     let reason = report.reason.as_deref().unwrap_or_default();
     let limited = reason.contains("--timeout") || reason.contains("--max-executions");
@@ -125,7 +125,7 @@ fn to_do(report: &Report, next: &Next) -> String {
     format!("\n{BOLD}next:{BOLD:#} {what}\n")
 }
 
-/// What was not explored in full.
+/// Notes about behaviour that was not explored in full.
 fn notes(report: &Report) -> String {
     let notes = report.notes.iter();
     notes.map(|note| format!("note: {note}\n")).collect()
@@ -150,7 +150,7 @@ fn verified(report: &Report) -> String {
     text
 }
 
-/// Which loops were cut.
+/// The loops that were cut.
 pub(super) fn cut_loops(report: &Report) -> Option<String> {
     let all = report.unroll.map(|rounds| ("loops".to_owned(), rounds));
     let functions = report.unroll_functions.iter();
@@ -296,7 +296,7 @@ pub(super) fn plain_verdict(report: &Report) -> String {
     anstream::adapter::strip_str(&text).to_string()
 }
 
-/// What the places alone do not show: which thread waits for which, the memory, the threads' stacks.
+/// Details that the places alone do not show: which thread waits for which, the memory, the threads' stacks.
 fn explanation(bug: &Bug) -> String {
     let mut text = String::new();
     if let (FailureKind::DataRace, Some(other)) = (bug.kind, &bug.other) {

@@ -62,20 +62,20 @@ pub(crate) struct Report {
     pub(crate) over_bound: u64,
     /// Executions that ended blocked.
     pub(crate) blocked: u64,
-    /// Those of them that the bound blocked; of a search over states, the states beyond it.
+    /// The executions that the bound blocked; of a search over states, the states beyond it.
     pub(crate) bound_blocked: u64,
-    /// What a search over states saw, which counts no executions.
+    /// The counts of a search over states, which counts no executions.
     #[serde(flatten)]
     pub(crate) states: Option<StateCounts>,
-    /// What holds of executions that never end, if that was asked about.
+    /// The property that holds of executions that never end, if one was asked about.
     #[serde(skip)]
     pub(crate) holds: Option<String>,
-    /// What was asked about them.
+    /// The question about them.
     #[serde(flatten)]
     pub(crate) question: Option<Question>,
     /// The bound, if there was one.
     pub(crate) bound: Option<u32>,
-    /// What it counts.
+    /// The unit of the bound.
     #[serde(skip)]
     pub(crate) bounds: &'static str,
     /// Whether nothing lies beyond the bound.
@@ -109,10 +109,10 @@ pub(crate) struct Report {
     /// The command that continues the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) resume: Option<String>,
-    /// What the program does that is explored in full only with an option.
+    /// Behaviour of the program that is explored in full only with an option.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) notes: Vec<String>,
-    /// What the user should know besides.
+    /// Further warnings for the user.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<String>,
 }

@@ -75,7 +75,7 @@ fn directory(asked: &Asked<'_>) -> String {
     format!("{}/", uri(&asked.directory.to_string_lossy()))
 }
 
-/// What keeps the verdict from being about everything.
+/// The limitations of the verdict.
 fn notifications(report: &Report) -> Vec<Value> {
     let message = |level: &str, text: &str| json!({ "level": level, "message": { "text": text } });
     let reason = report

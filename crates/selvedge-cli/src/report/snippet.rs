@@ -15,7 +15,7 @@ pub(super) struct Remark<'a> {
     pub(super) message: String,
     /// The place.
     pub(super) place: &'a Place,
-    /// What to write under the line.
+    /// The text under the line.
     pub(super) here: String,
 }
 

@@ -9,7 +9,7 @@ use super::{Bug, Datum, Place, ReadsFrom, Step, numbered, thread_name};
 
 const DIM: Style = Style::new().dimmed();
 
-/// So many steps are shown; the last ones matter most.
+/// The most steps that are shown; the last ones matter most.
 const SHOWN: usize = 200;
 
 const HEADINGS: [&str; 6] = ["", "step", "thread", "where", "what", "reads from"];
@@ -107,7 +107,7 @@ fn below(place: &Place) -> Option<String> {
 
 /// Steps that are repeated fewer times than this are shown as they are.
 const REPEATED: usize = 4;
-/// So many steps at most are looked at as one iteration.
+/// The most steps that are taken for one iteration.
 const LONGEST: usize = 8;
 
 /// How many steps at the start of `rows` are repeated, and how many times they are there in all: the
@@ -183,10 +183,10 @@ fn reads_from(step: &Step, trace: &[Step]) -> String {
         Some(ReadsFrom::Step(number)) => name(number),
         None => String::new(),
     };
-    // The newest of what it passes by says enough.
+    // The newest of the writes that it passes by is enough.
     match step.passes.last() {
         None => source,
-        Some(&newer) if source.is_empty() => format!("comes to lie behind {}", name(newer)),
+        Some(&newer) if source.is_empty() => format!("ordered before {}", name(newer)),
         Some(&newer) => format!("{source}, not {}", name(newer)),
     }
 }

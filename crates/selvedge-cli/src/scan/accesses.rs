@@ -1,4 +1,4 @@
-//! Which accesses of a function are not announced.
+//! Finds accesses of a function that are not announced.
 //!
 //! Compilers put a callback with the address in front of each access that other threads may see,
 //! and forget some: a structure that is passed by value is copied only when the call is expanded,
@@ -66,7 +66,7 @@ pub(super) trait Surroundings {
 pub(crate) struct Unannounced {
     /// The address of its instruction.
     pub(crate) ip: u64,
-    /// Which instruction of the function that is.
+    /// The number of that instruction in the function.
     pub(crate) nth: usize,
     /// Where and how much, as the instruction says it.
     pub(crate) operand: Operand,
@@ -302,7 +302,7 @@ impl<S: Surroundings> Analysis<'_, S> {
             Callee::Operates { value } => {
                 self.verdict.instrumented = true;
                 self.state.forget_announced();
-                // What is put there may be an address.
+                // The stored value may be an address.
                 self.escape(self.state.registers[ARGUMENTS[value]]);
             }
             Callee::Other => {
@@ -407,7 +407,7 @@ impl<S: Surroundings> Analysis<'_, S> {
             }
             return table;
         }
-        // Nobody knows the frame before anything was handed out.
+        // No other thread knows the frame before an address was handed out.
         let early = self.first_block && self.escaped.is_empty();
         match region {
             Region::Frame | Region::SomewhereInFrame if !early => self.in_frame.push(InFrame {

@@ -64,10 +64,10 @@ pub(crate) fn blocks(file: &File<'_>, section: &str) -> Vec<Option<Block>> {
     ends.chunks(2).map(block).collect()
 }
 
-/// What is wrong with a block that leaves the section it began in.
+/// The finding for a block that leaves the section it began in.
 pub(super) const ELSEWHERE: &str = "has inline assembly that goes on in another section";
 
-/// What is wrong with a block that uses what only the assembler understands.
+/// The finding for a block that uses something only the assembler understands.
 pub(super) fn uses(unknown: &str) -> String {
     format!("uses {unknown} in inline assembly")
 }
@@ -104,7 +104,7 @@ pub(super) fn refusal(index: &Index<'_>, block: Block) -> Option<(u64, String)> 
 fn unseen(code: &[Instruction]) -> Option<(u64, String)> {
     let mut factory = InstructionInfoFactory::new();
     code.iter()
-        // Those are refused wherever they are, and by better names.
+        // Instructions that are refused everywhere are reported elsewhere, by better names.
         .filter(|instruction| instructions::refusal(instruction).is_none())
         .find_map(|instruction| {
             let what = opaque(&mut factory, instruction)?;

@@ -3,9 +3,9 @@
 /// How much a callback announces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// So many bytes, sixteen at most.
+    /// A number of bytes, sixteen at most.
     Bytes(u32),
-    /// A range of so many bytes.
+    /// A range of this many bytes.
     Range(u64),
 }
 
@@ -34,7 +34,7 @@ pub(super) enum Callee {
     Copies,
     /// Does other work itself.
     Operates {
-        /// Which argument is the value that is stored, counted from zero.
+        /// The number of the argument that is stored, from zero.
         value: usize,
     },
     /// Finds a thread-local variable.

@@ -71,7 +71,7 @@ impl Inspection<'_> {
             .get(&section.index())
             .cloned()
             .unwrap_or_default();
-        // What comes before the first name is code too.
+        // The bytes before the first name are code too.
         if functions.first().is_none_or(|&(start, _)| start > 0) {
             functions.insert(0, (0, vec![String::new()]));
         }
@@ -100,7 +100,7 @@ impl Inspection<'_> {
             [name, ..] if !name.is_empty() => Trap::Entry(names.to_owned()),
             _ => Trap::Nothing,
         };
-        // What was put in leaves everything as it was.
+        // Code that was put in leaves registers and memory as they were.
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
         let code: Vec<Instruction> = decoder
             .iter()
@@ -126,7 +126,7 @@ impl Inspection<'_> {
             leaves_loads: self.source.leaves_loads,
         };
         let verdict = accesses::analyse(&code, entries, continued, &surroundings);
-        // What was announced by hand need not be understood.
+        // Accesses that were announced by hand need not be understood.
         let (own, mut unannounced): (Vec<Unannounced>, Vec<Unannounced>) = verdict
             .unannounced
             .into_iter()
@@ -287,7 +287,7 @@ impl Relocations {
     }
 }
 
-/// What lies around a function.
+/// The surroundings of a function.
 struct Around<'a> {
     relocations: &'a Relocations,
     index: &'a Index<'a>,

@@ -107,7 +107,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What a register holds.
+    /// The value of a register.
     pub(super) fn register(&mut self, number: usize) -> Value {
         match self.state.registers[number] {
             Some(value) => value,
@@ -119,7 +119,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What an operand's register contributes to an address.
+    /// The part of an address that an operand's register contributes.
     pub(super) fn part(&mut self, register: Register) -> Value {
         match number(register) {
             Some(number) => self.register(number),
@@ -159,7 +159,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         self.values.sum(base, index, i64::from(scale))
     }
 
-    /// What vectors hold is not followed: an address in one is as good as handed out.
+    /// The contents of vectors are not followed: an address in one is as good as handed out.
     fn escape_into_vectors(&mut self, instruction: &Instruction) {
         if instruction.op0_kind() == OpKind::Register
             && instruction.op0_register().is_vector_register()
@@ -198,7 +198,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What the instruction writes to memory.
+    /// Takes up the values that the instruction writes to memory.
     fn stores(&mut self, instruction: &Instruction, reference: &Reference) {
         if instruction.op0_kind() != OpKind::Memory {
             return;
@@ -248,7 +248,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What is in the frame there; always the same until something is stored.
+    /// The value in the frame there; always the same until something is stored.
     fn load(&mut self, address: Value, bytes: u32) -> Option<Value> {
         if self.values.region(address) != Region::Frame {
             return None;
@@ -305,7 +305,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What the instruction leaves in the register that is its first operand.
+    /// The value that the instruction leaves in the register that is its first operand.
     fn result(&mut self, instruction: &Instruction, reference: &Reference) -> Option<Value> {
         if instruction.op0_kind() != OpKind::Register {
             return None;
@@ -379,7 +379,7 @@ impl<S: Surroundings> Analysis<'_, S> {
             let reads = !matches!(used.access(), OpAccess::Write | OpAccess::CondWrite);
             match number(used.register()) {
                 Some(register) if reads => read.push(register),
-                // What vectors hold is not followed.
+                // The contents of vectors are not followed.
                 None if reads && !used.register().is_segment_register() => return None,
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! Which accesses to a function's own frame other threads may see.
+//! Finds accesses to a function's own frame that other threads may see.
 //!
 //! Other threads can see the variables whose address was handed out: to a function, to memory outside
 //! of the frame, or where the analysis does not follow it.
@@ -45,7 +45,7 @@ impl<S: Surroundings> Analysis<'_, S> {
     pub(super) fn shared_frame(&mut self) -> Vec<Unannounced> {
         let accesses = mem::take(&mut self.in_frame);
         if self.continued {
-            // What was handed out before is not known.
+            // The addresses that were handed out before are not known.
             return accesses
                 .into_iter()
                 .map(|access| access.unannounced)

@@ -22,7 +22,7 @@ const OWN_SECTIONS: &str = ".selvedge";
 /// A function: where it begins, and its names.
 pub(super) type Function = (u64, Vec<String>);
 
-/// What a piece of code that was put in is for.
+/// The purpose of a piece of code that was put in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Own {
     /// It announces the access that comes next.
@@ -35,7 +35,7 @@ pub(super) enum Own {
     Inline,
 }
 
-/// What is looked up for every function.
+/// Facts that are looked up for every function.
 pub(super) struct Index<'a> {
     /// The file.
     pub(super) file: &'a File<'a>,

@@ -147,7 +147,7 @@ fn names(objects: &[Object]) -> Result<(BTreeSet<String>, HashSet<String>), Prob
 
 /// Inspects the code of a file where something was put in. The `last` time, what is left to be
 /// announced is a finding.
-pub(crate) fn again(object: &Object, last: bool) -> Result<Scanned, Problem> {
+pub(crate) fn rescan(object: &Object, last: bool) -> Result<Scanned, Problem> {
     let mut findings = Findings::default();
     let bytes = read(&object.path)?;
     let file = parse(&object.path, &bytes)?;
@@ -191,7 +191,8 @@ pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<Needed, Prob
             ),
         };
         let users = users_of(name, objects);
-        // What is called somewhere is a function; what is never called may be a variable.
+        // A name that is called somewhere is a function; one that is never called may be a
+        // variable.
         let called = users.iter().any(|user| user.call);
         let trap = if called { Trap::Callee } else { Trap::Nothing };
         if called {
@@ -338,7 +339,7 @@ impl<'a> Inspection<'a> {
         })
     }
 
-    /// What ends an execution that reaches a block of inline assembly.
+    /// The trap that ends an execution that reaches a block of inline assembly.
     fn block_trap(&self, block: usize) -> Trap {
         match self.source.assembly.get(block) {
             Some(inline) if inline.in_function => Trap::Block(block),

@@ -35,7 +35,7 @@ pub(super) struct State {
     pub(super) slots: BTreeMap<(Base, i64, u32), Value>,
     /// Announcements that no access has used.
     pub(super) announced: Vec<Announced>,
-    /// What was accessed since, as far as it was in a range.
+    /// The accesses since then that were in a range.
     pub(super) done: Vec<(Value, u32, bool)>,
 }
 
@@ -129,7 +129,7 @@ impl<S: Surroundings> Analysis<'_, S> {
         }
     }
 
-    /// What all of `states` agree on before `next`.
+    /// The facts that all of `states` agree on before `next`.
     pub(super) fn join(&mut self, states: &[&State], next: &[Instruction]) -> State {
         let (first, others) = states.split_first().expect("a join has something to join");
         let mut joined = (*first).clone();

@@ -22,9 +22,9 @@ pub(super) enum Atom {
     Symbol(usize),
     /// A class's table of virtual functions.
     Table(u32),
-    /// What an instruction made of other values.
+    /// The result of an instruction on other values.
     Made(u32),
-    /// What came from memory, a call, or several places.
+    /// A value from memory, a call, or several places.
     Fresh(u32),
 }
 
@@ -84,7 +84,7 @@ pub(super) enum Region {
 
 type Terms = Vec<(Atom, i64)>;
 
-/// What an instruction does to values, its operands, and a constant.
+/// The operation of an instruction, its operands, and a constant.
 type Work = (u32, Vec<Value>, u64);
 
 /// All values of a function.
@@ -140,7 +140,7 @@ impl Values {
         self.atom(Atom::Section(section.0)).plus(offset)
     }
 
-    /// What `work` makes of `operands`: the same each time.
+    /// The result of `work` on `operands`: the same each time.
     pub(super) fn make(&mut self, work: u32, operands: Vec<Value>, constant: u64) -> Value {
         let next = self.made.len() as u32;
         let made = *self.made.entry((work, operands, constant)).or_insert(next);

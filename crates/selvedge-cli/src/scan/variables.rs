@@ -209,7 +209,7 @@ fn length(unit: &Unit<Slice>, offset: UnitOffset<usize>) -> Option<i64> {
     Some(length)
 }
 
-/// What of the frame is given away with the addresses that were handed out.
+/// The parts of the frame that are exposed by the addresses that were handed out.
 #[derive(Debug, Default)]
 pub(super) struct Exposed {
     ranges: Vec<(i64, i64)>,

@@ -91,7 +91,7 @@ impl Search<'_> {
     }
 }
 
-/// What may help where a process was killed that did nothing wrong.
+/// Advice where a process was killed that did nothing wrong.
 const SHORT_OF_MEMORY: &str =
     "if memory is short, run fewer things at a time, or lower --memory-limit";
 
@@ -109,7 +109,7 @@ impl Death {
     fn of(status: ExitStatus) -> Result<Death, Problem> {
         let signal = status.signal().and_then(|n| Signal::try_from(n).ok());
         match signal {
-            // What a program does to itself is seen before it happens.
+            // A program that kills itself is noticed before it does so.
             Some(Signal::SIGKILL) => Err(Problem::internal(
                 "a process of the search was killed from outside (SIGKILL)",
             )
@@ -136,7 +136,7 @@ impl Death {
             step.step = n as u32 + 1;
         }
         let (kind, message) = match self.0 {
-            // Nobody could catch it, because the program had blocked all signals.
+            // The signal could not be caught, because the program had blocked all signals.
             Signal::SIGSYS => (
                 FailureKind::ForbiddenCall,
                 "the program made a system call that is not allowed in a program under test"

@@ -46,7 +46,7 @@ impl Found {
         told.max(self.watch.memory)
     }
 
-    /// What there is to tell about it.
+    /// The report about it.
     pub(crate) fn report(
         &self,
         explorer: &Explorer,
@@ -177,7 +177,7 @@ impl Found {
         }
     }
 
-    /// What the program does that this search did not explore in full.
+    /// Notes about behaviour of the program that this search did not explore in full.
     fn notes(&self, machine: &args::ProgramOptions) -> Vec<String> {
         let Some(end) = &self.searched else {
             return Vec::new();
@@ -210,7 +210,7 @@ impl Found {
         warnings
     }
 
-    /// What to say of a bug that lies beyond the bound.
+    /// The message about a bug that lies beyond the bound.
     fn about_bug_beyond(&self) -> Option<String> {
         let bug = self.searched.as_ref()?.beyond.as_ref()?;
         self.bugs.is_empty().then(|| {
@@ -226,7 +226,7 @@ impl Found {
     }
 }
 
-/// What to say of a loop that goes round so often, unless the user has bounded it.
+/// The message about a loop with this many rounds, unless the user has bounded it.
 pub(super) fn about_loop(
     (place, rounds): &HotLoop,
     machine: &args::ProgramOptions,
@@ -243,7 +243,7 @@ pub(super) fn about_loop(
     })
 }
 
-/// What a random search says of itself. A run that ends with a thread spinning is lost, and PCT
+/// The description of a random search. A run that ends with a thread spinning is lost, and PCT
 /// promises nothing then.
 fn tried(sampled: &Sampled, blocked: u64) -> String {
     let mut text = format!(

@@ -256,7 +256,7 @@ impl<'a> Search<'a> {
         if self.verify.report.is_some() && self.elsewhere.is_none() {
             found.progress = self.sampled(&found)?.or(found.progress);
         }
-        // Whatever else was found means nothing then.
+        // The other results mean nothing then.
         if let Some(Ending::Internal(why)) = found.searched.as_ref().map(|end| &end.ending) {
             return Err(Problem::internal(why.clone()).help("please report it with the program"));
         }

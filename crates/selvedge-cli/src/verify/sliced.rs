@@ -176,7 +176,8 @@ impl Search<'_> {
         if let Some(why) = outcome.unloadable {
             bugs.push(before_main(why.failure()?));
         }
-        // What several workers had explored when a bug ended the search is a matter of time.
+        // The number of executions that several workers had explored when a bug ended the search
+        // depends on timing.
         let chance = outcome.processor.len() > 1 && outcome.found.ending == Some(Ending::FirstBug);
         let ending = match outcome.found.ending {
             Some(ending) => ending,

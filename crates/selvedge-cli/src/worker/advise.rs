@@ -15,7 +15,7 @@ use crate::args::Model;
 use crate::describe::{self, Accesses, Binary};
 use crate::report::Advice;
 
-/// After so many runs of the program it is given up: a limit that is the same on every machine.
+/// After this many runs of the program it is given up: a limit that is the same on every machine.
 const RUNS: u64 = 200_000;
 /// After so long it is given up in any case: the verdict waits for it.
 const TIME: Duration = Duration::from_secs(2);
@@ -27,8 +27,8 @@ pub(super) struct Advisor<'a> {
 }
 
 impl Advisor<'_> {
-    /// What would have forbidden `bug`, found under `model`; `None` if it is not seen again, or if
-    /// orders have nothing to do with it.
+    /// The changes that would have forbidden `bug`, found under `model`; `None` if it is not seen
+    /// again, or if memory orders have nothing to do with it.
     pub(super) fn advise(
         &self,
         machine: &mut Watched<'_>,

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use selvedge_core::Site;
 use selvedge_core::report::{Counts, Ending, NoObserver, Observer, Report};
-use selvedge_core::trust::{self, Descent, Descents, Forecast, Settings};
+use selvedge_core::settings::Settings;
+use selvedge_core::trust::{self, Descent, Descents, Forecast};
 use selvedge_core::with_model;
 
 use super::counters::Counters;
@@ -20,7 +21,7 @@ use crate::report::Place;
 const SEARCH: f64 = 0.2;
 /// If the number is exact, descents only tell the lines.
 const FOR_LINES: Duration = Duration::from_millis(200);
-/// So many lines are told.
+/// The most lines that are reported.
 const TOLD: usize = 5;
 
 /// Samples the search tree of `machine`'s program.
@@ -66,7 +67,8 @@ pub(super) fn sample(
     }
 }
 
-/// What descents that take the time of `sampling` say about the number of executions, if one comes to its end by then.
+/// The estimate of the number of executions by descents that take the time of `sampling`, if one comes to its end by
+/// then.
 pub(super) fn forecast(
     machine: &mut Watched<'_>,
     counters: &Counters,

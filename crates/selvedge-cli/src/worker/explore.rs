@@ -10,8 +10,9 @@ use selvedge_core::ltl;
 use selvedge_core::report::{
     Bug as RawBug, Counts, Ending, NoObserver, Observer, Report, StateCounts,
 };
+use selvedge_core::settings::Settings;
 use selvedge_core::states::{self, Identity};
-use selvedge_core::tracer::{self, SaturatedRa, SaturatedSc};
+use selvedge_core::tracer;
 use selvedge_core::trust;
 use selvedge_core::with_model;
 use selvedge_core::witness;
@@ -24,7 +25,6 @@ use super::journal::Watched;
 use super::lines;
 use super::measure::memory;
 use super::protocol::{Bound, FoundBug, HotLoop, Reply, Rerun, SearchTask, Searched};
-use crate::args::Model;
 use crate::describe::{self, Binary};
 use crate::explorer::Explorer;
 use crate::report::Bug;
@@ -74,7 +74,7 @@ impl<'a> Exploration<'a> {
                 limited: false,
                 origins: &origins,
             };
-            let settings = trust::Settings {
+            let settings = Settings {
                 keep_going: self.search.keep_going,
                 preemptions: bound,
             };
@@ -189,7 +189,7 @@ pub(super) fn hot_loop(binary: &Binary, machine: &NativeMachine) -> Option<HotLo
 pub(super) fn search<'a>(
     explorer: &Explorer,
     machine: &mut Watched<'a>,
-    settings: trust::Settings,
+    settings: Settings,
     observer: &mut impl Observer<Watched<'a>>,
 ) -> Report {
     let keep_going = settings.keep_going;
@@ -197,10 +197,7 @@ pub(super) fn search<'a>(
         Explorer::Trust(model) => {
             with_model!(*model, C => trust::search::<C, _>(machine, settings, observer))
         }
-        Explorer::Tracer(Model::Ra) => {
-            tracer::search::<SaturatedRa, _>(machine, keep_going, observer)
-        }
-        Explorer::Tracer(_) => tracer::search::<SaturatedSc, _>(machine, keep_going, observer),
+        Explorer::Tracer(model) => tracer::search_under(*model, machine, keep_going, observer),
         Explorer::Interleaving(engine) => dpor::search(machine, *engine, settings, observer).0,
         Explorer::CostBounded(measure) => {
             let bound = settings.preemptions.unwrap_or(0);

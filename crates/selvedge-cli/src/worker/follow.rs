@@ -126,7 +126,7 @@ impl Follower<'_, '_> {
         if self.stateful
             && let Op::Store { at, .. } = op
         {
-            // What a plain store writes is only known now that it is made.
+            // The value of a plain store is known only after it has been performed.
             step.wrote = Some(self.machine.value(at));
         }
         self.steps.push(step);

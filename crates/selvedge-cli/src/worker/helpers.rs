@@ -14,7 +14,7 @@ use super::journal::Watched;
 /// A helper tells what it has after this time, so that nobody waits long for it.
 const PART: Duration = Duration::from_millis(200);
 
-/// Work is divided anew at most so often.
+/// Work is divided anew at most this often.
 const SHORTEST: Duration = Duration::from_millis(5);
 
 /// The answer of a helper.

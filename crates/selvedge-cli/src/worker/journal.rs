@@ -23,7 +23,7 @@ pub(super) type Listener<'a> = dyn FnMut(&NativeMachine, Option<&witness::Step>)
 /// Told of an execution that has become long.
 type Long<'a> = dyn FnMut(&NativeMachine) + 'a;
 
-/// An execution with so many steps is long.
+/// An execution with this many steps is long.
 const LONG: u64 = 1 << 14;
 
 /// A program whose steps are counted where another process can see it.
@@ -92,7 +92,7 @@ impl<'a> Watched<'a> {
         }
     }
 
-    /// Makes so many processes of this one, if that is more than one.
+    /// Makes this many processes of this one, if that is more than one.
     pub(super) fn copies(&mut self, count: usize) -> io::Result<Option<Team>> {
         match count {
             0 | 1 => Ok(None),
@@ -200,7 +200,8 @@ impl Machine for Watched<'_> {
     }
 
     fn undo(&mut self, steps: usize) -> bool {
-        // What was told cannot be taken back, nor what is to be told from its beginning.
+        // Steps that were reported cannot be taken back, nor those of a run that is to be reported
+        // from its beginning.
         if self.runs + 1 >= self.journal_from || !self.machine.undo(steps) {
             return false;
         }
@@ -218,7 +219,7 @@ impl Machine for Watched<'_> {
 
 impl SpinLoops for Watched<'_> {
     fn can_retry(&mut self, location: Location) -> bool {
-        // What was told cannot be taken back.
+        // Steps that were reported cannot be taken back.
         self.runs < self.journal_from && self.machine.can_retry(location)
     }
 

@@ -10,7 +10,7 @@ use selvedge_runtime::NativeMachine;
 use crate::describe::Binary;
 use crate::report::Place;
 
-/// So many lines are told.
+/// The most lines that are reported.
 const TOLD: usize = 500;
 
 /// The lines of the program's own source, with the addresses of each in the program's file.

@@ -9,7 +9,7 @@ use selvedge_core::graph::Graph;
 use selvedge_core::interleave::Run;
 use selvedge_core::op::Op;
 use selvedge_core::report::Observer;
-use selvedge_core::trust;
+use selvedge_core::settings::Settings;
 
 use super::explore;
 use super::journal::Watched;
@@ -21,7 +21,7 @@ use crate::explorer::Explorer;
 pub(super) fn measure(machine: &mut Watched<'_>, explorer: &Explorer) -> Measured {
     let resident_at_start = memory("VmRSS:");
     let mut events = Events(0);
-    let settings = trust::Settings {
+    let settings = Settings {
         keep_going: true,
         preemptions: None,
     };

@@ -23,7 +23,7 @@ pub(crate) struct Limits {
     pub(crate) timeout: Option<Duration>,
     /// After how many executions it is stopped.
     pub(crate) executions: Option<u64>,
-    /// What the line that shows progress begins with: whose limits these are.
+    /// The beginning of the line that shows progress: the search that these limits are for.
     pub(crate) label: Option<&'static str>,
     /// Whether progress is printed as events on standard output.
     pub(crate) events: bool,
@@ -111,7 +111,7 @@ impl Progress {
     }
 }
 
-/// A terminal with so many columns has room for the interval of the estimate.
+/// A terminal with this many columns has room for the interval of the estimate.
 const WIDE: usize = 100;
 
 /// A piece of the line. Where the terminal is narrow, pieces with a high rank are left out.

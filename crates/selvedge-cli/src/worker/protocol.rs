@@ -87,7 +87,7 @@ pub(crate) enum Task {
 pub(crate) struct Sampling {
     /// Under which memory model.
     pub(crate) model: Model,
-    /// Only those with at most so many preemptions.
+    /// Only those with at most this many preemptions.
     pub(crate) preemptions: Option<u32>,
     /// For how long.
     pub(crate) time: Duration,
@@ -124,7 +124,7 @@ pub(crate) struct SearchTask {
     pub(crate) explorer: Explorer,
     /// Whether it goes on after a bug.
     pub(crate) keep_going: bool,
-    /// Which executions it explores.
+    /// The executions that it explores.
     pub(crate) bound: Bound,
     /// No more executions than that.
     pub(crate) max_executions: Option<u64>,
@@ -146,14 +146,15 @@ pub(crate) enum Rerun {
     Step(u64),
 }
 
-/// Which executions are explored.
+/// The executions that are explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Bound {
     /// All of them.
     None,
-    /// Those with at most so many preemptions, or whatever else the explorer counts.
+    /// Executions with at most this many preemptions, or whatever else the explorer counts.
     AtMost(u32),
-    /// Those with none, with at most one, … until that is all of them.
+    /// Executions without preemptions, then those with at most one, and so on until that is all of
+    /// them.
     Iterative,
 }
 

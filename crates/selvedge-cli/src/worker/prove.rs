@@ -99,15 +99,15 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Why events cannot be counted at run time: an access that is one now and none then, because
-    /// nobody else knew the memory at that time.
+    /// Why events cannot be counted at run time: an access that sometimes is no event, because no other
+    /// thread could reach the memory at that time.
     fn uncountable(&self, machine: &Watched<'_>, verified: &Verified, base: u64) -> Option<String> {
         let mut counted = verified.counted.iter();
         let site = counted.find(|&&site| machine.inner().was_eventless(site))?;
         let place = self.place(base, *site);
         Some(format!(
-            "the access at {place} is sometimes made to memory that no other thread can know, so that its turns \
-             cannot be counted"
+            "the access at {place} sometimes touches memory that only its own thread can reach, so it cannot be \
+             counted at run time"
         ))
     }
 
@@ -170,10 +170,7 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
         Impossible::NoTrace(inputs) => format!(
             "no schedule was found under which the program does not fail with input {inputs:?}"
         ),
-        Impossible::Endless => format!(
-            "no execution comes to its end within {} steps",
-            irs::LONGEST
-        ),
+        Impossible::Endless => format!("no execution ends within {} steps", irs::LONGEST),
         Impossible::TooManyInputs(most) => {
             format!("the program has more than {most} inputs (choices before the first thread)")
         }
@@ -186,8 +183,8 @@ fn impossible_in_words(impossible: Impossible) -> Relaxed {
     })
 }
 
-/// What the verifier finds again in a file: numbers of threads and sites mean the same only where
-/// the program was loaded at the same address.
+/// The state of the verifier in a file: numbers of threads and sites mean the same only if the
+/// program was loaded at the same address.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct State {
     base: u64,
@@ -296,7 +293,7 @@ impl Writer<'_> {
         self.untracked.extend(thread_sites(verified));
         let mut doing: BTreeMap<Site, Doing> = BTreeMap::new();
         let sites = verified.inputs.iter().flat_map(irs::Relaxed::sites);
-        // What the end of the process does is called from nowhere.
+        // The events at the end of the process have no call site.
         for (site, what) in sites.filter(|(site, _)| site.0 > self.base) {
             let known = doing.entry(site).or_insert(what);
             if *known != what {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use selvedge_core::Portable as _;
 use selvedge_core::graph::{Graph, Slot};
 use selvedge_core::report::{Bug as RawBug, Counts, Observer};
+use selvedge_core::settings::Settings;
 use selvedge_core::trust::{self, Answer, Unit};
 use selvedge_core::with_model;
 use selvedge_page::Origins;
@@ -113,11 +114,11 @@ impl<'a> Exploration<'a> {
     }
 
     /// How graphs are searched.
-    fn settings(&self) -> (Model, trust::Settings) {
+    fn settings(&self) -> (Model, Settings) {
         let Explorer::Trust(model) = self.search.explorer else {
             unreachable!("only searches over graphs are sliced");
         };
-        let settings = trust::Settings {
+        let settings = Settings {
             keep_going: self.search.keep_going,
             preemptions: match self.search.bound {
                 Bound::AtMost(bound) => Some(bound),
@@ -138,7 +139,7 @@ impl<'a> Exploration<'a> {
     }
 }
 
-/// Divides what is left into at most so many units, those with the oldest choices last.
+/// Divides what is left into at most this many units, those with the oldest choices last.
 fn pieces(rest: Option<Unit>, most: u64) -> Vec<Piece> {
     let piece = |unit: &Unit| Piece {
         unit: postcard::to_stdvec(unit).expect("a unit can be serialised"),

@@ -46,7 +46,7 @@ pub(crate) enum Cause {
     Timeout,
     /// The user said so.
     Interrupted,
-    /// It takes too much memory: so many bytes are allowed.
+    /// It takes too much memory: this many bytes are allowed.
     Memory(u64),
     /// It does not get on.
     Hung,

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::{Sandbox, compilers};
 
-/// What the command says about a program that it refuses.
+/// The message about a program that the command refuses.
 #[track_caller]
 fn refusal(name: &str, text: &str) -> String {
     let sandbox = Sandbox::with(name, text);

@@ -1,7 +1,7 @@
 //! Searches on several machines, here all on one: a broker, machines that serve, and a coordinator. They
 //! need `nats-server`; `.ci/run` calls them where it is installed.
 //!
-//! `SELVEDGE_KILLS=100` kills processes so often, instead of ten times.
+//! `SELVEDGE_KILLS=100` kills processes this often, instead of ten times.
 
 use std::net::TcpListener;
 use std::net::TcpStream;

@@ -137,7 +137,7 @@ fn searches_by_several_processes_are_confined_as_well() {
     }
 }
 
-/// That is the one thing that can be done there, and it ends the search.
+/// Copying the process is the one possible action there, and it ends the search.
 #[test]
 fn programs_that_copy_the_process_are_not_verified() {
     let sandbox = Sandbox::new();
@@ -230,9 +230,8 @@ fn reaches(statement: &str, declarations: &str) {
     }
 }
 
-/// What the worker needs is not written by whatever the compiler announces: the page through which the program
-/// enters the runtime, the C library's variables (its heap among them), and what lies behind the program's
-/// own variables.
+/// Announced accesses cannot write the data that the worker needs: the page through which the program enters the
+/// runtime, the C library's variables (its heap among them), and what lies behind the program's own variables.
 #[test]
 fn the_workers_memory_cannot_be_written_to() {
     let gate = "long *gate = (long *)0x10000000;";

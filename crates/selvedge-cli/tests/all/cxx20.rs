@@ -1,4 +1,4 @@
-//! What C++20 lets threads wait with: atomics, latches, barriers, semaphores, stop tokens.
+//! The ways to wait in C++20: atomics, latches, barriers, semaphores, stop tokens.
 
 use crate::common::{Outcome, Sandbox, compilers};
 

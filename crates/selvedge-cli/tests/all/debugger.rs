@@ -26,7 +26,7 @@ int main(void) {
 }
 ";
 
-/// What gdb prints at its start, and for each of `commands`, after a line `# command`.
+/// The output of gdb at its start, and for each of `commands`, after a line `# command`.
 fn debug(commands: &[&str]) -> Vec<(String, String)> {
     let sandbox = Sandbox::with("lost.c", LOST_UPDATE);
     let verify = ["verify", "lost.c", "--trace-out", "bug.json", "--no-advice"];
@@ -199,7 +199,7 @@ fn an_editor_attaches_to_the_server_as_the_documentation_says() {
         assert!(Instant::now() < patience, "no extension is written");
         std::thread::sleep(Duration::from_millis(10));
     }
-    // What the editor sends: the commands to set up, the program, the server; then what a user types.
+    // The editor sends the commands to set up, the program and the server; then come the user's commands.
     let setup = launch["setupCommands"].as_array().unwrap().iter();
     let folder = extension.parent().unwrap().display().to_string();
     let setup = setup.map(|command| {

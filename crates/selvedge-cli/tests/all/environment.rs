@@ -53,8 +53,8 @@ fn modelled_calls_do_what_the_system_does() {
             if compiler == "gcc" || !program.ends_with("poll.c") {
                 is_verified(&arguments, executions);
             } else {
-                // Which iteration of a waiting loop is the first that repeats another depends on
-                // the compiler.
+                // The compiler decides which iteration of a waiting loop is the first that repeats
+                // another.
                 verify(&arguments).1.ends_with(0);
             }
         }
@@ -62,7 +62,7 @@ fn modelled_calls_do_what_the_system_does() {
     is_verified(&["streams.cc", "--stdin", "input.txt"], 1);
 }
 
-/// What a model says must also hold where the program runs by itself.
+/// The assertions about a model must also hold where the program runs by itself.
 #[test]
 fn the_system_agrees() {
     let sandbox = Sandbox::new();

@@ -19,7 +19,7 @@ pub(crate) fn manifest() -> Vec<Value> {
     serde_json::from_str(&text).expect("a list of programs")
 }
 
-/// What must come out of a check, as the manifest has it.
+/// The result of a check that the manifest expects.
 fn expectation(program: &Value, model: &str) -> Option<Value> {
     let plain = program["options"].to_string().contains("--plain");
     match (model, &program["rc11"]) {

@@ -45,7 +45,7 @@ impl Compiler {
         },
     ];
 
-    /// Those that are installed.
+    /// The compilers that are installed.
     pub(crate) fn installed() -> Vec<Compiler> {
         let runs = |name| Command::new(name).arg("--version").output().is_ok();
         let found = Compiler::ALL

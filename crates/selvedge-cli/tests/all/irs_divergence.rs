@@ -1,6 +1,6 @@
 //! Executions that were never proven are noticed before they fail.
 //!
-//! `SELVEDGE_RUNS=10000` runs each program so often, instead of a hundred times.
+//! `SELVEDGE_RUNS=10000` runs each program this often, instead of a hundred times.
 
 use std::cell::Cell;
 use std::fs;
@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::common::Sandbox;
 
-/// What every program begins with. `count()` is what comes from outside; it is 2 in the proof.
+/// The beginning of every program. `count()` is the input from outside; it is 2 in the proof.
 const BEGINNING: &str = "#include <assert.h>\n#include <pthread.h>\n#include <stdatomic.h>\n\
     #include <fcntl.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/sysinfo.h>\n\
     #include <time.h>\n#include <unistd.h>\n\
@@ -36,7 +36,7 @@ const LOOP: &str = "static void *add(void *p) {\n\
       assert(x == 2 * n); return 0;\n\
     }\n";
 
-/// What became of the runs of a program.
+/// The results of the runs of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Runs {
     well: u32,
@@ -296,7 +296,7 @@ fn a_program_that_is_not_stopped_keeps_the_order_of_the_proven_schedule() {
     }
 }
 
-/// What a program gets from outside, how it is called in C, and how it is given to a run. The proof has 2.
+/// The inputs of a program, with their expressions in C and the way they are given to a run. The proof has 2.
 #[test]
 fn arguments_are_noticed() {
     let argument =
@@ -324,7 +324,7 @@ fn the_environment_is_noticed() {
     assert_eq!(repeat(&sandbox, |_, _| {}), all_well());
 }
 
-/// What a file says, the time and the number of processors as declared inputs, for which some numbers are proven.
+/// The contents of a file, the time and the number of processors as declared inputs, for which some numbers are proven.
 #[test]
 fn declared_inputs_are_noticed_where_they_were_not_proven() {
     const PROVEN: u32 = 2;
@@ -374,7 +374,7 @@ fn what_depends_on_addresses_is_noticed() {
     assert!(given.well > 0 && given.noticed > given.well, "{given:?}");
 }
 
-/// What no run could notice is refused, and no executable is made.
+/// Inputs that no run could notice are refused, and no executable is made.
 #[test]
 fn files_the_time_and_processors_are_refused() {
     let file = "char c = '2'; int f = open(\"count\", O_RDONLY); if (f >= 0) read(f, &c, 1); return c - '0';";

@@ -468,7 +468,9 @@ fn a_program_that_does_not_end_is_not_said_to_be_proven() {
         .says("no schedule was proven yet")
         .says("only for programs that end");
     assert!(
-        !outcome.stderr.contains("holds what was proven"),
+        !outcome
+            .stderr
+            .contains("contains the schedules proven so far"),
         "{outcome:?}"
     );
 }

@@ -39,14 +39,16 @@ fn a_program_without_an_end_is_refused_at_once() {
         outcome
             .ends_with(2)
             .says("warning: the loop at endless.c:7 went round ")
-            .says("error: there is nothing to enforce: no execution comes to its end within 20000 steps\n")
-            .says("schedules can be enforced only for programs that end: bound the loops that do not");
+            .says("error: there is nothing to enforce: no execution ends within 20000 steps\n")
+            .says(
+                "schedules can be enforced only for programs that end: bound the loops that do not",
+            );
         assert_eq!(outcome.stderr.matches("warning").count(), 1, "{outcome:?}");
         assert!(!sandbox.path("endless.irs").exists());
         let outcome = sandbox.run(&["irs", "verify", "endless.c", "--unroll", "3"]);
         outcome
             .ends_with(2)
-            .says("--unroll does not go with irs verify");
+            .says("`irs verify` does not support --unroll");
     }
 }
 
@@ -192,7 +194,7 @@ fn compilations(sandbox: &Sandbox, options: &[&str], status: i32) -> (Outcome, u
     (outcome, lines)
 }
 
-/// What a C++ compiler wrote is kept, but never taken for what it would write now.
+/// The output of a C++ compiler is kept, but never used if it would write something else now.
 #[test]
 fn an_unchanged_program_in_cxx_is_compiled_once() {
     let sandbox = Sandbox::new();
@@ -230,7 +232,7 @@ fn an_unchanged_program_in_cxx_is_compiled_once() {
     let compiler = fs::read_to_string(sandbox.path("c++")).unwrap();
     sandbox.write("c++", &(compiler + "# newer\n"));
     assert_eq!(run(&[], fails), 1);
-    // What is kept may be damaged.
+    // Kept files may be damaged.
     for entry in fs::read_dir(sandbox.path("cache/selvedge")).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy();

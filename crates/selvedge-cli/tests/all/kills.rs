@@ -1,6 +1,6 @@
 //! Processes of a search that are killed at random moments: nothing is lost, and nothing counted twice.
 //!
-//! `SELVEDGE_KILLS=100` kills processes so often, instead of ten times.
+//! `SELVEDGE_KILLS=100` kills processes this often, instead of ten times.
 
 use std::ops::Range;
 use std::process::Child;
@@ -29,7 +29,7 @@ impl Moments {
         Moments(seed)
     }
 
-    /// So many milliseconds.
+    /// A number of milliseconds in `range`.
     pub(crate) fn next(&mut self, range: Range<u64>) -> Duration {
         self.0 = self
             .0

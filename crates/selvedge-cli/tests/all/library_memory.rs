@@ -1,5 +1,6 @@
-//! What the C library's functions do to memory: every row of the tables is called with memory that
-//! another thread accesses, that was freed, that is too small, and that is the checker's own.
+//! Tests the accesses of the C library's functions to memory: every row of the tables is called
+//! with memory that another thread accesses, that was freed, that is too small, and that is the
+//! checker's own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +9,7 @@ use selvedge_runtime::symbols::{self, Argument, Class, Direction, Extent, Functi
 
 use crate::common::{Sandbox, compilers};
 
-/// What is wrong with the memory that an argument points to.
+/// The fault of the memory that an argument points to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     Race,
@@ -23,7 +24,7 @@ const FOREIGN: usize = 0x1000_0000;
 impl Fault {
     const ALL: [Fault; 4] = [Fault::Race, Fault::Freed, Fault::Short, Fault::Foreign];
 
-    /// What a bug of this kind is called.
+    /// The name of this kind of bug.
     fn kind(self) -> &'static str {
         match self {
             Fault::Race => "data-race",
@@ -62,7 +63,7 @@ static word pieces[] = {(word)many, 8};
 int setjmp(void *) __attribute__((returns_twice));
 "#;
 
-/// What the rows of the environment use.
+/// The declarations that the rows of the environment use.
 const ENVIRONMENT: &str = r#"
 word open(const char *, word, ...); word eventfd(word, word); word timerfd_create(word, word);
 word socketpair(word, word, word, int *); word write(word, const void *, word); word epoll_create(word);
@@ -75,7 +76,7 @@ static word connection(void) { int ends[2]; socketpair(1, 1, 0, ends); write(end
 static word ready(void) { char event_in[12] = {1}; word e = epoll_create(1); epoll_ctl(e, 1, event(), event_in); return e; }
 "#;
 
-/// What has to be done before a function may be called, where its arguments are `p0`, `p1`, and so on.
+/// The call that is needed before a function may be called, where its arguments are `p0`, `p1`, and so on.
 const BEFORE: &[(&str, &str)] = &[
     ("pthread_mutex_unlock", "pthread_mutex_lock(p0)"),
     ("pthread_rwlock_unlock", "pthread_rwlock_rdlock(p0)"),
@@ -137,7 +138,7 @@ fn type_name(class: Class) -> &'static str {
     }
 }
 
-/// Which argument is a list of those behind it.
+/// The number of the argument that is a list of those behind it.
 fn list(function: &Function) -> Option<usize> {
     function.arguments.iter().position(
         |argument| matches!(argument, Argument::Pointer(memory) if memory.extent == Extent::List),
@@ -160,7 +161,7 @@ fn declaration(function: &Function) -> String {
 }
 
 /// A C function that calls `function` with a fault in argument `nth`. The name of the current directory takes
-/// so many bytes.
+/// this many bytes.
 fn case(function: &Function, nth: usize, fault: Fault, directory: usize) -> String {
     let mut text = format!(
         "static void {}_{nth}_{fault:?}(void) {{\n    word t = 0;\n",
@@ -178,7 +179,7 @@ fn case(function: &Function, nth: usize, fault: Fault, directory: usize) -> Stri
         }
         let (contents, size) = contents(function, memory, directory);
         let short = match memory.extent {
-            // What is compiled reads the parts of a list that it needs.
+            // Compiled code reads the parts of a list that it needs.
             Extent::List => 16,
             _ => 1,
         };
@@ -322,7 +323,7 @@ fn walk(functions: &[Function], helpers: &str, place: Place, cases: usize) {
         }
         let is_found = |name: &str, kind: &str| match (found.get(name), place) {
             (Some(kinds), _) => kinds.contains(kind) && !kinds.contains("abort"),
-            // What it accesses is accessed by the program's own function.
+            // The program's own function makes the accesses.
             (None, place) => place == Place::Inside || name.starts_with("bsearch_"),
         };
         let missed = expected.iter().filter(|(name, kind)| !is_found(name, kind));

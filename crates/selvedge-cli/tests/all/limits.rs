@@ -144,7 +144,7 @@ fn a_worker_does_not_outlive_the_command() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_until("the worker has died", || workers_of(pid).is_empty());
-    // What it left behind is removed by the next one, once it is old enough.
+    // The next process removes the directory that was left behind, once it is old enough.
     let left: Vec<_> = fs::read_dir(sandbox.path("tmp")).unwrap().collect();
     assert_eq!(left.len(), 1);
     for entry in left {

@@ -309,7 +309,7 @@ fn instrumented_objects_of_other_compilers_are_checked() {
                 "{}",
                 outcome.stdout
             );
-            // What is not instrumented is refused where an execution reaches it.
+            // Code that is not instrumented is refused where an execution reaches it.
             let outcome = run(&sandbox, "verify user.c library.o --args x");
             assert_eq!(outcome.status, Some(3), "{level}: {}", outcome.stdout);
             assert!(

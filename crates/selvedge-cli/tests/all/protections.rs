@@ -90,7 +90,7 @@ fn verdict(
     ];
     let mut command = sandbox.command(&arguments);
     if let Some(protection) = without {
-        // What is compiled without it is not for others.
+        // Output compiled without the protection must not be used by other tests.
         command.env("XDG_CACHE_HOME", sandbox.path("cache"));
         command.env(Protection::VARIABLE, format!("{protection:?}"));
     }

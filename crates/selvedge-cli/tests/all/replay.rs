@@ -87,7 +87,7 @@ fn a_replay_in_json_keeps_the_programs_output_out() {
 #[test]
 fn a_program_that_has_changed_is_noticed() {
     let sandbox = traced();
-    // What is replaced by what, how that ends, and what is said or printed.
+    // The text that is replaced, its replacement, the exit status, and the message or output.
     for (old, new, status, told) in [
         (
             "int seen = counter;",

@@ -1,4 +1,4 @@
-//! What the user sees of each kind of bug, and of none.
+//! The report of each kind of bug, and of none.
 
 use crate::common::{Outcome, Sandbox};
 

@@ -70,7 +70,7 @@ int main(void) {
 }
 ";
 
-/// What must not depend on how a search is divided.
+/// The parts of a report that must not depend on how a search is divided.
 pub(crate) fn essence(json: &Value) -> Value {
     let keys = [
         "verdict",

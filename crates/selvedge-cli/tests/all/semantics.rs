@@ -1,4 +1,4 @@
-//! What C says about memory and about the end of the program.
+//! The rules of C about memory and about the end of the program.
 
 use crate::common::{Outcome, Sandbox, compilers};
 
@@ -67,7 +67,7 @@ const EXPLORERS: [&[&str]; 5] = [
     &["--preemptions", "2"],
 ];
 
-/// What all explorers say of a program.
+/// Checks a program with all explorers.
 fn check(source: &str, expect: impl Fn(&Outcome)) {
     let sandbox = Sandbox::with("end.c", source);
     for options in EXPLORERS {
@@ -324,7 +324,7 @@ fn blocks_are_allocated_again_on_request() {
             sandbox
                 .run(&["replay", "trace", "--cc", compiler])
                 .ends_with(1);
-            // What is never freed does not come back.
+            // Memory that is never freed is not reused.
             run("(void)", &["--reuse-memory"]).ends_with(0);
             let silent = run("(void)", &[]);
             assert!(!silent.ends_with(0).stdout.contains("note:"));

@@ -15,8 +15,7 @@ static int try_lock(void) {
 }
 ";
 
-/// What the spinning thread, `two`, touches in a round that comes to nothing, and threads with which
-/// that is a race.
+/// The accesses of the spinning thread, `two`, in a round without effect, and threads that race with them.
 const RACES: [(&str, &str); 4] = [
     (
         "what a failed attempt reads races with what comes after the unlock",
@@ -158,8 +157,8 @@ fn a_round_over_several_atomics_is_recognised_in_optimised_code() {
     }
 }
 
-/// What clang leaves of an atomic load is no plain read, although a call follows that could take
-/// its register for an argument if it took more of them.
+/// The instruction that clang makes of an atomic load is no plain read, although a call follows
+/// that could take its register for an argument if it took more of them.
 #[test]
 fn what_clang_leaves_of_a_load_in_a_loop_is_no_race() {
     let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/c/rcu_tree.c");

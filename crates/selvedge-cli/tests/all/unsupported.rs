@@ -28,8 +28,8 @@ int main(int count, char **arguments) {{
     )
 }
 
-/// What is not supported: what comes before the function, the statement in it, and how the report
-/// calls it.
+/// Unsupported constructs: the text before the function, the statement in it, and the name in the
+/// report.
 const CONSTRUCTS: [(&str, &str, &str); 21] = [
     (
         "#include <stdio.h>",

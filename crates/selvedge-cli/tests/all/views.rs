@@ -1,4 +1,4 @@
-//! What pages other than that of an ordinary bug show in a real browser, on a wide screen and on a telephone.
+//! Pages other than that of an ordinary bug in a real browser, on a wide screen and on a telephone.
 //!
 //! The tests need Debian's `chromium` and `chromium-driver`, so they are ignored; `.ci/run` installs both and runs
 //! them.

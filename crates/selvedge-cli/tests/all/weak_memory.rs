@@ -249,7 +249,8 @@ int main(void) {
 }
 ";
 
-/// That both read 1 needs a preemption; that both read 0, which only weak models know, does not.
+/// The outcome in which both read 1 needs a preemption. The one in which both read 0, which only
+/// weak models have, does not.
 #[test]
 fn bounds_hold_under_every_model() {
     let sandbox = Sandbox::with("buffers.c", BUFFERS);

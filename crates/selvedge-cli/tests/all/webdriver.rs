@@ -40,7 +40,7 @@ impl Browser {
                 break port.trim_end_matches('.').parse().expect("a port");
             }
         };
-        // What it says later is of no interest, but must not block it.
+        // Its later output is not needed, but must not block it.
         std::thread::spawn(move || lines.for_each(drop));
         let profile = tempfile::tempdir().expect("a directory");
         let mut browser = Browser {
@@ -129,7 +129,7 @@ impl Browser {
         self.session("/goog/cdp/execute", &command);
     }
 
-    /// What the body of a function returns.
+    /// Runs the body of a function, and returns its result.
     pub(crate) fn run(&self, script: &str) -> Value {
         self.session("/execute/sync", &json!({ "script": script, "args": [] }))
     }

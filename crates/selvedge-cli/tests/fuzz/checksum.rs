@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::common::{Sandbox, compilers};
 use crate::tally::{End, Verdict};
 
-/// What every program includes first.
+/// The file that every program includes first.
 const EXPECT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fuzz/expect.h");
 
 /// How a program is built and checked.
@@ -62,7 +62,7 @@ impl Setting {
         Some(u32::from_str_radix(digits, 16).expect("a checksum"))
     }
 
-    /// What Selvedge says of the assertions that the checksum is `expect` and that it is not.
+    /// Selvedge's verdict on the assertions that the checksum is `expect` and that it is not.
     fn check(&self, sandbox: &Sandbox, expect: u32) -> Verdict {
         let mut arguments = self.arguments("program.c");
         arguments.insert(1, "--format=json".to_owned());

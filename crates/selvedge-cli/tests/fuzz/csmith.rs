@@ -23,7 +23,7 @@ const OPTIONS: &[&str] = &[
     "5",
 ];
 
-/// What becomes of csmith's header line: with `EXPECT`, the checksum is compared instead of printed.
+/// The replacement of csmith's header line: with `EXPECT`, the checksum is compared instead of printed.
 const HEADER: &str = "#include \"csmith.h\"
 #ifdef EXPECT
 #define platform_main_end(crc, flag) COMPARE(crc)

@@ -37,7 +37,7 @@ pub(crate) fn seeds(variable: &str, usual: Range<u64>) -> Range<u64> {
     range.unwrap_or_else(|| panic!("{variable} is not a range such as 1..201: {text}"))
 }
 
-/// Seeds are tried in groups of so many; a table of each is appended to the file that `SELVEDGE_TALLY` names.
+/// Seeds are tried in groups of this many; a table of each is appended to the file that `SELVEDGE_TALLY` names.
 const GROUP: u64 = 500;
 
 /// Tries every seed, prints a table of how they ended, and fails if Selvedge is wrong once, if it
@@ -148,7 +148,7 @@ fn general(message: &str) -> &str {
     message[..end.unwrap_or(message.len())].trim_end()
 }
 
-/// What a run of `selvedge verify --format json` says.
+/// The result of a run of `selvedge verify --format json`.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     Verified,

@@ -18,10 +18,10 @@ use crate::table::Table;
 const PROGRAM: &str = "lost_update.c";
 const OPTIONS: [&str; 2] = ["--plain", "sc"];
 const FLAGS: [&str; 2] = ["--", "-DN=8"];
-/// The verifier begins anew after so many rounds, so that it is killed early as well.
+/// The verifier begins anew after this many rounds, so that it is killed early as well.
 const ANEW_AFTER: u64 = 20;
 
-/// What was found.
+/// The results.
 #[derive(Default)]
 struct Found {
     files: u32,

@@ -35,7 +35,7 @@ impl Sample {
 
 /// Measures programs.
 pub(super) struct Timer {
-    /// What is loaded into them.
+    /// The library that is loaded into them.
     library: PathBuf,
     /// Where it writes to.
     times: PathBuf,
@@ -56,7 +56,7 @@ impl Timer {
         })
     }
 
-    /// Runs each of the programs, with its prefix file, so many times, in turns.
+    /// Runs each of the programs, with its prefix file, this many times, in turns.
     pub(super) fn run(
         &self,
         programs: &[(&Path, Option<&Path>)],

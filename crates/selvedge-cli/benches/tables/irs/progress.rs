@@ -13,13 +13,13 @@ use super::steps;
 use crate::Extent;
 use crate::table::Table;
 
-/// So many programs are one file, each of them an input.
+/// The number of programs in one file, each of them an input.
 const TOGETHER: usize = 20;
 /// How often a program is run under a prefix.
 const REPEATED: u32 = 5;
 const ORDERS: [&str; 3] = ["ascending", "descending", "turns"];
 
-/// What was found.
+/// The results.
 #[derive(Default)]
 struct Found {
     programs: usize,

@@ -34,7 +34,7 @@ pub(super) fn workers() -> usize {
     2 * thread::available_parallelism().map_or(2, usize::from)
 }
 
-/// Runs a program so many times, several at once.
+/// Runs a program this many times, several at once.
 pub(super) fn repeat(program: &Path, runs: u32, hangs: Duration) -> Runs {
     let left = AtomicU32::new(runs);
     let work = || {

@@ -11,7 +11,7 @@ pub(in crate::compile) struct Lines {
 }
 
 impl Lines {
-    /// What the debug information of the object at `path` tells, as objdump reads it.
+    /// The lines in the debug information of the object at `path`, as objdump reads it.
     pub(in crate::compile) fn of(path: &Path) -> Lines {
         let mut command = Command::new("objdump");
         let command = command.args(["-d", "-l", "--no-show-raw-insn"]).arg(path);

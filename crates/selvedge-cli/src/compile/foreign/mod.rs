@@ -4,8 +4,8 @@
 //! symbols tell: those of a Rust library, for example. It is taken apart into assembly, which then goes the
 //! way of what our own compilers write, so that the scan looks at it and checks are put behind its stores.
 //!
-//! What is written must be the same program. So it is assembled and taken apart once more, which has to
-//! give the same text; and everything that is not understood is refused.
+//! The text must be the same program. So it is assembled and taken apart once more, which has to give the same text;
+//! and everything that is not understood is refused.
 
 mod lines;
 mod pieces;

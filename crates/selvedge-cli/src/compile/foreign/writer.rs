@@ -306,7 +306,7 @@ impl<'a> Writer<'a> {
         name.is_some_and(|name| name.starts_with("__tsan_") && name != "__tsan_init")
     }
 
-    /// What a relocation relative to the instruction pointer refers to.
+    /// The target of a relocation relative to the instruction pointer.
     fn relative(
         &mut self,
         kind: RelocationType,

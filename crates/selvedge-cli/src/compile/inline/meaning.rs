@@ -1,4 +1,4 @@
-//! What an instruction of inline assembly means to the memory model.
+//! The meaning of an instruction of inline assembly in the memory model.
 
 use iced_x86::{
     Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, UsedMemory,

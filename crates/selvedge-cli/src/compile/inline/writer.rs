@@ -114,7 +114,7 @@ impl Writer {
         Some(())
     }
 
-    /// The operand's address, while a callback is prepared and so many bytes more are on the stack.
+    /// The operand's address, while a callback is prepared and this many bytes more are on the stack.
     fn address(&self, operand: &Operand, code: &str, more: i64) -> Option<String> {
         let red_zone = if self.fresh.is_some() { 0 } else { RED_ZONE };
         announce::address(operand, code, red_zone + LOWERED + more)
@@ -145,7 +145,7 @@ impl Writer {
             false => "\tpushfq\n",
         };
         for register in SAVED {
-            // What a callback left there is nobody's.
+            // Values that a callback left in registers belong to no one.
             code += &match fresh.is_some_and(|fresh| register != "rbx" && !fresh.has(register)) {
                 true => "\tpushq $0\n".to_owned(),
                 false => format!("\tpushq %{register}\n"),

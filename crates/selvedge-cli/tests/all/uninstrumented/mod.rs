@@ -21,7 +21,7 @@ fn refused_with(compiler: &str, text: &str, reason: &str) {
     let outcome = sandbox.run(&[&arguments[..], &["--strict"]].concat());
     let message = format!("error: cannot check this program: program.c:{reason}");
     outcome.ends_with(2).says(&message);
-    // What can be stopped when it is reached, is stopped then.
+    // Code that can be stopped when it is reached is stopped then.
     let outcome = sandbox.run(&arguments);
     match outcome.status {
         Some(2) => outcome.says(&message),

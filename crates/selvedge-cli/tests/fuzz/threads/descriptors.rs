@@ -2,7 +2,7 @@
 
 use selvedge_testkit::random::Random;
 
-/// What is shared, and how.
+/// A shared descriptor and its operations.
 #[derive(Clone, Copy)]
 struct Shared {
     eventfd: bool,

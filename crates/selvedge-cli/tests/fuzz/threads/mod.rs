@@ -1,5 +1,5 @@
-//! What the threads of random programs observe natively, Selvedge explores; and it explores the same
-//! whatever compiled the program and whatever searches.
+//! Selvedge explores every outcome that the threads of random programs show natively, and it explores the same with
+//! each compiler and each search.
 
 mod descriptors;
 mod generate;
@@ -36,7 +36,7 @@ const MIXED: [&str; 6] = [
 
 type Outcomes = BTreeSet<u8>;
 
-/// What the program does when it runs by itself.
+/// The outcomes of the program when it runs by itself.
 fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Result<Outcomes, End> {
     let mut build = Command::new(compiler);
     let rounds = format!("-DROUNDS={ROUNDS}");
@@ -60,7 +60,7 @@ fn native(sandbox: &Sandbox, (compiler, level): (&str, &str)) -> Result<Outcomes
     Ok(lines.collect())
 }
 
-/// What Selvedge says the program can do.
+/// The outcomes that Selvedge finds.
 fn explored(
     sandbox: &Sandbox,
     (compiler, level): (&str, &str),
