@@ -1,4 +1,4 @@
-//! What docs/irs.md promises, sentence by sentence, and the tests of it.
+//! The promises of docs/irs.md, sentence by sentence, and their tests.
 //!
 //! A sentence without a test says why something is done, or what is not promised.
 
@@ -25,14 +25,14 @@ const SECTIONS: [&str; 9] = [
 ];
 
 /// How each sentence of these sections begins, and what tests it.
-const SENTENCES: [(&str, &[&str]); 111] = [
-    // Proving
+const SENTENCES: [(&str, &[&str]); 112] = [
+    // Section: Proving
     (
         "The verifier runs the program once",
         &["a_proof_in_pieces_comes_to_the_same_end"],
     ),
     (
-        "That is the first file",
+        "These demands are the first file",
         &["the_order_of_threads_can_be_chosen"],
     ),
     ("Then it takes demands back", &[SAFE]),
@@ -66,24 +66,24 @@ const SENTENCES: [(&str, &[&str]); 111] = [
         &["a_proof_in_pieces_comes_to_the_same_end"],
     ),
     ("A kill costs a quarter", &[HALF]),
-    ("The file also holds how far", &[HALF]),
+    ("The file also contains", &[HALF]),
     ("A program that is killed every second", &[HALF]),
-    ("What the compiler makes", &[ONCE]),
+    ("The compiler's output", &[ONCE]),
     ("It is used again as long", &[ONCE]),
-    ("What is proven is put to use early", &[SAFE]),
+    ("Proven schedules are usable early", &[SAFE]),
     ("Steps of more than 10,000 executions", &[SAFE]),
     ("Executions have to end", &[ENDLESS]),
-    ("A program that never does", &[ENDLESS]),
+    ("A program that never ends", &[ENDLESS]),
     (
         "If only some executions",
         &["an_execution_without_an_end_is_told_of_when_it_is_met"],
     ),
-    ("`--unroll` does not go", &[ENDLESS]),
+    ("`irs verify` does not support", &[ENDLESS]),
     ("`--jobs N` lets N processes", &[JOBS]),
     ("The result does not depend on N", &[JOBS]),
     ("Every trace is explored once", &[KILLED]),
     ("The guess of how many traces", &[SHOWN]),
-    // Programs with bugs
+    // Section: Programs with bugs
     (
         "A constraint that prevents a bug stays",
         &["a_bug_is_kept_away_by_a_constraint_that_is_named"],
@@ -97,7 +97,7 @@ const SENTENCES: [(&str, &[&str]); 111] = [
         "If no schedule is found",
         &["without_a_safe_schedule_nothing_is_enforced"],
     ),
-    // What is ordered
+    // Section: What is ordered
     (
         "By default the events are atomic",
         &["every_kind_of_object_is_enforced"],
@@ -121,29 +121,30 @@ const SENTENCES: [(&str, &[&str]); 111] = [
     ),
     ("Events after a loop", &[LOOPS]),
     ("So the loop's condition stays ordered", &[LOOPS]),
-    // Inputs
+    // Section: Inputs
     (
         "A choice (`selvedge_choose`",
         &["each_input_has_constraints_of_its_own"],
     ),
     (
-        "Each combination of them",
+        "Each combination of inputs",
         &["each_input_has_constraints_of_its_own"],
     ),
-    ("The executable takes its inputs", &[GIVEN]),
+    ("The executable reads its inputs", &[GIVEN]),
+    ("A number that is none of the alternatives", &[GIVEN]),
     (
-        "A number that is none of the alternatives",
-        &[GIVEN, "other_choices_than_were_proven_are_noticed"],
+        "So is a program that has made other choices",
+        &["other_choices_than_were_proven_are_noticed"],
     ),
     (
         "Up to 4,096 combinations",
         &["a_program_with_too_many_inputs_is_refused"],
     ),
     (
-        "Choices that are made later",
+        "Later choices are not inputs",
         &["choices_after_the_first_thread_are_no_inputs"],
     ),
-    ("The proof knows nothing of what else", &[]),
+    ("The proof does not cover other inputs", &[]),
     (
         "Schedules are proven for a run",
         &["arguments_are_noticed", "the_environment_is_noticed"],
@@ -168,7 +169,7 @@ const SENTENCES: [(&str, &[&str]); 111] = [
     ("`argv[0]` is what", &["the_name_of_a_program_differs"]),
     ("The addresses of variables", &[ADDRESSES]),
     ("Neither is kept away", &[ADDRESSES]),
-    // Which schedule comes first
+    // Section: Which schedule comes first
     ("How much waiting costs", &[]),
     (
         "The verifier tries the threads",
@@ -178,7 +179,7 @@ const SENTENCES: [(&str, &[&str]); 111] = [
         "`--order ascending|descending|turns`",
         &["the_order_of_threads_can_be_chosen"],
     ),
-    // Building
+    // Section: Building
     ("The executable needs nothing", &[FILE]),
     (
         "`/tmp/selvedge-account.irs` beside",
@@ -205,7 +206,7 @@ const SENTENCES: [(&str, &[&str]); 111] = [
         "`--tune` proves as much",
         &["a_tuned_program_keeps_to_its_prefix"],
     ),
-    // Leaving what was verified
+    // Section: Leaving what was verified
     ("A proof covers the paths", &[PROVEN]),
     ("The prefix file lists", &[PROVEN]),
     ("An event is an atomic", &[PROVEN]),
@@ -269,14 +270,14 @@ const SENTENCES: [(&str, &[&str]); 111] = [
     ("Plain accesses without", &[]),
     ("The ends of threads", &[]),
     ("What a thread does after", &[]),
-    // Running meanwhile
+    // Section: Running meanwhile
     (
         "starts the verifier in the background",
         &["a_program_runs_while_its_proof_goes_on"],
     ),
     ("The exit status is that", &[STATUS]),
     ("When the program ends", &[STATUS]),
-    // What is not enforced
+    // Section: What is not enforced
     ("The exact moment of a plain store", &[EARLY]),
     ("A thread that does none of these", &[EARLY]),
     ("A program that returns from `main`", &[ENDS]),
@@ -399,7 +400,7 @@ fn verify(sandbox: &Sandbox, options: &[&str], status: i32) -> Value {
     sandbox.run(&all).ends_with(status).json()
 }
 
-/// Builds what was proven and runs it so often.
+/// Builds what was proven and runs it this often.
 fn keeps_to_it(sandbox: &Sandbox, flags: &[&str], runs: u32) {
     let build = ["irs", "build", "prog.c", "-o", "prog"];
     sandbox.run(&[&build[..], flags].concat()).ends_with(0);
