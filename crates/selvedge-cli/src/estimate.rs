@@ -56,14 +56,17 @@ struct Line {
 pub(crate) fn run(estimate: &args::Estimate) -> Result<Status, Problem> {
     let (explorer, _) = Explorer::choose(&estimate.search, &estimate.machine)?;
     let Explorer::Trust(model) = explorer else {
-        return Err(
-            Problem::request(format!("estimate does not go with {}", explorer.name()))
-                .help("it goes with trust"),
-        );
+        return Err(Problem::request(format!(
+            "estimate cannot be combined with {}",
+            explorer.name()
+        ))
+        .help("trust supports it"));
     };
     if estimate.search.iterative {
-        return Err(Problem::request("estimate does not go with --iterative")
-            .help("--preemptions K estimates one round"));
+        return Err(
+            Problem::request("estimate cannot be combined with --iterative")
+                .help("--preemptions K estimates one round"),
+        );
     }
     let program = compile::Program {
         marks: !estimate.machine.unroll.is_empty(),

@@ -212,7 +212,7 @@ impl Builder {
             let models = [MemoryModel::Sc, MemoryModel::Ra];
             assert!(
                 models.contains(&self.model) && self.preemption_bound.is_none(),
-                "the reads-from equivalence goes with the models sc and ra, and without a bound"
+                "the reads-from equivalence is available under the models sc and ra, without a bound"
             );
         }
         clerk::prepare();

@@ -162,7 +162,7 @@ impl Builder {
         };
         if !divides {
             return Err(format!(
-                "{what} goes with the equivalence mazurkiewicz only, and not with random executions"
+                "{what} needs the equivalence mazurkiewicz, and cannot be combined with random executions"
             ));
         }
         if jobs > 1 && here.test.is_none() {

@@ -236,7 +236,7 @@ fn refused<'a>(flag: &str, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -
             "name C files .c and C++ files .cc, .cpp, .cxx or .C",
         ),
         _ if flag.starts_with("-fsanitize") || flag.starts_with("-fno-sanitize") => refuse(
-            "the program is built with -fsanitize=thread, which goes with no other sanitizer",
+            "the program is built with -fsanitize=thread, which cannot be combined with another sanitizer",
             "leave it out",
         ),
         _ if flag.starts_with("-stdlib=") && flag != "-stdlib=libstdc++" => refuse(

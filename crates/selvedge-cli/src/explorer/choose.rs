@@ -47,13 +47,14 @@ impl Explorer {
         }
         if machine.plain == Plain::Sc && model != Model::Sc {
             return Err(Problem::request(format!(
-                "--plain sc does not go with --model {}",
+                "--plain sc cannot be combined with --model {}",
                 model.name()
             ))
             .help("add --model sc, or make the variables atomic"));
         }
         if machine.reuse_memory && explorer.keeps_states() {
-            let problem = Problem::request("--reuse-memory does not go with searches over states");
+            let problem =
+                Problem::request("--reuse-memory cannot be combined with searches over states");
             return Err(problem.help("leave out --algorithm, --ltl and --property"));
         }
         explorer.check_bound(search.preemptions.is_some() || search.iterative)?;
@@ -74,10 +75,8 @@ impl Explorer {
             return Explorer::temporal(property, model, search);
         }
         if search.fair {
-            return Err(
-                Problem::request("--fair goes with --ltl and --property only")
-                    .help("add --ltl FORMULA, or --property starvation"),
-            );
+            return Err(Problem::request("--fair needs --ltl or --property")
+                .help("add --ltl FORMULA, or --property starvation"));
         }
         let Some(descriptor) = Descriptor::of(name) else {
             let all: Vec<&str> = Descriptor::all_named().map(|one| one.name).collect();
@@ -88,10 +87,8 @@ impl Explorer {
         };
         let over_states = matches!(descriptor.kind, ExplorerKind::States(_));
         if search.lossless && !over_states {
-            return Err(
-                Problem::request("--lossless goes with searches over states only")
-                    .help("add --algorithm csdr, csdr-exact, bfs or dfs"),
-            );
+            return Err(Problem::request("--lossless needs a search over states")
+                .help("add --algorithm csdr, csdr-exact, bfs or dfs"));
         }
         let measure = match (search.delays, search.switches) {
             (Some(_), _) => Some(Measure::Delays),
@@ -204,9 +201,9 @@ impl Explorer {
             ))
             .help("add --preemptions K or --iterative")),
             true if *preemptions == TakesBound::No => Err(Problem::request(format!(
-                "a bound on preemptions does not go with {name}"
+                "a bound on preemptions cannot be combined with {name}"
             ))
-            .help("it goes with trust under every model, and with the bpor algorithms under --model sc")),
+            .help("trust supports it under every model, and the bpor algorithms under --model sc")),
             _ => Ok(()),
         }
     }
@@ -214,7 +211,7 @@ impl Explorer {
     /// Several processes go with some searches only.
     pub(crate) fn check_jobs(&self, jobs: u32) -> Result<(), Problem> {
         let refused = |what: &str| {
-            let what = format!("--jobs {jobs} does not go with {what}");
+            let what = format!("--jobs {jobs} cannot be combined with {what}");
             let help = "available now: trust, and csdr, csdr-exact and bfs without --lossless";
             Err(Problem::request(what).help(help))
         };
@@ -240,16 +237,14 @@ impl Explorer {
             ("--depth", search.depth.is_some()),
         ];
         match given.into_iter().find(|&(_, given)| given) {
-            Some((option, _)) => Err(Problem::request(format!(
-                "{option} goes with random searches only"
-            ))
-            .help("add --algorithm random, pct or pos")),
+            Some((option, _)) => Err(Problem::request(format!("{option} needs a random search"))
+                .help("add --algorithm random, pct or pos")),
             None => Ok(()),
         }
     }
 }
 
-/// Whether an explorer goes with the equivalence that is asked for, and with the model.
+/// Checks that an explorer supports the requested equivalence and model.
 fn fits(explorer: &Descriptor, search: &SearchOptions, model: Model) -> Result<(), Problem> {
     let Descriptor {
         name,

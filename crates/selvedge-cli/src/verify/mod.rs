@@ -54,10 +54,11 @@ pub(crate) fn check(
 ) -> Result<Status, Problem> {
     let (mut explorer, remark) = Explorer::choose(&verify.search, &verify.machine)?;
     if verify.checkpoint.is_some() && !explorer.is_sliced(&verify.search) {
-        return Err(
-            Problem::request(format!("--checkpoint does not go with {}", explorer.name()))
-                .help("it goes with trust, without --iterative"),
-        );
+        return Err(Problem::request(format!(
+            "--checkpoint cannot be combined with {}",
+            explorer.name()
+        ))
+        .help("trust supports it, without --iterative"));
     }
     let program = Program {
         expressions: explorer.asked().expressions(),

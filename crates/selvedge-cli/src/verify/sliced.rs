@@ -129,8 +129,8 @@ impl Search<'_> {
                 false => self.explorer.name(),
             };
             return Err(
-                Problem::request(format!("--cluster does not go with {what}"))
-                    .help("it goes with trust, without --iterative"),
+                Problem::request(format!("--cluster cannot be combined with {what}"))
+                    .help("trust supports it, without --iterative"),
             );
         }
         let subject = self.subject()?;

@@ -184,7 +184,7 @@ fn a_cluster_finds_what_one_process_finds() {
     sandbox
         .run(&["verify", "counters.c", "--cluster", &url, "--iterative"])
         .ends_with(2)
-        .says("error: --cluster does not go with --iterative");
+        .says("error: --cluster cannot be combined with --iterative");
 }
 
 #[test]

@@ -57,11 +57,17 @@ fn a_bug_on_the_way_is_mentioned() {
 fn other_searches_are_refused_by_name() {
     let sandbox = Sandbox::with("counters.c", COUNTERS);
     for (options, why) in [
-        (&["--algorithm", "bfs"][..], "estimate does not go with bfs"),
-        (&["--iterative"], "estimate does not go with --iterative"),
+        (
+            &["--algorithm", "bfs"][..],
+            "estimate cannot be combined with bfs",
+        ),
+        (
+            &["--iterative"],
+            "estimate cannot be combined with --iterative",
+        ),
         (
             &["--equivalence", "reads-from", "--model", "sc"],
-            "estimate does not go with tracer",
+            "estimate cannot be combined with tracer",
         ),
     ] {
         let outcome = sandbox.run(&[&["estimate", "counters.c"], options].concat());

@@ -231,12 +231,12 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
         ),
         (
             &["--algorithm", "source-dpor", "--preemptions", "1"],
-            "error: a bound on preemptions does not go with source-dpor\n\
-             help: it goes with trust under every model, and with the bpor algorithms under --model sc\n",
+            "error: a bound on preemptions cannot be combined with source-dpor\n\
+             help: trust supports it under every model, and the bpor algorithms under --model sc\n",
         ),
         (
             &["--plain", "sc", "--model", "ra"],
-            "error: --plain sc does not go with --model ra\n\
+            "error: --plain sc cannot be combined with --model ra\n\
              help: add --model sc, or make the variables atomic\n",
         ),
         (
@@ -248,7 +248,7 @@ fn what_no_explorer_can_do_is_refused_with_what_can() {
                 "--model",
                 "sc",
             ],
-            "error: --jobs 4 does not go with tracer: writes that it postpones in one part of the tree belong to another\n\
+            "error: --jobs 4 cannot be combined with tracer: writes that it postpones in one part of the tree belong to another\n\
              help: available now: trust, and csdr, csdr-exact and bfs without --lossless\n",
         ),
     ] {

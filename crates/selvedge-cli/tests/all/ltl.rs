@@ -253,7 +253,7 @@ fn wrong_requests_are_refused_with_a_reason() {
     );
     wrong(&["--ltl", "G {count = 1}"], &["assigns"]);
     wrong(&["--ltl", "G {run(0)}"], &["calls run"]);
-    wrong(&["--fair"], &["--fair goes with --ltl"]);
+    wrong(&["--fair"], &["--fair needs --ltl"]);
     wrong(&["--ltl", "true", "--model", "rc11"], &["--model sc only"]);
     wrong(
         &["--ltl", "true", "--property", "starvation"],

@@ -314,7 +314,7 @@ fn blocks_are_allocated_again_on_request() {
             if options.contains(&"csdr") {
                 run("free", &["--reuse-memory"])
                     .ends_with(2)
-                    .says("--reuse-memory does not go with searches over states");
+                    .says("--reuse-memory cannot be combined with searches over states");
                 continue;
             }
             run("free", &[]).ends_with(0).prints(note);

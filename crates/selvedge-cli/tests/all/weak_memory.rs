@@ -225,7 +225,7 @@ fn what_does_not_go_with_a_weak_model_is_refused() {
     sandbox
         .run(&["verify", "publish.c", "--model", "rc11", "--plain", "sc"])
         .ends_with(2)
-        .says("--plain sc does not go with --model rc11");
+        .says("--plain sc cannot be combined with --model rc11");
 }
 
 const BUFFERS: &str = r"

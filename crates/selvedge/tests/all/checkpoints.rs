@@ -230,7 +230,7 @@ fn a_search_that_cannot_be_divided_has_no_checkpoint() {
     let Verdict::Incomplete(why) = builder.explore(add).verdict else {
         panic!("reads-from classes are not divided");
     };
-    let expected = "checkpoint_file goes with the equivalence mazurkiewicz only";
+    let expected = "checkpoint_file needs the equivalence mazurkiewicz";
     assert!(why.starts_with(expected), "{why}");
 }
 

@@ -310,7 +310,7 @@ fn what_cannot_be_divided_is_refused() {
         panic!("reads-from classes are not divided");
     };
     assert!(
-        why.starts_with("jobs goes with the equivalence mazurkiewicz only"),
+        why.starts_with("jobs needs the equivalence mazurkiewicz"),
         "{why}"
     );
 }
