@@ -283,6 +283,64 @@ fn the_code_map_has_every_large_file() {
     assert!(missing.is_empty(), "not in the code map: {missing:#?}");
 }
 
+/// The words that name no subject, with which few comments may begin a line.
+const NO_SUBJECT: [&str; 7] = [
+    "What ",
+    "Which ",
+    "Those ",
+    "So many ",
+    "So often ",
+    "So deep ",
+    "That ",
+];
+/// The most such lines in all crates.
+const TOLERATED: usize = 20;
+
+#[test]
+fn comments_name_their_subject() {
+    let mut vague = Vec::new();
+    let sources = files(&root().join("crates")).into_iter();
+    for file in sources.filter(|file| file.extension().is_some_and(|end| end == "rs")) {
+        let text = fs::read_to_string(&file).expect("a source");
+        for (number, line) in text.lines().enumerate() {
+            let comment = line.trim_start().strip_prefix("//");
+            let comment = comment.map(|comment| comment.trim_start_matches(['/', '!']));
+            let words = comment.and_then(|comment| comment.strip_prefix(' '));
+            if words.is_some_and(|words| NO_SUBJECT.iter().any(|begins| words.starts_with(begins)))
+            {
+                vague.push(format!("{}:{}: {line}", file.display(), number + 1));
+            }
+        }
+    }
+    assert!(vague.len() <= TOLERATED, "{vague:#?}");
+}
+
+/// A published package has no file of another one. Links are fine: packages contain the files that they lead to.
+#[test]
+fn packages_include_only_their_own_files() {
+    let crates = fs::read_dir(root().join("crates")).expect("there are crates");
+    let mut included = 0;
+    for package in crates.map(|entry| entry.expect("a crate").path()) {
+        for file in files(&package.join("src")) {
+            let text = fs::read_to_string(&file).unwrap_or_default();
+            let quoted = |after: &str| after.split('"').nth(1).map(str::to_owned);
+            for path in text.split("include_str!(").skip(1).filter_map(quoted) {
+                let outside = Path::new(&path)
+                    .components()
+                    .filter(|part| part.as_os_str() == "..");
+                let depth = file.strip_prefix(&package).expect("a source").components();
+                assert!(
+                    outside.count() < depth.count(),
+                    "{} includes {path}",
+                    file.display()
+                );
+                included += 1;
+            }
+        }
+    }
+    assert!(included > 10, "only {included} files are included");
+}
+
 #[test]
 fn quotes_keep_words_together() {
     let words = words("selvedge verify a.c --ltl 'G (p -> F q)' --fair");
