@@ -41,7 +41,7 @@ fn a_program_without_an_end_is_refused_at_once() {
             .says("warning: the loop at endless.c:7 went round ")
             .says("error: there is nothing to enforce: no execution ends within 20000 steps\n")
             .says(
-                "schedules can be enforced only for programs that end: bound the loops that do not",
+                "schedules can be enforced only for programs that end: bound the endless loops in the program",
             );
         assert_eq!(outcome.stderr.matches("warning").count(), 1, "{outcome:?}");
         assert!(!sandbox.path("endless.irs").exists());

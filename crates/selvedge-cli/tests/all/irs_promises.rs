@@ -50,7 +50,7 @@ const SENTENCES: [(&str, &[&str]); 112] = [
         "It never makes the program wait for ever",
         &[SAFE, "random_programs_come_to_their_end"],
     ),
-    ("The program *with its waits*", &[SAFE]),
+    ("The program is explored *with its waits*", &[SAFE]),
     (
         "It only ever asks for less",
         &[
@@ -250,7 +250,7 @@ const SENTENCES: [(&str, &[&str]); 112] = [
         &["another_input_than_was_verified_is_noticed", SERIAL],
     ),
     ("A proven schedule does not say", &[]),
-    ("What is kept of it", &[ORDER]),
+    ("Only the order of threads is kept", &[ORDER]),
     ("The main thread comes first", &[ORDER]),
     ("Threads that no proven execution has", &[SERIAL]),
     ("A thread runs until it ends", &[SERIAL]),
@@ -259,17 +259,17 @@ const SENTENCES: [(&str, &[&str]); 112] = [
         "The same holds for a prefix file",
         &[FILE, "a_prefix_of_another_program_is_no_prefix"],
     ),
-    ("What is not compared", &[]),
+    ("The following is not compared", &[]),
     ("Values", &[]),
     (
         "An execution with other values",
         &["other_values_are_noticed_when_they_fail"],
     ),
-    ("That is why inputs", &[]),
+    ("Therefore inputs", &[]),
     ("Threads with each other", &[]),
     ("Plain accesses without", &[]),
     ("The ends of threads", &[]),
-    ("What a thread does after", &[]),
+    ("The events of a thread after", &[]),
     // Section: Running meanwhile
     (
         "starts the verifier in the background",
@@ -462,7 +462,7 @@ fn without_a_safe_schedule_nothing_is_enforced() {
         (
             races,
             "bug: data race",
-            "note: no constraint orders accesses that are not events",
+            "note: constraints order events only, and these plain accesses are no events",
         ),
     ] {
         let sandbox = Sandbox::with("prog.c", text);
