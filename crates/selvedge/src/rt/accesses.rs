@@ -168,11 +168,11 @@ impl State {
         self.memory.allocate(layout, name)
     }
 
-    pub(super) fn freed(&mut self, address: usize, trusted: bool) -> Result<Freed, Failure> {
+    pub(super) fn freed(&mut self, address: usize, last_owner: bool) -> Result<Freed, Failure> {
         self.current().spin.effect();
         let site = self.threads[self.running].ending;
         if let Some(size) = self.memory.size_of(address) {
-            self.end_block(address, size, trusted)?;
+            self.end_block(address, size, last_owner)?;
         }
         self.current().ending = site;
         let thread = self.running();

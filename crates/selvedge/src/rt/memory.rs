@@ -140,8 +140,8 @@ fn freed(block: *mut u8) -> bool {
     let address = block.addr();
     OWNER.set(Owner::Checker);
     let freed = Cell::new(Freed::Unknown);
-    gone::ends(|state, trusted| {
-        freed.set(state.freed(address, trusted)?);
+    gone::ends(|state, last_owner| {
+        freed.set(state.freed(address, last_owner)?);
         Ok(())
     });
     OWNER.set(Owner::Model);
@@ -203,6 +203,8 @@ impl Block {
 pub(super) struct Memory {
     blocks: Vec<Block>,
     homes: Homes,
+    /// Those that came into use since that was last asked for.
+    fresh: Vec<u32>,
     /// Those that were freed, in this order.
     held_back: Vec<u32>,
     /// The blocks in use by address, when that is asked for: where they begin, and their sizes.
@@ -262,6 +264,7 @@ impl Memory {
             }
         }
         self.held_back.clear();
+        self.fresh.clear();
         self.at.clear();
         self.addresses.fill(0);
     }
@@ -287,7 +290,9 @@ impl Memory {
     }
 
     fn allocated(&mut self, address: usize, layout: Layout, name: Name) {
-        self.at.insert(address, self.blocks.len() as u32);
+        let index = self.blocks.len() as u32;
+        self.at.insert(address, index);
+        self.fresh.push(index);
         self.blocks.push(Block {
             address,
             layout,
@@ -296,6 +301,20 @@ impl Memory {
             protected: false,
             freed_before: None,
         });
+    }
+
+    /// The blocks that came into use since this was last asked.
+    pub(super) fn take_fresh(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Where the block begins, and its layout, if it is in use.
+    pub(super) fn in_use(&self, block: u32) -> Option<(usize, Layout)> {
+        let block = &self.blocks[block as usize];
+        block
+            .freed
+            .is_none()
+            .then_some((block.address, block.layout))
     }
 
     /// How many bytes the block has that begins at `address`, if it is in use.
@@ -347,7 +366,9 @@ impl Memory {
                 && is_as_left(block)
         };
         let last = self.held_back.iter().rposition(fits)?;
-        let block = &mut self.blocks[self.held_back.remove(last) as usize];
+        let index = self.held_back.remove(last);
+        self.fresh.push(index);
+        let block = &mut self.blocks[index as usize];
         block.freed_before = block.freed.take();
         if std::mem::take(&mut block.protected) {
             self.homes.open(block.address);

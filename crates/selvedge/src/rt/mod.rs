@@ -25,6 +25,7 @@ mod hook;
 pub(crate) mod machine;
 pub(crate) mod memory;
 mod outside;
+mod owners;
 mod panic_count;
 mod place;
 mod portable;

@@ -360,7 +360,7 @@ impl State {
     }
 }
 
-fn merge(into: &mut Vec<u32>, from: &[u32]) {
+pub(super) fn merge(into: &mut Vec<u32>, from: &[u32]) {
     if into.len() < from.len() {
         into.resize(from.len(), 0);
     }

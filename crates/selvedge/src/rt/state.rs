@@ -12,6 +12,7 @@ use super::call_stack::{CallStacks, Recorded};
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside, Stretch};
+use super::owners::Owners;
 use super::place::{New, Place};
 use super::race::{CellState, View};
 use super::reach::Reach;
@@ -77,6 +78,8 @@ pub(crate) struct State {
     pub(super) counted: FxHashSet<Site>,
     /// The same by name, for a schedule from elsewhere.
     pub(super) counted_places: Vec<String>,
+    /// Who owned values of `std::sync::Arc`s.
+    pub(super) owners: Owners,
     /// Reference-counted values that are alive.
     pub(super) shared: FxHashMap<usize, Shared>,
     pub(super) tracked: FxHashMap<usize, (&'static str, Site)>,
@@ -118,6 +121,7 @@ impl State {
             counted_places: Vec::new(),
             shared: FxHashMap::default(),
             tracked: FxHashMap::default(),
+            owners: Owners::default(),
             marks: 0,
             panics: Vec::new(),
         }
@@ -159,6 +163,7 @@ impl State {
         self.shared.clear();
         self.tracked.clear();
         self.ends.fill(ThreadEnd::NOT_AWAITED);
+        self.owners.clear();
         self.failure = None;
         self.late = None;
         self.refusal = None;
@@ -262,6 +267,7 @@ impl State {
         if self.failure.is_some() {
             return;
         }
+        self.note_owners();
         let mut destructors = self.threads[running].destructors.iter();
         let uncounted = destructors.find_map(|destructor| match destructor {
             Destructor::Uncounted { created, .. } => Some(*created),

@@ -12,7 +12,7 @@ use selvedge::thread;
 use crate::common::builder;
 
 /// Something on the heap that threads know by its address.
-struct Shared<T>(*mut T);
+pub(crate) struct Shared<T>(pub(crate) *mut T);
 
 impl<T> Clone for Shared<T> {
     fn clone(&self) -> Self {
@@ -28,16 +28,16 @@ unsafe impl<T> Send for Shared<T> {}
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T> Shared<T> {
-    fn new(value: T) -> Shared<T> {
+    pub(crate) fn new(value: T) -> Shared<T> {
         Shared(Box::into_raw(Box::new(value)))
     }
 
-    fn get(&self) -> &T {
+    pub(crate) fn get(&self) -> &T {
         // SAFETY: only if it was not freed.
         unsafe { &*self.0 }
     }
 
-    fn free(self) {
+    pub(crate) fn free(self) {
         // SAFETY: only if nobody uses it any more.
         drop(unsafe { Box::from_raw(self.0) });
     }
@@ -386,68 +386,4 @@ fn memory_that_is_freed_without_dropping_what_it_holds_is_gone() {
         thread.join().unwrap();
     });
     assert_eq!(found.kind, "use-after-free", "{found}");
-}
-
-#[test]
-fn the_last_owner_of_a_std_arc_is_ordered_after_the_others() {
-    verified(false, || {
-        let value = std::sync::Arc::new((AtomicUsize::new(0), Mutex::new(0)));
-        let other = std::sync::Arc::clone(&value);
-        thread::spawn(move || {
-            other.0.fetch_add(1, Relaxed);
-            drop(other.1.lock());
-        });
-        value.0.fetch_add(1, Relaxed);
-        drop(value.1.lock());
-    });
-}
-
-/// A value that the last owner of a `std::sync::Arc` drops, and one of the same line of source that a thread frees
-/// while another uses it. `arc_first` is which of them ends first.
-fn two_of_one_place(arc_first: bool) -> impl Fn() + Send + Sync {
-    move || {
-        let make = || AtomicUsize::new(0);
-        let owned = std::sync::Arc::new(make());
-        let other = std::sync::Arc::clone(&owned);
-        let freed = Shared::new(make());
-        let by_arc = move || {
-            let thread = thread::spawn(move || {
-                other.fetch_add(1, Relaxed);
-            });
-            owned.fetch_add(1, Relaxed);
-            drop(owned);
-            thread
-        };
-        let by_hand = move || {
-            let thread = thread::spawn(move || {
-                AtomicUsize::new(0).load(Relaxed);
-                freed.free();
-            });
-            freed.get().fetch_add(1, Relaxed);
-            thread
-        };
-        let (first, second) = match arc_first {
-            true => (by_arc().join(), by_hand().join()),
-            false => (by_hand().join(), by_arc().join()),
-        };
-        first.and(second).unwrap();
-    }
-}
-
-#[test]
-fn a_std_arc_hides_no_free_of_what_was_created_at_the_same_place() {
-    for arc_first in [true, false] {
-        let found = failure(false, two_of_one_place(arc_first));
-        assert_eq!(found.kind, "use-after-free", "{found}");
-    }
-}
-
-#[test]
-fn an_arc_of_this_crate_inside_of_a_std_arc_is_ordered() {
-    verified(false, || {
-        let value = std::sync::Arc::new(Arc::new(AtomicUsize::new(0)));
-        let other = std::sync::Arc::clone(&value);
-        thread::spawn(move || other.fetch_add(1, Relaxed));
-        value.fetch_add(1, Relaxed);
-    });
 }

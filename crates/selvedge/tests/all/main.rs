@@ -15,6 +15,7 @@ mod freed;
 mod interface;
 mod jobs;
 mod litmus;
+mod owners;
 mod pages;
 mod panics;
 mod primitives;
