@@ -18,6 +18,7 @@ mod litmus;
 mod owners;
 mod pages;
 mod panics;
+mod poison;
 mod primitives;
 mod random_programs;
 mod spurious_events;
