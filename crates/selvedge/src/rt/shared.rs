@@ -213,6 +213,25 @@ pub(crate) fn revive(counter: &Counter, address: usize, site: Site) -> bool {
     false
 }
 
+/// How many owners that value has.
+pub(crate) fn owners(counter: &Counter, site: Site) -> usize {
+    let (at, order) = (counter.at, MemoryOrder::Relaxed);
+    visible(Op::Load { at, order }, site).read as usize
+}
+
+/// Notes the counter of the value at `address`, for a reference that becomes a raw pointer.
+pub(crate) fn keep(address: usize, counter: Counter) {
+    if active() {
+        host(|state| state.raw_weaks.insert(address, counter));
+    }
+}
+
+/// What was noted for `address`.
+pub(crate) fn kept(address: usize) -> Option<Counter> {
+    let active = active();
+    active.then(|| host(|state| state.raw_weaks.get(&address).copied()))?
+}
+
 /// Notes an owner.
 fn note(counter: Counter, address: usize) {
     host(|state| {

@@ -16,7 +16,7 @@ use super::owners::Owners;
 use super::place::{New, Place};
 use super::race::{CellState, View};
 use super::reach::Reach;
-use super::shared::Shared;
+use super::shared::{Counter, Shared};
 use super::spin::Arrival;
 use super::stack::Stack;
 use super::thread::{Destructor, Thread};
@@ -82,6 +82,8 @@ pub(crate) struct State {
     pub(super) owners: Owners,
     /// Reference-counted values that are alive.
     pub(super) shared: FxHashMap<usize, Shared>,
+    /// Weak references that are raw pointers, by address.
+    pub(super) raw_weaks: FxHashMap<usize, Counter>,
     pub(super) tracked: FxHashMap<usize, (&'static str, Site)>,
     pub(super) marks: usize,
     pub(super) panics: Vec<SourcePlace>,
@@ -119,9 +121,10 @@ impl State {
             closure,
             counted: FxHashSet::default(),
             counted_places: Vec::new(),
-            shared: FxHashMap::default(),
-            tracked: FxHashMap::default(),
             owners: Owners::default(),
+            shared: FxHashMap::default(),
+            raw_weaks: FxHashMap::default(),
+            tracked: FxHashMap::default(),
             marks: 0,
             panics: Vec::new(),
         }
@@ -160,10 +163,11 @@ impl State {
         self.run += 1;
         self.begun.clear();
         self.cells.clear();
+        self.owners.clear();
         self.shared.clear();
+        self.raw_weaks.clear();
         self.tracked.clear();
         self.ends.fill(ThreadEnd::NOT_AWAITED);
-        self.owners.clear();
         self.failure = None;
         self.late = None;
         self.refusal = None;
@@ -263,11 +267,11 @@ impl State {
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
+        self.note_owners();
         self.check_freed();
         if self.failure.is_some() {
             return;
         }
-        self.note_owners();
         let mut destructors = self.threads[running].destructors.iter();
         let uncounted = destructors.find_map(|destructor| match destructor {
             Destructor::Uncounted { created, .. } => Some(*created),
