@@ -24,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_core::{ThreadId, Value};
 
 use super::arena::Homes;
+use super::block::{Block, FREED, Name, is_as_left};
 use super::gone::End;
 use super::spin::Words;
 use super::{arena, blocks, engine, gone, stop};
@@ -147,7 +148,7 @@ fn freed(block: *mut u8) -> bool {
     OWNER.set(Owner::Model);
     match freed.get() {
         Freed::Unknown => false,
-        Freed::HeldBack => true,
+        Freed::HeldBack { .. } => true,
         Freed::Twice(first, second) => stop::fail_double_free(first, second),
     }
 }
@@ -157,45 +158,12 @@ fn freed(block: *mut u8) -> bool {
 pub(super) enum Freed {
     /// It was not allocated by a thread of this execution.
     Unknown,
-    HeldBack,
+    HeldBack {
+        /// Whether nobody can access it.
+        is_protected: bool,
+    },
     /// That was the first time, and this is the second.
     Twice(End, End),
-}
-
-/// A block's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
-    pub(super) thread: u32,
-    /// How many events its thread had performed.
-    pub(super) events: u32,
-    pub(super) size: usize,
-    /// How many blocks of this size it had allocated since its last event.
-    pub(super) ordinal: u32,
-}
-
-struct Block {
-    address: usize,
-    layout: Layout,
-    name: Name,
-    /// The thread that freed it, and the place.
-    freed: Option<End>,
-    /// Whether nobody can access it.
-    protected: bool,
-    /// The same for the last time that it was freed and then used again.
-    freed_before: Option<End>,
-}
-
-/// What freed memory is filled with. No pointer consists of it.
-pub(super) const FREED: u8 = 0xD7;
-
-impl Block {
-    fn bytes(&self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.address)
-    }
-
-    fn contains(&self, address: usize) -> bool {
-        address.wrapping_sub(self.address) < self.layout.size()
-    }
 }
 
 /// The blocks of an execution.
@@ -218,6 +186,14 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// No blocks. `protects` says that all of them are to be protected when they are freed.
+    pub(super) fn new(protects: bool) -> Memory {
+        Memory {
+            homes: Homes::new(protects),
+            ..Memory::default()
+        }
+    }
+
     /// Whether blocks were allocated and not freed.
     pub(super) fn has_leftovers(&self) -> bool {
         self.held_back.len() < self.blocks.len()
@@ -257,10 +233,13 @@ impl Memory {
     pub(super) fn reset(&mut self) {
         self.homes.unprotect();
         for block in self.blocks.drain(..) {
-            if !arena::contains(block.address) {
+            if let Some(pages) = block.pages() {
+                if block.protected {
+                    arena::set_access(&pages, libc::PROT_READ | libc::PROT_WRITE);
+                }
                 // SAFETY: allocated with this layout by the system's allocator, which the program
                 // was kept from giving it back to.
-                unsafe { System.dealloc(block.bytes(), block.layout) };
+                unsafe { System.dealloc(block.bytes(), arena::of_pages(block.layout)) };
             }
         }
         self.held_back.clear();
@@ -280,8 +259,10 @@ impl Memory {
                 unsafe { bytes.write_bytes(0, layout.size()) };
                 home
             }
-            // SAFETY: the layout that the program asked its allocator for.
-            None => unsafe { System.alloc_zeroed(layout) }.expose_provenance(),
+            // If it outlives its execution, the program gives it back with its own layout: the system's allocator
+            // needs none.
+            // SAFETY: a layout that is not empty.
+            None => unsafe { System.alloc_zeroed(arena::of_pages(layout)) }.expose_provenance(),
         };
         if address != 0 {
             self.allocated(address, layout, name);
@@ -335,9 +316,15 @@ impl Memory {
         block.freed = Some(end);
         // SAFETY: the whole of a block that nobody may use any more.
         unsafe { block.bytes().write_bytes(FREED, block.layout.size()) };
-        block.protected = protects && self.homes.protect(address);
+        block.protected = protects
+            && match block.pages() {
+                Some(pages) => arena::set_access(&pages, libc::PROT_NONE),
+                None => self.homes.protect(address),
+            };
         self.held_back.push(index);
-        Freed::HeldBack
+        Freed::HeldBack {
+            is_protected: block.protected || block.layout.size() == 0,
+        }
     }
 
     /// The thread that freed a block that was written to afterwards, and the place of the `free`.
@@ -371,7 +358,12 @@ impl Memory {
         let block = &mut self.blocks[index as usize];
         block.freed_before = block.freed.take();
         if std::mem::take(&mut block.protected) {
-            self.homes.open(block.address);
+            match block.pages() {
+                Some(pages) => {
+                    arena::set_access(&pages, libc::PROT_READ | libc::PROT_WRITE);
+                }
+                None => self.homes.open(block.address),
+            }
         }
         Some(block.address)
     }
@@ -420,15 +412,4 @@ impl Memory {
         }
         hash.finish()
     }
-}
-
-/// Whether a block that was freed was not written to since.
-fn is_as_left(block: &Block) -> bool {
-    if block.protected {
-        return true;
-    }
-    // SAFETY: the bytes of a block that is held back; no fiber runs.
-    let bytes = unsafe { std::slice::from_raw_parts(block.bytes(), block.layout.size()) };
-    bytes.iter().fold(FREED, |all, byte| all & byte) == FREED
-        && bytes.iter().fold(FREED, |any, byte| any | byte) == FREED
 }

@@ -13,6 +13,7 @@
 
 mod accesses;
 mod arena;
+mod block;
 mod blocks;
 mod call_stack;
 mod confine;

@@ -56,6 +56,8 @@ pub(crate) struct State {
     pub(super) eager: bool,
     /// Whether freed memory is protected in all executions.
     pub(super) protects_always: bool,
+    /// Whether memory was freed that was not protected.
+    pub(super) unprotected: bool,
     /// Whether it is found out where in the program something is freed or dropped.
     pub(super) looks_closer: bool,
     /// Operations since all threads ended.
@@ -101,13 +103,14 @@ impl State {
             ends: Vec::new(),
             places: Vec::new(),
             cells: Vec::new(),
-            memory: Memory::default(),
+            memory: Memory::new(limits.protects),
             named: FxHashMap::default(),
             statics: Vec::new(),
             call_stacks: CallStacks::default(),
             recorded: Recorded::default(),
             eager: false,
             protects_always: false,
+            unprotected: false,
             looks_closer: false,
             alone_steps: 0,
             failure: None,

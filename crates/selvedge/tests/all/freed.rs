@@ -216,6 +216,63 @@ fn a_write_to_freed_memory_is_found_beyond_the_executions_that_protect_it() {
     assert!(again.contains("that was freed"), "{again}");
 }
 
+/// A thread frees what another one reads afterwards, in one of 924 executions.
+fn read_late() {
+    let value = Shared::new(0_u64);
+    let count = Arc::new(AtomicUsize::new(0));
+    let other = Arc::clone(&count);
+    let thread = thread::spawn(move || {
+        for _ in 0..6 {
+            other.fetch_add(1, Relaxed);
+        }
+        value.free();
+    });
+    let mine: Vec<usize> = (0..6).map(|_| count.fetch_add(1, Relaxed)).collect();
+    thread.join().unwrap();
+    if mine == [1, 3, 5, 7, 9, 11] {
+        // SAFETY: none, it was freed.
+        assert!(unsafe { value.0.read_volatile() } < u64::MAX);
+    }
+}
+
+#[test]
+fn a_read_of_freed_memory_is_found_in_all_executions_if_that_is_asked_for() {
+    let mut builder = builder(Rc11);
+    let report = builder.explore(read_late);
+    // What was not looked for is said.
+    let seen = (report.verdict, report.executions, report.unprotected);
+    assert_eq!(seen, (Verdict::Verified, 924, true));
+    builder.protect_memory = true;
+    let report = builder.explore(read_late);
+    let Verdict::Failed(found) = report.verdict else {
+        panic!("{:?}", report.verdict);
+    };
+    assert!(found.kind == "use-after-free" && report.executions > 256 && !report.unprotected);
+}
+
+#[test]
+fn a_read_of_a_large_freed_block_is_found() {
+    let test = |frees_first: bool| {
+        move || {
+            let value = Shared::new([0_u64; 20_000]);
+            let thread = thread::spawn(move || frees_first.then(|| value.free()));
+            thread.join().unwrap();
+            // SAFETY: only if it was not freed.
+            assert!(unsafe { (&raw const (*value.0)[9_999]).read_volatile() } < u64::MAX);
+            if !frees_first {
+                value.free();
+            }
+        }
+    };
+    for reuse in [false, true] {
+        let found = failure(reuse, test(true));
+        assert_eq!(found.kind, "use-after-free", "{found}");
+        verified(reuse, test(false));
+    }
+    let report = builder(Rc11).explore(test(false));
+    assert!(report.executions == 1 && !report.unprotected);
+}
+
 #[test]
 fn memory_from_alloc_is_gone_when_it_is_freed() {
     let layout = Layout::new::<u64>();
