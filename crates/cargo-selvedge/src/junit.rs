@@ -83,6 +83,7 @@ mod tests {
             }),
             token: None,
             partial: false,
+            unprotected: false,
             time: Duration::from_millis(1500),
         };
         let expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>

@@ -74,6 +74,13 @@ fn check(test: &Test) -> Result<bool, String> {
     if partial > 0 {
         println!("{partial} not explored completely: a limit left out the rest");
     }
+    let unprotected = results.iter().filter(|result| result.unprotected).count();
+    if unprotected > 0 {
+        println!(
+            "{unprotected} with more executions than those in which all freed memory is protected: a later read of it \
+             through a raw pointer would not have been noticed (SELVEDGE_PROTECT_MEMORY=1 protects it in all)"
+        );
+    }
     for result in &failed {
         println!("failed: {} {}", result.suite, result.name);
         if let Some(token) = &result.token {

@@ -99,6 +99,7 @@ mod tests {
             counts,
             token: None,
             partial: false,
+            unprotected: false,
             time: Duration::from_secs(1),
         };
         let counts = Some(Counts {

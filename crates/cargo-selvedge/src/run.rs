@@ -33,6 +33,8 @@ pub(crate) struct Result {
     pub(crate) token: Option<String>,
     /// Whether a limit left some of them out.
     pub(crate) partial: bool,
+    /// Whether some freed memory that was not protected.
+    pub(crate) unprotected: bool,
     pub(crate) time: Duration,
 }
 
@@ -263,6 +265,7 @@ pub(crate) fn run(
         failure,
         counts,
         partial: said.partial,
+        unprotected: said.unprotected,
         time,
     })
 }
@@ -289,6 +292,8 @@ struct Said {
     models: bool,
     /// A model was not explored completely.
     partial: bool,
+    /// Memory was freed that was not protected.
+    unprotected: bool,
     text: String,
 }
 
@@ -309,6 +314,8 @@ impl Said {
                     "warning: this system cannot confine the tests ({why}): run only tests that you trust"
                 );
             });
+        } else if line.starts_with("selvedge unprotected: ") {
+            self.unprotected = true;
         } else if let Some(found) = line.strip_prefix("selvedge: ").and_then(number) {
             self.models = true;
             self.partial |= line.ends_with(": Stopped");
@@ -358,6 +365,9 @@ mod tests {
         assert!(!said.partial);
         said.hear("selvedge: 0 executions, 0 blocked: Stopped");
         assert!(said.partial);
+        assert!(!said.unprotected);
+        said.hear("selvedge unprotected: after the first 256 executions");
+        assert!(said.unprotected);
         assert_eq!(said.hear("something else"), None);
         let counts = Counts {
             executions: 42,

@@ -10,7 +10,7 @@
 //! | semaphore | its count |
 //! | condition variable | bit *s*: slot *s* waits; bit 64 + *s*: slot *s* was woken |
 //! | barrier | generation in the upper 64 bits, arrived threads in the lower |
-//! | once | 0 not begun, 1 running, 2 done |
+//! | once | 0 not begun, 1 running, 2 done, 3 poisoned |
 //! | guard of a modelled resource | its state in the lower 64 bits, [`TAKEN`] while a thread uses it |
 //!
 //! Any of them is [`DESTROYED`] after its end; a step that meets that value neither writes nor
@@ -27,6 +27,8 @@ pub const FREE: Value = 0;
 pub const WRITER: Value = 1 << 64;
 /// The value of a once whose routine has run.
 pub const DONE: Value = 2;
+/// The value of a once whose routine has panicked. Nothing waits for it, nor begins the routine again.
+pub const POISONED: Value = 3;
 /// Set in the value of a guard while a thread uses what it guards.
 pub const TAKEN: Value = 1 << 64;
 /// The value of an object that the program has destroyed.
@@ -89,7 +91,7 @@ pub enum ObjectFunction {
         /// The generation read when arriving.
         generation: u64,
     },
-    /// Begins the routine of a once, waits while it runs elsewhere, goes on when it is done.
+    /// Begins the routine of a once, waits while it runs elsewhere, goes on when it is done or has panicked.
     /// The routine's end is a store of [`DONE`].
     OnceBegin,
     /// Takes a guard when its state allows it, waits otherwise. A store of the next state gives it
@@ -192,7 +194,7 @@ impl ObjectFunction {
             }
             F::OnceBegin => match value {
                 FREE => Write(1),
-                DONE => Keep,
+                DONE | POISONED => Keep,
                 _ => Block,
             },
             F::LockWhen { bits, room } => {

@@ -29,6 +29,7 @@ pub(crate) fn add(page: BugPage, schedule: &str, model: Arc<dyn Fn()>, limits: L
         max_threads: None,
         stack_size: limits.stack_size.max(STACK),
         check_leaks: true,
+        protects: true,
         spurious: token.spurious,
         replaying: true,
         calls: true,

@@ -21,6 +21,11 @@ use crate::{advice, calls, estimate, page};
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
 
+/// What is told if memory was freed that was not protected.
+const UNPROTECTED: &str = "selvedge unprotected: after the first 256 executions, or in blocks beyond the first 32 MB, a \
+                           read of freed memory through a raw pointer would not have been noticed \
+                           (SELVEDGE_PROTECT_MEMORY=1 protects all of it)";
+
 /// Configures a model, as loom's builder does, and runs it.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -72,6 +77,9 @@ pub struct Builder {
     /// as allocators do. Otherwise no address is used twice in an execution, and what needs that
     /// (the ABA problem) is not found.
     pub reuse_memory: bool,
+    /// Whether freed memory is protected in all executions, and not only in the first 256, so that a read of it
+    /// through a raw pointer is always noticed. That costs some microseconds for each block that is freed.
+    pub protect_memory: bool,
     /// Whether an [`Arc`](crate::sync::Arc) that is never dropped is a failure.
     pub check_leaks: bool,
     /// Whether [`check`](Builder::check) passes although a limit left executions out.
@@ -90,6 +98,9 @@ pub struct Report {
     pub blocked: u64,
     /// Only executions with at most this many preemptions were asked for.
     pub bound: Option<u32>,
+    /// Whether executions freed memory that was not protected. A read of it through a raw pointer would not have been
+    /// noticed (see [`protect_memory`](Builder::protect_memory)).
+    pub unprotected: bool,
 }
 
 /// The result of an exploration.
@@ -113,7 +124,7 @@ impl Builder {
     /// `SELVEDGE_MAX_DURATION` (in seconds), `SELVEDGE_RANDOM` (`walk`, `pct`, `pos`) with
     /// `SELVEDGE_SEED` and `SELVEDGE_RUNS`, `SELVEDGE_SPURIOUS_WAKEUPS`,
     /// `SELVEDGE_SPURIOUS_FAILURES`, `SELVEDGE_MAX_TIMEOUTS`, `SELVEDGE_REUSE_MEMORY`,
-    /// `SELVEDGE_ALLOW_INCOMPLETE`, `SELVEDGE_JOBS`, `SELVEDGE_CHECKPOINT`, `SELVEDGE_LOG` and
+    /// `SELVEDGE_PROTECT_MEMORY`, `SELVEDGE_ALLOW_INCOMPLETE`, `SELVEDGE_JOBS`, `SELVEDGE_CHECKPOINT`, `SELVEDGE_LOG` and
     /// `SELVEDGE_PROGRESS`. loom's names are understood as well: `LOOM_MAX_PREEMPTIONS`,
     /// `LOOM_MAX_PERMUTATIONS`, `LOOM_MAX_DURATION`, `LOOM_CHECKPOINT_FILE`.
     ///
@@ -147,6 +158,7 @@ impl Builder {
             spurious_failures: is_set("SELVEDGE_SPURIOUS_FAILURES"),
             max_timeouts: environment(&["SELVEDGE_MAX_TIMEOUTS"]).unwrap_or(1),
             reuse_memory: is_set("SELVEDGE_REUSE_MEMORY"),
+            protect_memory: is_set("SELVEDGE_PROTECT_MEMORY"),
             check_leaks: true,
             allow_incomplete: is_set("SELVEDGE_ALLOW_INCOMPLETE"),
         }
@@ -247,6 +259,7 @@ impl Builder {
             mut bug,
             stopped,
             origins,
+            unprotected,
         } = self.run(&mut machine, &mut watch, &here);
         watch.progress.sample(&counts);
         let time = watch.progress.elapsed();
@@ -272,12 +285,16 @@ impl Builder {
         } = counts;
         if self.log {
             eprintln!("selvedge: {executions} executions, {blocked} blocked: {verdict:?}");
+            if unprotected {
+                eprintln!("{UNPROTECTED}");
+            }
         }
         let report = Report {
             verdict,
             executions,
             blocked,
             bound: self.bound(),
+            unprotected,
         };
         if let Some(file) = file {
             let contents = page::Contents {
@@ -301,6 +318,7 @@ impl Builder {
             max_threads: Some(self.max_threads),
             stack_size: self.stack_size,
             check_leaks: self.check_leaks,
+            protects: self.protect_memory,
             spurious: SpuriousEvents {
                 wakeups: self.spurious_wakeups,
                 failures: self.spurious_failures,

@@ -226,6 +226,13 @@ fn facts(
                 "is not allocated again (reuse_memory explores more)",
             ),
         ),
+        (
+            "reads of freed memory",
+            report.unprotected.then(|| {
+                "through raw pointers: noticed in the first executions only (protect_memory finds more)"
+                    .to_owned()
+            }),
+        ),
     ];
     let given = |(name, value): (&str, Option<String>)| Some((name.to_owned(), value?));
     facts.into_iter().filter_map(given).collect()

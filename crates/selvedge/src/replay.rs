@@ -50,6 +50,7 @@ where
         max_threads: None,
         stack_size: environment(&["SELVEDGE_STACK_SIZE"]).unwrap_or(STACK_SIZE),
         check_leaks: true,
+        protects: true,
         spurious: token.spurious,
         replaying: true,
         calls: false,

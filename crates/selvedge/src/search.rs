@@ -46,6 +46,8 @@ pub(crate) struct Explored {
     pub(crate) stopped: bool,
     /// Where executions come from, if that is known.
     pub(crate) origins: Option<Vec<Origin>>,
+    /// Whether memory was freed that was not protected.
+    pub(crate) unprotected: bool,
 }
 
 impl Explored {
@@ -57,6 +59,7 @@ impl Explored {
             bug: None,
             stopped: false,
             origins: None,
+            unprotected: false,
         }
     }
 }
@@ -116,6 +119,7 @@ impl Builder {
             bug,
             stopped,
             origins: searched.origins,
+            unprotected: searched.unprotected,
         }
     }
 
@@ -209,6 +213,7 @@ impl Builder {
                 failure,
                 differs,
                 ran_out_of_time: machine.ran_out_of_time(),
+                unprotected: machine.left_unprotected(),
                 origins: report::lines(&watch.origins, machine),
             };
         }

@@ -20,6 +20,8 @@ pub(crate) struct Division {
     /// it.
     again: Vec<Vec<(Fact, Fact)>>,
     ran_out_of_time: bool,
+    #[serde(default)]
+    unprotected: bool,
     differs: Option<String>,
     /// Where executions come from, if that is recorded from the beginning.
     #[serde(default)]
@@ -36,6 +38,8 @@ pub(crate) struct Searched {
     pub(crate) differs: Option<String>,
     /// Whether executions were left out because a thread had timed out as often as it may.
     pub(crate) ran_out_of_time: bool,
+    /// Whether memory was freed that was not protected.
+    pub(crate) unprotected: bool,
     /// Where executions come from, if that is known.
     pub(crate) origins: Option<Vec<Origin>>,
 }
@@ -49,6 +53,7 @@ impl Division {
             work,
             again: Vec::new(),
             ran_out_of_time: false,
+            unprotected: false,
             differs: None,
             origins: Some(Vec::new()),
         }
@@ -60,6 +65,7 @@ impl Division {
             return false;
         }
         self.ran_out_of_time |= sliced.ran_out_of_time;
+        self.unprotected |= sliced.unprotected;
         self.origins = match (self.origins.take(), sliced.origins) {
             (Some(all), Some(more)) => Some(Origin::sums(all.into_iter().chain(more))),
             _ => None,
@@ -139,6 +145,7 @@ impl Division {
             ending,
             failure: bug.map(|bug| (bug.failure, bug.page)),
             ran_out_of_time: self.ran_out_of_time,
+            unprotected: self.unprotected,
             origins: self.origins.clone(),
         }
     }

@@ -43,6 +43,8 @@ pub(crate) struct Sliced {
     pub(super) again: Option<Vec<(Fact, Fact)>>,
     /// Whether executions were left out because a thread had timed out as often as it may.
     pub(super) ran_out_of_time: bool,
+    /// Whether memory was freed that was not protected.
+    pub(super) unprotected: bool,
     /// How the program did something else when it was run again.
     pub(super) differs: Option<String>,
     /// Where its executions come from, if a report is wanted.
@@ -98,6 +100,7 @@ pub(super) fn explore(
             .map_or_else(Vec::new, |rest| rest.pieces(pieces)),
         again: machine.starts_over().then(|| machine.learned()),
         ran_out_of_time: machine.ran_out_of_time(),
+        unprotected: machine.left_unprotected(),
         differs,
         origins: report::lines(&slicer.origins, machine),
     }

@@ -4,13 +4,14 @@ use std::alloc::Layout;
 
 use selvedge_core::{Failure, FailureKind, Location, Site, ThreadEnd, Value};
 
+use super::block::Name;
 use super::gone::{End, Handle};
-use super::memory::{Freed, Name};
+use super::memory::Freed;
 use super::race::{Access, AccessKind, CellId, CellState, LASTING, Race, View};
 use super::state::State;
 
-/// In so many executions no access at all to freed memory is possible. In others, those by the
-/// types of the interface and writes are noticed.
+/// In so many executions no access at all to freed memory is possible, unless that is asked for in all. In others,
+/// those by the types of the interface and writes are noticed.
 pub(crate) const PROTECTED_RUNS: u32 = 256;
 
 impl State {
@@ -168,18 +169,28 @@ impl State {
         self.memory.allocate(layout, name)
     }
 
-    pub(super) fn freed(&mut self, address: usize, trusted: bool) -> Result<Freed, Failure> {
+    pub(super) fn freed(&mut self, address: usize, last_owner: bool) -> Result<Freed, Failure> {
         self.current().spin.effect();
         let site = self.threads[self.running].ending;
         if let Some(size) = self.memory.size_of(address) {
-            self.end_block(address, size, trusted)?;
+            self.end_block(address, size, last_owner)?;
         }
         self.current().ending = site;
         let thread = self.running();
         let (site, when) = self.ending();
-        let protects = self.eager || self.protects_always || self.run <= PROTECTED_RUNS;
+        let protects = self.eager
+            || self.protects_always
+            || self.limits.protects
+            || self.run <= PROTECTED_RUNS;
         let end = End { thread, site, when };
-        Ok(self.memory.freed(address, end, protects))
+        let freed = self.memory.freed(address, end, protects);
+        self.unprotected |= matches!(
+            freed,
+            Freed::HeldBack {
+                is_protected: false
+            }
+        );
+        Ok(freed)
     }
 
     /// The running thread stops: notices whether it wrote to freed memory, if that is looked for.

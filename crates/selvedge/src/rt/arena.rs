@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
+use super::block::Name;
 use super::blocks;
-use super::memory::Name;
 
 /// How much address space there is for all searches.
 const SPACE: usize = 16 << 30;
@@ -70,10 +70,19 @@ fn reserve() -> Option<usize> {
     (begin != libc::MAP_FAILED).then(|| begin.expose_provenance())
 }
 
-/// Changes what may be done with pages of the stretch; false if the system does not allow it.
-fn set_access(pages: &Range<usize>, access: libc::c_int) -> bool {
+/// The layout of a block without a home, which has pages of its own.
+pub(super) fn of_pages(layout: Layout) -> Layout {
+    let aligned = layout.align_to(PAGE).unwrap_or(layout);
+    let size = aligned.size().max(1).checked_next_multiple_of(PAGE);
+    let whole = size.and_then(|size| Layout::from_size_align(size, aligned.align()).ok());
+    // Larger than there can be: the allocator says so.
+    whole.unwrap_or(layout)
+}
+
+/// Changes what may be done with pages of blocks; false if the system does not allow it.
+pub(super) fn set_access(pages: &Range<usize>, access: libc::c_int) -> bool {
     let begin = std::ptr::with_exposed_provenance_mut(pages.start);
-    // SAFETY: pages of chunks of one search, whose blocks are not in use, or all are to be.
+    // SAFETY: pages of one search, whose blocks are not in use, or all are to be.
     unsafe { libc::mprotect(begin, pages.len(), access) == 0 }
 }
 
@@ -108,9 +117,18 @@ pub(super) struct Homes {
     own: FxHashMap<usize, Range<usize>>,
     /// The blocks whose pages are protected from access.
     protected: Vec<usize>,
+    /// Whether all blocks have pages of their own.
+    separate: bool,
 }
 
 impl Homes {
+    /// No homes yet. `separate` says that all of them are to have pages of their own.
+    pub(super) fn new(separate: bool) -> Homes {
+        let mut homes = Homes::default();
+        homes.separate = separate;
+        homes
+    }
+
     /// The home of the block with this name; `None` if it has to live elsewhere, for example
     /// because a block of an earlier execution still lives there.
     pub(super) fn find(&mut self, name: Name, layout: Layout) -> Option<usize> {
@@ -129,7 +147,7 @@ impl Homes {
 
     fn build(&mut self, size: usize) -> Option<usize> {
         let size = size.next_multiple_of(HEADER);
-        let own = self.pages < PAGES;
+        let own = self.separate || self.pages < PAGES;
         if own {
             // Not all at the same offset, where they would compete for the same lines of the cache.
             let color =

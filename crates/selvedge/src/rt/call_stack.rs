@@ -43,7 +43,7 @@ pub(super) fn recorded() -> Option<Arc<Backtrace>> {
 /// How many values of `std::sync::Arc`s the running thread is dropping, those inside of this crate's own
 /// `Arc`s included. `None` if the program has no symbols.
 ///
-/// The last owner of such a value is ordered after what the other owners did, which the checker does not see.
+/// The last owner of such a value is ordered after what the other owners did (see [`owners`](super::owners)).
 #[cold]
 pub(super) fn std_arcs_being_dropped() -> Option<usize> {
     let owner = memory::allocate_for(Owner::Checker);

@@ -13,10 +13,10 @@ use std::sync::OnceLock;
 
 use selvedge_core::{Failure, FailureKind};
 
+use super::block::FREED;
 use super::call_stack::{frames, program_place};
 use super::confine;
 use super::engine::{current, host, on_fiber, stop};
-use super::memory::FREED;
 use super::stack::Stack;
 use super::state::State;
 

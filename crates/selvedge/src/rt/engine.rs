@@ -398,6 +398,7 @@ extern "C-unwind" fn end(_: *mut c_void) -> ! {
         thread.alive = false;
         if thread.pending != Pending::Stopped(Stop::Failed) {
             thread.pending = Pending::Stopped(Stop::Finished);
+            state.note_owners();
             state.check_freed();
         }
         Next::Stop

@@ -148,8 +148,8 @@ impl Drop for Handle {
         }
         if is_current(self.stamp) {
             if self.of != Of::Static {
-                ends(|state, trusted| {
-                    state.end_object(self.of, self.number, How::Dropped, trusted)
+                ends(|state, last_owner| {
+                    state.end_object(self.of, self.number, How::Dropped, last_owner)
                 });
             }
             return;
@@ -171,21 +171,35 @@ pub(super) fn ends(end: impl Fn(&mut State, bool) -> Result<(), Failure>) {
             state.current().ending = site;
         });
     }
-    let Err(failure) = host(|state| end(state, false)) else {
+    let ended = host(|state| {
+        let site = state.current().ending;
+        end(state, false).map_err(|failure| (failure, site))
+    });
+    let Err((failure, site)) = ended else {
         return;
     };
-    let ordered = match std_arcs_being_dropped() {
+    let drops_std_arc = match std_arcs_being_dropped() {
         Some(dropped) => dropped > host(|state| state.current().destructors.len()),
         None => refuse(
             "an object ends that another thread has used, and this program has no symbols that would tell whether the \
              last owner of a std::sync::Arc drops it: build it without `strip`",
         ),
     };
-    match ordered {
-        true => {
-            let _ = host(|state| end(state, true));
-        }
-        false => fail(failure),
+    if !drops_std_arc {
+        fail(failure);
+    }
+    let ended = host(|state| {
+        state.note_owners();
+        state.current().ending = site;
+        end(state, true)
+    });
+    match ended {
+        Ok(()) => {}
+        Err(failure) if cfg!(feature = "allocator") => fail(failure),
+        Err(_) => refuse(
+            "an object ends that another thread has used, in a std::sync::Arc whose owners are not known without the \
+             feature `allocator`: use selvedge::sync::Arc",
+        ),
     }
 }
 
@@ -222,11 +236,22 @@ impl State {
         }
     }
 
-    /// An object ends, unless an access to it is not ordered before. `trusted` says that it is.
-    fn end_object(&mut self, of: Of, number: u32, how: How, trusted: bool) -> Result<(), Failure> {
+    /// An object ends, unless an access to it is not ordered before. `last_owner` says that the running thread drops
+    /// the value of a `std::sync::Arc`.
+    fn end_object(
+        &mut self,
+        of: Of,
+        number: u32,
+        how: How,
+        last_owner: bool,
+    ) -> Result<(), Failure> {
         let (site, when) = self.ending();
         let access = self.access(site);
-        let view = self.view();
+        let clock = last_owner.then(|| self.clock_of_last_owner());
+        let mut view = self.view();
+        if let Some(clock) = &clock {
+            view.clock = clock;
+        }
         let (clash, what) = match of {
             Of::Cell => {
                 let cell = &self.cells[number as usize];
@@ -238,7 +263,7 @@ impl State {
                 (place.clash(AccessKind::Write, &view), place.what)
             }
         };
-        let clash = clash.filter(|(other, _)| !trusted && other.thread != access.thread);
+        let clash = clash.filter(|(other, _)| other.thread != access.thread);
         if let Some((other, kind)) = clash {
             let noun = how.noun();
             return Err(Failure {
@@ -269,7 +294,7 @@ impl State {
         &mut self,
         address: usize,
         size: usize,
-        trusted: bool,
+        last_owner: bool,
     ) -> Result<(), Failure> {
         let stamp = self.stamp();
         let first = address.next_multiple_of(8);
@@ -289,7 +314,7 @@ impl State {
                 _ => continue,
             };
             if self.gone(of, number).is_some_and(|gone| gone.is_none()) {
-                self.end_object(of, number, How::Freed, trusted)?;
+                self.end_object(of, number, How::Freed, last_owner)?;
             }
         }
         Ok(())

@@ -33,6 +33,8 @@ pub(crate) struct Limits {
     pub(crate) stack_size: usize,
     /// Whether values that nothing can drop any more are reported.
     pub(crate) check_leaks: bool,
+    /// Whether freed memory is protected in all executions.
+    pub(crate) protects: bool,
     /// The spurious events that may happen.
     pub(crate) spurious: SpuriousEvents,
     /// Whether one schedule is run again, rather than all searched.
@@ -108,6 +110,11 @@ impl RustMachine {
     /// Whether executions were left out because a thread had timed out as often as it may.
     pub(crate) fn ran_out_of_time(&self) -> bool {
         self.ran_out_of_time.get()
+    }
+
+    /// Whether memory was freed that was not protected.
+    pub(crate) fn left_unprotected(&self) -> bool {
+        self.engine.state().borrow().unprotected
     }
 
     /// The places where values are created whose reference counts are atomics.

@@ -24,6 +24,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use selvedge_core::{ThreadId, Value};
 
 use super::arena::Homes;
+use super::block::{Block, FREED, Name, is_as_left};
 use super::gone::End;
 use super::spin::Words;
 use super::{arena, blocks, engine, gone, stop};
@@ -140,14 +141,14 @@ fn freed(block: *mut u8) -> bool {
     let address = block.addr();
     OWNER.set(Owner::Checker);
     let freed = Cell::new(Freed::Unknown);
-    gone::ends(|state, trusted| {
-        freed.set(state.freed(address, trusted)?);
+    gone::ends(|state, last_owner| {
+        freed.set(state.freed(address, last_owner)?);
         Ok(())
     });
     OWNER.set(Owner::Model);
     match freed.get() {
         Freed::Unknown => false,
-        Freed::HeldBack => true,
+        Freed::HeldBack { .. } => true,
         Freed::Twice(first, second) => stop::fail_double_free(first, second),
     }
 }
@@ -157,45 +158,12 @@ fn freed(block: *mut u8) -> bool {
 pub(super) enum Freed {
     /// It was not allocated by a thread of this execution.
     Unknown,
-    HeldBack,
+    HeldBack {
+        /// Whether nobody can access it.
+        is_protected: bool,
+    },
     /// The first end of the block, and this second one.
     Twice(End, End),
-}
-
-/// A block's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
-    pub(super) thread: u32,
-    /// How many events its thread had performed.
-    pub(super) events: u32,
-    pub(super) size: usize,
-    /// How many blocks of this size it had allocated since its last event.
-    pub(super) ordinal: u32,
-}
-
-struct Block {
-    address: usize,
-    layout: Layout,
-    name: Name,
-    /// The thread that freed it, and the place.
-    freed: Option<End>,
-    /// Whether nobody can access it.
-    protected: bool,
-    /// The same for the last time that it was freed and then used again.
-    freed_before: Option<End>,
-}
-
-/// The byte that freed memory is filled with. No pointer consists of it.
-pub(super) const FREED: u8 = 0xD7;
-
-impl Block {
-    fn bytes(&self) -> *mut u8 {
-        std::ptr::with_exposed_provenance_mut(self.address)
-    }
-
-    fn contains(&self, address: usize) -> bool {
-        address.wrapping_sub(self.address) < self.layout.size()
-    }
 }
 
 /// The blocks of an execution.
@@ -203,6 +171,8 @@ impl Block {
 pub(super) struct Memory {
     blocks: Vec<Block>,
     homes: Homes,
+    /// The blocks that came into use since the last call of `take_fresh`.
+    fresh: Vec<u32>,
     /// The blocks that were freed, in this order.
     held_back: Vec<u32>,
     /// The blocks in use by address, when that is asked for: where they begin, and their sizes.
@@ -216,6 +186,14 @@ pub(super) struct Memory {
 }
 
 impl Memory {
+    /// No blocks. `protects` says that all of them are to be protected when they are freed.
+    pub(super) fn new(protects: bool) -> Memory {
+        Memory {
+            homes: Homes::new(protects),
+            ..Memory::default()
+        }
+    }
+
     /// Whether blocks were allocated and not freed.
     pub(super) fn has_leftovers(&self) -> bool {
         self.held_back.len() < self.blocks.len()
@@ -255,13 +233,17 @@ impl Memory {
     pub(super) fn reset(&mut self) {
         self.homes.unprotect();
         for block in self.blocks.drain(..) {
-            if !arena::contains(block.address) {
+            if let Some(pages) = block.pages() {
+                if block.protected {
+                    arena::set_access(&pages, libc::PROT_READ | libc::PROT_WRITE);
+                }
                 // SAFETY: allocated with this layout by the system's allocator, which the program
                 // was kept from giving it back to.
-                unsafe { System.dealloc(block.bytes(), block.layout) };
+                unsafe { System.dealloc(block.bytes(), arena::of_pages(block.layout)) };
             }
         }
         self.held_back.clear();
+        self.fresh.clear();
         self.at.clear();
         self.addresses.fill(0);
     }
@@ -277,8 +259,10 @@ impl Memory {
                 unsafe { bytes.write_bytes(0, layout.size()) };
                 home
             }
-            // SAFETY: the layout that the program asked its allocator for.
-            None => unsafe { System.alloc_zeroed(layout) }.expose_provenance(),
+            // If it outlives its execution, the program gives it back with its own layout: the system's allocator
+            // needs none.
+            // SAFETY: a layout that is not empty.
+            None => unsafe { System.alloc_zeroed(arena::of_pages(layout)) }.expose_provenance(),
         };
         if address != 0 {
             self.allocated(address, layout, name);
@@ -287,7 +271,9 @@ impl Memory {
     }
 
     fn allocated(&mut self, address: usize, layout: Layout, name: Name) {
-        self.at.insert(address, self.blocks.len() as u32);
+        let index = self.blocks.len() as u32;
+        self.at.insert(address, index);
+        self.fresh.push(index);
         self.blocks.push(Block {
             address,
             layout,
@@ -296,6 +282,20 @@ impl Memory {
             protected: false,
             freed_before: None,
         });
+    }
+
+    /// The blocks that came into use since this was last asked.
+    pub(super) fn take_fresh(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// Where the block begins, and its layout, if it is in use.
+    pub(super) fn in_use(&self, block: u32) -> Option<(usize, Layout)> {
+        let block = &self.blocks[block as usize];
+        block
+            .freed
+            .is_none()
+            .then_some((block.address, block.layout))
     }
 
     /// How many bytes the block has that begins at `address`, if it is in use.
@@ -316,9 +316,15 @@ impl Memory {
         block.freed = Some(end);
         // SAFETY: the whole of a block that nobody may use any more.
         unsafe { block.bytes().write_bytes(FREED, block.layout.size()) };
-        block.protected = protects && self.homes.protect(address);
+        block.protected = protects
+            && match block.pages() {
+                Some(pages) => arena::set_access(&pages, libc::PROT_NONE),
+                None => self.homes.protect(address),
+            };
         self.held_back.push(index);
-        Freed::HeldBack
+        Freed::HeldBack {
+            is_protected: block.protected || block.layout.size() == 0,
+        }
     }
 
     /// The thread that freed a block that was written to afterwards, and the place of the `free`.
@@ -347,10 +353,17 @@ impl Memory {
                 && is_as_left(block)
         };
         let last = self.held_back.iter().rposition(fits)?;
-        let block = &mut self.blocks[self.held_back.remove(last) as usize];
+        let index = self.held_back.remove(last);
+        self.fresh.push(index);
+        let block = &mut self.blocks[index as usize];
         block.freed_before = block.freed.take();
         if std::mem::take(&mut block.protected) {
-            self.homes.open(block.address);
+            match block.pages() {
+                Some(pages) => {
+                    arena::set_access(&pages, libc::PROT_READ | libc::PROT_WRITE);
+                }
+                None => self.homes.open(block.address),
+            }
         }
         Some(block.address)
     }
@@ -399,15 +412,4 @@ impl Memory {
         }
         hash.finish()
     }
-}
-
-/// Whether a block that was freed was not written to since.
-fn is_as_left(block: &Block) -> bool {
-    if block.protected {
-        return true;
-    }
-    // SAFETY: the bytes of a block that is held back; no fiber runs.
-    let bytes = unsafe { std::slice::from_raw_parts(block.bytes(), block.layout.size()) };
-    bytes.iter().fold(FREED, |all, byte| all & byte) == FREED
-        && bytes.iter().fold(FREED, |any, byte| any | byte) == FREED
 }

@@ -13,6 +13,7 @@
 
 mod accesses;
 mod arena;
+mod block;
 mod blocks;
 mod call_stack;
 mod confine;
@@ -25,6 +26,7 @@ mod hook;
 pub(crate) mod machine;
 pub(crate) mod memory;
 mod outside;
+mod owners;
 mod panic_count;
 mod place;
 mod portable;

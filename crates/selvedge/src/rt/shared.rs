@@ -212,6 +212,25 @@ pub(crate) fn revive(counter: &Counter, address: usize, site: Site) -> bool {
     false
 }
 
+/// How many owners that value has.
+pub(crate) fn owners(counter: &Counter, site: Site) -> usize {
+    let (at, order) = (counter.at, MemoryOrder::Relaxed);
+    visible(Op::Load { at, order }, site).read as usize
+}
+
+/// Notes the counter of the value at `address`, for a reference that becomes a raw pointer.
+pub(crate) fn keep(address: usize, counter: Counter) {
+    if active() {
+        host(|state| state.raw_weaks.insert(address, counter));
+    }
+}
+
+/// What was noted for `address`.
+pub(crate) fn kept(address: usize) -> Option<Counter> {
+    let active = active();
+    active.then(|| host(|state| state.raw_weaks.get(&address).copied()))?
+}
+
 /// Notes an owner.
 fn note(counter: Counter, address: usize) {
     host(|state| {
@@ -225,50 +244,61 @@ fn note(counter: Counter, address: usize) {
     });
 }
 
-/// Whether a thread has ended. As long as no thread asks, the end is no event.
+/// Whether something is so: a thread has ended, a lock is poisoned. As long as nobody asks, changes of it are no
+/// events.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
+pub(crate) struct Flag {
     at: Option<Location>,
-    /// Where the thread is created.
-    site: Site,
+    /// Where the thread or the lock is created.
+    pub(crate) site: Site,
 }
 
-/// For a thread that is about to be created at `site`.
-pub(crate) fn not_ended(site: Site) -> Ended {
-    let at = host(|state| {
-        state.counts(site).then(|| {
-            let new = New {
-                what: "end of a thread",
-                site,
-                initial: 0,
-                pointers: false,
-            };
-            state.create(new).1
-        })
-    });
-    Ended { at, site }
-}
-
-/// The thread ends.
-pub(crate) fn end_of_thread(ended: Ended) {
-    if let Some(at) = ended.at.filter(|_| active()) {
-        let (value, order) = (1, MemoryOrder::Release);
-        visible(Op::Store { at, value, order }, ended.site);
+impl Flag {
+    /// That of something that is created at `site`. It is not so.
+    pub(crate) fn new(what: &'static str, site: Site) -> Flag {
+        let at = host(|state| {
+            state.counts(site).then(|| {
+                let new = New {
+                    what,
+                    site,
+                    initial: 0,
+                    pointers: false,
+                };
+                state.create(new).1
+            })
+        });
+        Flag { at, site }
     }
-}
 
-/// Whether the thread has ended. If nobody asked that before, the search starts over.
-pub(crate) fn has_ended(ended: Ended, site: Site) -> bool {
-    if !in_execution() {
-        return true;
+    /// Whether it is an event that this changes.
+    pub(crate) fn is_visible(self) -> bool {
+        self.at.is_some()
     }
-    let Some(at) = ended.at else {
-        start_over(|state| {
-            state.counted.insert(ended.site);
-        })
-    };
-    let order = MemoryOrder::Relaxed;
-    visible(Op::Load { at, order }, site).read != 0
+
+    pub(crate) fn set(self, value: bool, order: MemoryOrder, site: Site) {
+        if let Some(at) = self.at.filter(|_| active()) {
+            let value = value.into();
+            visible(Op::Store { at, value, order }, site);
+        }
+    }
+
+    /// Whether it is so, if changes of it are events.
+    pub(crate) fn get(self, site: Site) -> Option<bool> {
+        let at = self.at.filter(|_| in_execution())?;
+        let order = MemoryOrder::Relaxed;
+        Some(visible(Op::Load { at, order }, site).read != 0)
+    }
+
+    /// The same for a thread that could not know otherwise. If none has asked before, the search starts over.
+    /// `None` if the execution is over.
+    pub(crate) fn ask(self, site: Site) -> Option<bool> {
+        if self.at.is_none() && in_execution() {
+            start_over(|state| {
+                state.counted.insert(self.site);
+            })
+        }
+        self.get(site)
+    }
 }
 
 /// The atomic that holds the count. If there is none, the search starts over with one, unless it is
@@ -359,7 +389,7 @@ impl State {
     }
 }
 
-fn merge(into: &mut Vec<u32>, from: &[u32]) {
+pub(super) fn merge(into: &mut Vec<u32>, from: &[u32]) {
     if into.len() < from.len() {
         into.resize(from.len(), 0);
     }

@@ -12,10 +12,11 @@ use super::call_stack::{CallStacks, Recorded};
 use super::machine::Limits;
 use super::memory::Memory;
 use super::outside::{Change, Outside, Segment};
+use super::owners::Owners;
 use super::place::{New, Place};
 use super::race::{CellState, View};
 use super::reach::Reach;
-use super::shared::Shared;
+use super::shared::{Counter, Shared};
 use super::spin::Arrival;
 use super::stack::Stack;
 use super::thread::{Destructor, Thread};
@@ -55,6 +56,8 @@ pub(crate) struct State {
     pub(super) eager: bool,
     /// Whether freed memory is protected in all executions.
     pub(super) protects_always: bool,
+    /// Whether memory was freed that was not protected.
+    pub(super) unprotected: bool,
     /// Whether it is found out where in the program something is freed or dropped.
     pub(super) looks_closer: bool,
     /// Operations since all threads ended.
@@ -77,8 +80,12 @@ pub(crate) struct State {
     pub(super) counted: FxHashSet<Site>,
     /// The same by name, for a schedule from elsewhere.
     pub(super) counted_places: Vec<String>,
+    /// Who owned values of `std::sync::Arc`s.
+    pub(super) owners: Owners,
     /// Reference-counted values that are alive.
     pub(super) shared: FxHashMap<usize, Shared>,
+    /// Weak references that are raw pointers, by address.
+    pub(super) raw_weaks: FxHashMap<usize, Counter>,
     pub(super) tracked: FxHashMap<usize, (&'static str, Site)>,
     pub(super) marks: usize,
     pub(super) panics: Vec<SourcePlace>,
@@ -96,13 +103,14 @@ impl State {
             ends: Vec::new(),
             places: Vec::new(),
             cells: Vec::new(),
-            memory: Memory::default(),
+            memory: Memory::new(limits.protects),
             named: FxHashMap::default(),
             statics: Vec::new(),
             call_stacks: CallStacks::default(),
             recorded: Recorded::default(),
             eager: false,
             protects_always: false,
+            unprotected: false,
             looks_closer: false,
             alone_steps: 0,
             failure: None,
@@ -116,7 +124,9 @@ impl State {
             closure,
             counted: FxHashSet::default(),
             counted_places: Vec::new(),
+            owners: Owners::default(),
             shared: FxHashMap::default(),
+            raw_weaks: FxHashMap::default(),
             tracked: FxHashMap::default(),
             marks: 0,
             panics: Vec::new(),
@@ -156,7 +166,9 @@ impl State {
         self.run += 1;
         self.begun.clear();
         self.cells.clear();
+        self.owners.clear();
         self.shared.clear();
+        self.raw_weaks.clear();
         self.tracked.clear();
         self.ends.fill(ThreadEnd::NOT_AWAITED);
         self.failure = None;
@@ -258,6 +270,7 @@ impl State {
     /// The running thread is about to perform `op`.
     pub(super) fn arrive(&mut self, op: Op, site: Site, stack_pointer: usize) {
         let running = self.running;
+        self.note_owners();
         self.check_freed();
         if self.failure.is_some() {
             return;

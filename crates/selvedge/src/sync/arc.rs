@@ -1,7 +1,10 @@
 //! Shared ownership.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::error::Error;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::mem::{self, ManuallyDrop};
 use std::ops;
 use std::panic::Location;
@@ -97,6 +100,12 @@ impl<T> Arc<T> {
 }
 
 impl<T: Clone> Arc<T> {
+    /// Returns the inner value, or a clone of it if there are other references.
+    #[track_caller]
+    pub fn unwrap_or_clone(this: Arc<T>) -> T {
+        Arc::try_unwrap(this).unwrap_or_else(|shared| (*shared).clone())
+    }
+
     /// Makes a mutable reference into the value, which is cloned if there are others.
     #[track_caller]
     pub fn make_mut(this: &mut Self) -> &mut T {
@@ -314,9 +323,17 @@ macro_rules! from {
 from! {
     [T: ?Sized] Box<T> => T;
     [T] Vec<T> => [T];
+    [T, const N: usize] [T; N] => [T];
     [T: Clone] &[T] => [T];
     [] String => str;
     [] &str => str;
+}
+
+impl<T> FromIterator<T> for Arc<[T]> {
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = T>>(iter: I) -> Self {
+        Arc::from_std(iter.into_iter().collect())
+    }
 }
 
 impl<T: ?Sized> AsRef<T> for Arc<T> {
@@ -350,3 +367,29 @@ impl<T: ?Sized + PartialEq> PartialEq for Arc<T> {
 }
 
 impl<T: ?Sized + Eq> Eq for Arc<T> {}
+
+impl<T: ?Sized + PartialOrd> PartialOrd for Arc<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        (**self).partial_cmp(other)
+    }
+}
+
+impl<T: ?Sized + Ord> Ord for Arc<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (**self).cmp(other)
+    }
+}
+
+impl<T: ?Sized + Hash> Hash for Arc<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl<T: ?Sized> fmt::Pointer for Arc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&Arc::as_ptr(self), f)
+    }
+}
+
+impl<T: ?Sized + Error> Error for Arc<T> {}

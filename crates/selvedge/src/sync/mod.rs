@@ -17,7 +17,7 @@ pub use barrier::{Barrier, BarrierWaitResult};
 pub use condvar::{Condvar, WaitTimeoutResult};
 pub use mutex::{Mutex, MutexGuard};
 pub use notify::Notify;
-pub use once::{LazyLock, Once, OnceLock};
+pub use once::{LazyLock, Once, OnceLock, OnceState};
 pub use rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 #[doc(no_inline)]
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};

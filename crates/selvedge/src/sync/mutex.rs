@@ -7,12 +7,14 @@ use std::sync::{LockResult, Mutex as StdMutex, MutexGuard as StdGuard, TryLockRe
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Site};
 
-use super::guards::{guard_traits, guarded, lock_traits, tried};
+use super::guards::{give_back, guard_traits, guarded, lock_traits, tried};
+use crate::rt::shared::Flag;
 use crate::rt::{self, Object, host, site_of};
 
 /// As [`std::sync::Mutex`].
 pub struct Mutex<T: ?Sized> {
     object: Object,
+    poison: Flag,
     /// Never waited for: the object decides which thread may have it.
     data: StdMutex<T>,
 }
@@ -29,8 +31,10 @@ impl<T> Mutex<T> {
     /// Creates a new mutex in an unlocked state.
     #[track_caller]
     pub fn new(data: T) -> Mutex<T> {
+        let site = site_of(Location::caller());
         Mutex {
-            object: Object::new("Mutex", FREE, site_of(Location::caller())),
+            object: Object::new("Mutex", FREE, site),
+            poison: Flag::new("poison of a Mutex", site),
             data: StdMutex::new(data),
         }
     }
@@ -63,17 +67,23 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     fn guard(&self, site: Site) -> LockResult<MutexGuard<'_, T>> {
-        guarded(self.data.try_lock(), |data| MutexGuard {
-            mutex: self,
-            data: Some(data),
-            site,
+        guarded(self.poison.get(site), self.data.try_lock(), |data| {
+            MutexGuard {
+                mutex: self,
+                data: Some(data),
+                site,
+            }
         })
     }
 }
 
 impl<T: ?Sized> MutexGuard<'_, T> {
     fn release(&mut self) {
-        if self.data.take().is_some() && rt::active() {
+        let Some(data) = self.data.take() else {
+            return;
+        };
+        give_back!(self.mutex, data, self.site);
+        if rt::active() {
             let release = MemoryOrder::Release;
             self.mutex.object.store(FREE, release, self.site);
         }

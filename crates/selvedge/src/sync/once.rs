@@ -5,10 +5,14 @@ use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 
-use selvedge_core::objects::{DONE, FREE, ObjectFunction};
-use selvedge_core::{Function, MemoryOrder, Site};
+use selvedge_core::objects::{DONE, FREE, ObjectFunction, POISONED};
+use selvedge_core::op::Rmw;
+use selvedge_core::{Function, MemoryOrder, Site, Value, Width};
 
 use crate::rt::{Object, site_of};
+
+/// The value of a once whose routine runs.
+const RUNNING: Value = 1;
 
 /// As [`std::sync::OnceLock`].
 pub struct OnceLock<T> {
@@ -93,11 +97,7 @@ impl<T> OnceLock<T> {
         {
             return;
         }
-        let begun = Begun {
-            once: &self.once,
-            site,
-            state: Cell::new(FREE),
-        };
+        let begun = Begun::new(&self.once, FREE, site);
         let value = make();
         // SAFETY: this thread has begun, so no other one accesses the value.
         unsafe { *self.value.get() = value };
@@ -109,17 +109,31 @@ impl<T> OnceLock<T> {
         unsafe { (*self.value.get()).as_ref() }
     }
 
+    /// Takes the value out; the cell is empty then.
+    #[track_caller]
+    pub fn take(&mut self) -> Option<T> {
+        std::mem::take(self).into_inner()
+    }
+
     /// Consumes the cell, returning the wrapped value.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 }
 
-/// Ends an initialisation: after a panic the next thread runs it.
+/// Ends an initialisation.
 struct Begun<'a> {
     once: &'a Object,
     site: Site,
-    state: Cell<u128>,
+    /// The state that it ends in: as long as nobody changes this, that after a panic.
+    state: Cell<Value>,
+}
+
+impl<'a> Begun<'a> {
+    fn new(once: &'a Object, after_panic: Value, site: Site) -> Begun<'a> {
+        let state = Cell::new(after_panic);
+        Begun { once, site, state }
+    }
 }
 
 impl Drop for Begun<'_> {
@@ -136,41 +150,157 @@ impl<T> Default for OnceLock<T> {
     }
 }
 
+impl<T> From<T> for OnceLock<T> {
+    #[track_caller]
+    fn from(value: T) -> Self {
+        OnceLock {
+            once: Object::new("OnceLock", DONE, site_of(Location::caller())),
+            value: UnsafeCell::new(Some(value)),
+        }
+    }
+}
+
+impl<T: Clone> Clone for OnceLock<T> {
+    #[track_caller]
+    fn clone(&self) -> Self {
+        match self.get() {
+            Some(value) => OnceLock::from(value.clone()),
+            None => OnceLock::new(),
+        }
+    }
+}
+
+impl<T: PartialEq> PartialEq for OnceLock<T> {
+    #[track_caller]
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<T: Eq> Eq for OnceLock<T> {}
+
 impl<T> fmt::Debug for OnceLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OnceLock").finish_non_exhaustive()
     }
 }
 
-/// As [`std::sync::Once`], without poison: after a panic the next thread runs it.
-#[derive(Debug, Default)]
-pub struct Once(OnceLock<()>);
+/// As [`std::sync::Once`].
+#[derive(Debug)]
+pub struct Once(Object);
+
+/// As [`std::sync::OnceState`].
+#[derive(Debug)]
+pub struct OnceState {
+    was_poisoned: bool,
+}
+
+impl OnceState {
+    /// Whether the call before has panicked.
+    pub fn is_poisoned(&self) -> bool {
+        self.was_poisoned
+    }
+}
 
 impl Once {
     /// Creates a new value.
     #[track_caller]
-    #[allow(clippy::new_without_default, reason = "it is there")]
+    #[allow(clippy::new_without_default, reason = "as in the standard library")]
     pub fn new() -> Once {
-        Once(OnceLock::new())
+        Once(Object::new("Once", FREE, site_of(Location::caller())))
     }
 
     /// Runs `f` if nobody has done so, and waits for a thread that is doing so.
+    ///
+    /// # Panics
+    ///
+    /// If the call before has panicked.
     #[track_caller]
     pub fn call_once<F: FnOnce()>(&self, f: F) {
-        self.0.get_or_init(f);
+        let site = site_of(Location::caller());
+        match self.begin(site) {
+            Ok(begun) => {
+                f();
+                begun.state.set(DONE);
+            }
+            Err(POISONED) => poisoned(),
+            Err(_) => {}
+        }
+    }
+
+    /// The same if the call before has panicked.
+    #[track_caller]
+    pub fn call_once_force<F: FnOnce(&OnceState)>(&self, f: F) {
+        let site = site_of(Location::caller());
+        let again = Function::memory(
+            Width(8),
+            Rmw::CompareExchange {
+                expected: POISONED,
+                desired: RUNNING,
+            },
+        );
+        let acquire = MemoryOrder::Acquire;
+        let (begun, was_poisoned) = loop {
+            match self.begin(site) {
+                Ok(begun) => break (begun, false),
+                Err(POISONED) => {
+                    let taken = self.0.update(again, acquire, acquire, site);
+                    if taken.wrote.is_some() {
+                        break (Begun::new(&self.0, POISONED, site), true);
+                    }
+                }
+                Err(_) => return,
+            }
+        };
+        f(&OnceState { was_poisoned });
+        begun.state.set(DONE);
+    }
+
+    /// Begins, unless that is over, which the state tells, and waits for a thread that has begun.
+    fn begin(&self, site: Site) -> Result<Begun<'_>, Value> {
+        let begin = Function::Object(ObjectFunction::OnceBegin);
+        let acquire = MemoryOrder::Acquire;
+        let before = self.0.update(begin, acquire, acquire, site);
+        match before.wrote {
+            Some(_) => Ok(Begun::new(&self.0, POISONED, site)),
+            None => Err(before.read),
+        }
     }
 
     /// Whether some call has completed.
     #[track_caller]
     pub fn is_completed(&self) -> bool {
-        self.0.get().is_some()
+        let site = site_of(Location::caller());
+        self.0.load(MemoryOrder::Acquire, site) == DONE
     }
 
     /// Waits until some call has completed.
+    ///
+    /// # Panics
+    ///
+    /// If a call has panicked.
     #[track_caller]
     pub fn wait(&self) {
-        self.0.wait();
+        let site = site_of(Location::caller());
+        loop {
+            match self.0.load(MemoryOrder::Acquire, site) {
+                DONE => return,
+                POISONED => poisoned(),
+                _ => {}
+            }
+        }
     }
+
+    /// Waits until some call has completed, also if others panic.
+    #[track_caller]
+    pub fn wait_force(&self) {
+        while !self.is_completed() {}
+    }
+}
+
+#[track_caller]
+fn poisoned() -> ! {
+    panic!("Once instance has previously been poisoned")
 }
 
 /// As [`std::sync::LazyLock`].

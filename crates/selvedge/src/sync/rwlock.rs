@@ -7,12 +7,14 @@ use std::sync::{RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuar
 use selvedge_core::objects::{FREE, ObjectFunction};
 use selvedge_core::{Function, MemoryOrder, Outcome, Site};
 
-use super::guards::{guard_traits, guarded, lock_traits, tried};
+use super::guards::{give_back, guard_traits, guarded, lock_traits, tried};
+use crate::rt::shared::Flag;
 use crate::rt::{self, Object, site_of};
 
 /// As [`std::sync::RwLock`].
 pub struct RwLock<T: ?Sized> {
     object: Object,
+    poison: Flag,
     /// Never waited for: the object decides which thread may have it.
     data: StdRwLock<T>,
 }
@@ -35,8 +37,10 @@ impl<T> RwLock<T> {
     /// Creates a new lock in an unlocked state.
     #[track_caller]
     pub fn new(data: T) -> RwLock<T> {
+        let site = site_of(Location::caller());
         RwLock {
-            object: Object::new("RwLock", FREE, site_of(Location::caller())),
+            object: Object::new("RwLock", FREE, site),
+            poison: Flag::new("poison of an RwLock", site),
             data: StdRwLock::new(data),
         }
     }
@@ -82,18 +86,22 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     fn read_guard(&self, site: Site) -> LockResult<RwLockReadGuard<'_, T>> {
-        guarded(self.data.try_read(), |data| RwLockReadGuard {
-            lock: self,
-            data: Some(data),
-            site,
+        guarded(self.poison.get(site), self.data.try_read(), |data| {
+            RwLockReadGuard {
+                lock: self,
+                data: Some(data),
+                site,
+            }
         })
     }
 
     fn write_guard(&self, site: Site) -> LockResult<RwLockWriteGuard<'_, T>> {
-        guarded(self.data.try_write(), |data| RwLockWriteGuard {
-            lock: self,
-            data: Some(data),
-            site,
+        guarded(self.poison.get(site), self.data.try_write(), |data| {
+            RwLockWriteGuard {
+                lock: self,
+                data: Some(data),
+                site,
+            }
         })
     }
 }
@@ -127,7 +135,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        drop(self.data.take());
+        give_back!(self.lock, self.data.take(), self.site);
         if rt::active() {
             self.lock
                 .object

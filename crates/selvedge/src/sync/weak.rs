@@ -37,12 +37,44 @@ impl<T: ?Sized> Weak<T> {
     pub fn upgrade(&self) -> Option<Arc<T>> {
         let site = site_of(Location::caller());
         let counter = self.counter.as_ref()?;
-        let address = self.value.as_ptr().cast::<()>().addr();
-        if !shared::revive(counter, address, site) {
+        if !shared::revive(counter, self.address(), site) {
             return None;
         }
         let value = ManuallyDrop::new(self.value.upgrade()?);
         Some(Arc::of_owned(value))
+    }
+
+    /// Gets the number of `Arc`s of the value; zero if it was dropped, or if there never was one.
+    #[track_caller]
+    pub fn strong_count(&self) -> usize {
+        let site = site_of(Location::caller());
+        self.counter
+            .as_ref()
+            .map_or(0, |counter| shared::owners(counter, site))
+    }
+
+    /// Consumes the pointer, returning a raw one, for [`from_raw`](Weak::from_raw).
+    pub fn into_raw(self) -> *const T {
+        if let Some(counter) = self.counter {
+            shared::keep(self.address(), counter);
+        }
+        self.value.into_raw()
+    }
+
+    /// Constructs the pointer from a raw one.
+    ///
+    /// # Safety
+    ///
+    /// The pointer must come from [`Weak::into_raw`], and no other `Weak` may be made of it.
+    pub unsafe fn from_raw(pointer: *const T) -> Weak<T> {
+        // SAFETY: `into_raw` gave out the pointer of the inner `Weak`.
+        let value = unsafe { std::sync::Weak::from_raw(pointer) };
+        let counter = shared::kept(pointer.cast::<()>().addr());
+        Weak { value, counter }
+    }
+
+    fn address(&self) -> usize {
+        self.value.as_ptr().cast::<()>().addr()
     }
 
     /// Whether the two point to the same value.

@@ -19,7 +19,7 @@ use selvedge_core::objects::ObjectFunction;
 use selvedge_core::op::Rmw;
 use selvedge_core::{Function, MemoryOrder, Op, Site, Width};
 
-use crate::rt::shared::{self, Ended};
+use crate::rt::shared::Flag;
 use crate::rt::{self, Object, host, site_of, visible};
 
 /// A handle to a thread.
@@ -48,12 +48,15 @@ pub struct Builder {
 }
 
 /// Where a thread leaves what it returns.
-struct Packet<T>(Arc<Mutex<Option<T>>>, Ended);
+struct Packet<T>(Arc<Mutex<Option<T>>>, Flag);
 
 impl<T> Packet<T> {
     /// For a thread that is created at `site`.
     fn new(site: Site) -> Packet<T> {
-        Packet(Arc::new(Mutex::new(None)), shared::not_ended(site))
+        Packet(
+            Arc::new(Mutex::new(None)),
+            Flag::new("end of a thread", site),
+        )
     }
 
     fn share(&self) -> Packet<T> {
@@ -62,7 +65,12 @@ impl<T> Packet<T> {
 
     fn put(&self, result: T) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-        shared::end_of_thread(self.1);
+        self.1.set(true, MemoryOrder::Release, self.1.site);
+    }
+
+    /// Whether the thread has put its result here.
+    fn has_ended(&self, site: Site) -> bool {
+        self.1.ask(site).unwrap_or(true)
     }
 
     /// Waits for `thread`, which puts its result here.
@@ -205,7 +213,7 @@ impl<T> JoinHandle<T> {
     /// before what follows; [`join`](JoinHandle::join) makes one.
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        shared::has_ended(self.packet.1, site_of(Location::caller()))
+        self.packet.has_ended(site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.

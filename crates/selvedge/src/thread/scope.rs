@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use selvedge_core::Site;
 
 use super::{Packet, Thread, ThreadId, current, wait_for};
-use crate::rt::{self, shared, site_of};
+use crate::rt::{self, site_of};
 
 /// A scope to spawn scoped threads in. See [`scope`].
 #[derive(Debug)]
@@ -122,7 +122,7 @@ impl<T> ScopedJoinHandle<'_, T> {
     /// [`JoinHandle::is_finished`](super::JoinHandle::is_finished)).
     #[track_caller]
     pub fn is_finished(&self) -> bool {
-        shared::has_ended(self.packet.1, site_of(Location::caller()))
+        self.packet.has_ended(site_of(Location::caller()))
     }
 
     /// Gets a handle to the underlying thread.

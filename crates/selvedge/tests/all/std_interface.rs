@@ -1,6 +1,7 @@
 //! The parts of `std` that loom does not have: the sets of outcomes that they allow.
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::panic::catch_unwind;
 use std::time::Duration;
 
@@ -338,4 +339,90 @@ fn a_coerced_arc_owns_the_same_value() {
         });
     });
     assert!(other.is_err());
+}
+
+#[test]
+fn arcs_can_be_compared_hashed_printed_and_collected() {
+    verified(Rc11, || {
+        let value = Arc::new(1);
+        assert_eq!(format!("{value:p}"), format!("{:p}", Arc::as_ptr(&value)));
+        assert!(value < Arc::new(2) && value.max(Arc::new(0)) == Arc::new(1));
+        let set = HashSet::from([Arc::new(3), Arc::new(3)]);
+        assert!(set.len() == 1 && set.contains(&3));
+        let array: Arc<[i32]> = [1, 2].into();
+        let collected: Arc<[i32]> = (1..3).collect();
+        assert_eq!(array, collected);
+        let error: Arc<dyn std::error::Error> =
+            Arc::from(Box::from("text") as Box<dyn std::error::Error>);
+        assert_eq!(error.to_string(), "text");
+    });
+}
+
+#[test]
+fn the_last_owner_gets_the_value_and_others_a_clone() {
+    let seen = outcomes(Rc11, || {
+        let value = Arc::new(Cell::new(7));
+        let pointer = Arc::as_ptr(&value).addr();
+        let cell = Arc::unwrap_or_clone(Arc::clone(&value));
+        cell.set(8);
+        assert!(value.get() == 7 && Arc::as_ptr(&value).addr() == pointer);
+        Arc::unwrap_or_clone(value).get()
+    });
+    assert_eq!(seen, [7].into());
+}
+
+#[test]
+fn a_weak_reference_counts_owners_and_can_be_a_raw_pointer() {
+    let seen = outcomes(Rc11, || {
+        let value = Arc::new(7);
+        let weak = Arc::downgrade(&value);
+        let raw = weak.clone().into_raw();
+        assert_eq!(raw, Arc::as_ptr(&value));
+        let thread = thread::spawn(move || drop(value));
+        let owners = weak.strong_count();
+        thread.join().unwrap();
+        // SAFETY: it comes from `into_raw`.
+        let again = unsafe { Weak::from_raw(raw) };
+        assert!(again.strong_count() == 0 && again.upgrade().is_none());
+        owners
+    });
+    assert_eq!(seen, [0, 1].into());
+    verified(Rc11, || {
+        let value = Arc::new(7);
+        // SAFETY: it comes from `into_raw`.
+        let again = unsafe { Weak::from_raw(Arc::downgrade(&value).into_raw()) };
+        assert_eq!(again.upgrade().as_deref(), Some(&7));
+        let none = Weak::<u64>::new();
+        assert_eq!(none.strong_count(), 0);
+        // SAFETY: as above.
+        assert!(
+            unsafe { Weak::from_raw(none.into_raw()) }
+                .upgrade()
+                .is_none()
+        );
+    });
+}
+
+#[test]
+fn a_value_that_is_set_once_can_be_cloned_and_taken() {
+    verified(Rc11, || {
+        let mut value = OnceLock::from(1);
+        let copy = value.clone();
+        assert!(copy == value && copy.set(2) == Err(2));
+        assert_eq!(value.take(), Some(1));
+        assert!(value.get().is_none() && value.set(3).is_ok() && value != copy);
+        assert_eq!(OnceLock::<u8>::new().clone().into_inner(), None);
+    });
+}
+
+#[test]
+fn atomics_are_updated_by_functions() {
+    let seen = outcomes(Rc11, || {
+        let count = Arc::new(AtomicUsize::new(0));
+        let other = Arc::clone(&count);
+        let thread = thread::spawn(move || other.update(Relaxed, Relaxed, |count| count + 1));
+        let mine = count.try_update(Relaxed, Relaxed, |count| (count == 1).then_some(5));
+        (thread.join().unwrap(), mine, count.load(Relaxed))
+    });
+    assert_eq!(seen, [(0, Err(0), 1), (0, Ok(1), 5)].into());
 }

@@ -153,6 +153,30 @@ macro_rules! operations {
                 Err(before)
             }
 
+            /// The same as [`fetch_update`](Self::fetch_update).
+            #[track_caller]
+            pub fn try_update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                f: impl FnMut($inner) -> Option<$inner>,
+            ) -> Result<$inner, $inner> {
+                self.fetch_update(set_order, fetch_order, f)
+            }
+
+            /// Applies a function to the value, and returns what it was before.
+            #[track_caller]
+            pub fn update(
+                &self,
+                set_order: Ordering,
+                fetch_order: Ordering,
+                mut f: impl FnMut($inner) -> $inner,
+            ) -> $inner {
+                match self.fetch_update(set_order, fetch_order, |value| Some(f(value))) {
+                    Ok(before) | Err(before) => before,
+                }
+            }
+
             #[track_caller]
             fn rmw(&self, function: Rmw, order: Ordering) -> $inner {
                 Self::inner(rmw(self.object(), Self::WIDTH, function, order))
