@@ -49,6 +49,9 @@ fn check(test: &Test) -> Result<bool, String> {
         let made = std::fs::create_dir_all(directory);
         made.map_err(|e| format!("cannot make {}: {e}", directory.display()))?;
     }
+    if !test.no_confinement {
+        selvedge_confine::give_up(run::FILES);
+    }
     let begin = Instant::now();
     let mut wanted = Vec::new();
     for executable in &executables {
@@ -103,7 +106,8 @@ fn check(test: &Test) -> Result<bool, String> {
     }
     if let Some(path) = &test.junit {
         let text = junit::render(&results);
-        std::fs::write(path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        selvedge_page::output::write(path, text)
+            .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(failed.is_empty())
 }

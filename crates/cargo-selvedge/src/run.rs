@@ -144,6 +144,9 @@ fn command(executable: &Executable, name: &str, test: &Test) -> Command {
     command
 }
 
+/// How many files a test may have open.
+pub(crate) const FILES: u64 = 1024;
+
 /// Has the library confine the thread that runs the test.
 fn confine(command: &mut Command, refused: bool) {
     command.env_remove("SELVEDGE_CONFINE");
@@ -159,6 +162,9 @@ pub(crate) fn repeat(
     executable: &Executable,
     replay: &Replay,
 ) -> std::result::Result<bool, String> {
+    if !replay.no_confinement {
+        selvedge_confine::give_up(FILES);
+    }
     let mut command = Command::new(&executable.path);
     confine(&mut command, replay.no_confinement);
     let status = command

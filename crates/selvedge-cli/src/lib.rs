@@ -24,6 +24,7 @@ mod litmus;
 mod manual;
 mod measure;
 mod output;
+mod paths;
 mod place;
 mod pool;
 mod problem;
@@ -49,7 +50,16 @@ use crate::compile::Language;
 /// Does what the command line asks for.
 #[doc(hidden)]
 pub fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(Cli { command }) => command,
+        Err(error) if error.use_stderr() => error.exit(),
+        // The help or the version, which were asked for.
+        Err(help) => {
+            output::print(&help.render().ansi().to_string());
+            return end(Ok(ExitCode::SUCCESS));
+        }
+    };
+    let result = match command {
         Command::Worker(worker) => return worker::child::run(&worker),
         Command::Verify(mut verify) => {
             interrupt::install();

@@ -6,6 +6,8 @@
 use std::io::{ErrorKind, Write as _};
 use std::sync::OnceLock;
 
+pub(crate) use selvedge_page::output::{replaceable, write};
+
 use crate::problem::Problem;
 
 /// Why something could not be written to standard output.

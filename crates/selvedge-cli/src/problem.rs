@@ -22,6 +22,19 @@ pub(crate) enum Status {
     Internal = 4,
 }
 
+impl Status {
+    /// How the command ends when it has tried to write a file that it was asked for. A file that is missing does not
+    /// change that a bug was found, but nor is everything in order then.
+    pub(crate) fn with_file(self, written: Result<(), Problem>) -> Status {
+        let Err(problem) = written else { return self };
+        problem.print();
+        match self {
+            Status::Verified => problem.status,
+            Status::Bug | Status::Request | Status::Incomplete | Status::Internal => self,
+        }
+    }
+}
+
 impl From<Status> for ExitCode {
     fn from(status: Status) -> ExitCode {
         ExitCode::from(status as u8)

@@ -74,10 +74,7 @@ pub(crate) fn run(replay: &args::Replay) -> Result<Status, Problem> {
         TextOrJson::Json => json::print(bug)?,
         TextOrJson::Human => human::print_replayed(bug, &arguments(replay), replay.in_process),
     }
-    if let Err(problem) = page {
-        problem.print();
-    }
-    Ok(Status::Bug)
+    Ok(Status::Bug.with_file(page))
 }
 
 /// How the program ended this time.

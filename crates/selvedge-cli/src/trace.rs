@@ -1,6 +1,5 @@
 //! A failing schedule in a file: everything `selvedge replay` needs to get the same failure.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use selvedge_core::report::Bug as RawBug;
@@ -10,6 +9,8 @@ use crate::args::{self, Model};
 use crate::compile::Program;
 use crate::explorer::Explorer;
 use crate::input;
+use crate::output;
+use crate::paths;
 use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
@@ -46,6 +47,7 @@ pub(crate) struct Trace {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Contents {
+    #[serde(with = "paths")]
     file: PathBuf,
     fingerprint: String,
 }
@@ -91,7 +93,7 @@ impl Trace {
     pub(crate) fn write(&self, path: &Path) -> Result<(), Problem> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Problem::internal(format!("the trace cannot be written: {error}")))?;
-        fs::write(path, text + "\n").map_err(|error| {
+        output::write(path, text + "\n").map_err(|error| {
             Problem::request(format!(
                 "cannot write the trace to {}: {error}",
                 path.display()

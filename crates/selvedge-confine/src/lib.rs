@@ -10,9 +10,14 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landlock::{ABI, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::close;
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -82,6 +87,15 @@ const ALLOWED: [libc::c_long; 59] = [
     libc::SYS_exit_group,
 ];
 
+/// What changes memory, or what may be done with it, at an address that its first argument is.
+const REMAPPING: [libc::c_long; 5] = [
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+];
+
 /// Further system calls of a search by several processes, besides those of [`copies`].
 const PROCESSES: [libc::c_long; 4] = [
     libc::SYS_wait4,
@@ -109,13 +123,39 @@ const CHANGES: u64 =
 /// Whether this process is confined.
 static ENTERED: AtomicBool = AtomicBool::new(false);
 
+/// Whether it still has to make copies of itself.
+static COPIES: AtomicBool = AtomicBool::new(false);
+
+/// Gives up what no process that runs a program has a use for: core dumps, more than so many open `files`, and the
+/// files of the caller (a lock, a log, a jobserver), all but the standard ones.
+pub fn give_up(files: u64) {
+    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
+    let _ = setrlimit(Resource::RLIMIT_NOFILE, files, files);
+    let Ok(open) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
+    // The directory itself is among them.
+    for number in numbers.collect::<Vec<_>>() {
+        if number > 2 {
+            let _ = close(number);
+        }
+    }
+}
+
 /// Confines the calling thread, and all that it starts, for good. `processes` is whether it still has to make copies of itself.
 ///
 /// Tells why it cannot be confined, if it cannot.
 pub fn enter(processes: bool) -> Result<(), String> {
     // Before the list of calls, which has no room for this one.
     forbid_changes();
-    apply(&program(processes, std::process::id()).map_err(|error| error.to_string())?)?;
+    let further = match processes {
+        true => copies(),
+        false => filters(),
+    };
+    let filter = further.and_then(|further| program(further, std::process::id()));
+    apply(&filter.map_err(|error| error.to_string())?)?;
+    COPIES.store(processes, Ordering::Relaxed);
     ENTERED.store(true, Ordering::Relaxed);
     Ok(())
 }
@@ -128,7 +168,7 @@ pub const PROCESS: u32 = 0x5e1f_0001;
 ///
 /// So the library for Rust programs needs no crate but `libc`, of whatever version their lock files name.
 pub fn exported() -> Result<String, String> {
-    let filter = program(false, PROCESS).map_err(|error| error.to_string())?;
+    let filter = program(Rules::new(), PROCESS).map_err(|error| error.to_string())?;
     let words = filter.iter().map(|instruction| {
         let (code, jt, jf) = (instruction.code, instruction.jt, instruction.jf);
         format!("{code:04x}{jt:02x}{jf:02x}{:08x}", instruction.k)
@@ -136,11 +176,10 @@ pub fn exported() -> Result<String, String> {
     Ok(words.collect())
 }
 
-fn program(processes: bool, process: u32) -> seccompiler::Result<BpfProgram> {
+/// The list of system calls of a process, with `further` ones.
+fn program(further: Rules, process: u32) -> seccompiler::Result<BpfProgram> {
     let mut rules: Rules = ALLOWED.map(|call| (call, Vec::new())).into();
-    if processes {
-        rules.extend(copies()?);
-    }
+    rules.extend(further);
     let unchanged = |argument| rule(&[masked(argument, CHANGES, 0)?]);
     rules.insert(libc::SYS_open, vec![unchanged(1)?]);
     rules.insert(libc::SYS_openat, vec![unchanged(2)?]);
@@ -173,12 +212,21 @@ fn copies() -> seccompiler::Result<Rules> {
     let fork = rule(&[masked(0, !own, libc::SIGCHLD as u64)?])?;
     rules.insert(libc::SYS_clone, vec![fork]);
     let ends_with_parent = [int(0, libc::PR_SET_PDEATHSIG)?, int(1, libc::SIGKILL)?];
-    let no_new_privs = [int(0, libc::PR_SET_NO_NEW_PRIVS)?];
-    let controls = vec![rule(&ends_with_parent)?, rule(&no_new_privs)?];
-    rules.insert(libc::SYS_prctl, controls);
-    let filters = [int(0, libc::SECCOMP_SET_MODE_FILTER as i32)?, int(1, 0)?];
-    rules.insert(libc::SYS_seccomp, vec![rule(&filters)?]);
+    rules.extend(filters()?);
+    let controls = rules.entry(libc::SYS_prctl).or_default();
+    controls.push(rule(&ends_with_parent)?);
     Ok(rules)
+}
+
+/// What it takes to forbid more later.
+fn filters() -> seccompiler::Result<Rules> {
+    let no_new_privs = [int(0, libc::PR_SET_NO_NEW_PRIVS)?];
+    let filters = [int(0, libc::SECCOMP_SET_MODE_FILTER as i32)?, int(1, 0)?];
+    let rules = [
+        (libc::SYS_prctl, vec![rule(&no_new_privs)?]),
+        (libc::SYS_seccomp, vec![rule(&filters)?]),
+    ];
+    Ok(rules.into())
 }
 
 /// The arguments with which each system call may be made; any, if there is no rule.
@@ -208,11 +256,36 @@ fn masked(argument: u8, mask: u64, value: u64) -> seccompiler::Result<SeccompCon
     Ok(SeccompCondition::new(argument, length, equals, value)?)
 }
 
-/// Forbids further processes in a confined process, once those that share a search are there.
-pub fn alone() {
+/// Keeps a confined process from replacing the memory at `table`, and from changing what may be done with it. It
+/// has no memory at lower addresses either: a range that begins below and reaches into the table is refused as well.
+pub fn keep(table: Range<usize>) {
     if !ENTERED.load(Ordering::Relaxed) {
         return;
     }
+    let rules = || {
+        let below = |argument| {
+            let (some, end) = (SeccompCmpOp::Ne, SeccompCmpOp::Lt);
+            rule(&[
+                SeccompCondition::new(argument, SeccompCmpArgLen::Qword, some, 0)?,
+                SeccompCondition::new(argument, SeccompCmpArgLen::Qword, end, table.end as u64)?,
+            ])
+        };
+        let mut rules = Rules::new();
+        for call in REMAPPING {
+            rules.insert(call, vec![below(0)?]);
+        }
+        // Where the memory is moved to.
+        rules.insert(libc::SYS_mremap, vec![below(0)?, below(4)?]);
+        if !COPIES.load(Ordering::Relaxed) {
+            rules.extend([(libc::SYS_prctl, vec![]), (libc::SYS_seccomp, vec![])]);
+        }
+        Ok(rules)
+    };
+    forbid(rules());
+}
+
+/// Forbids further processes in a confined process, once those that share a search are there.
+pub fn alone() {
     let calls = [
         libc::SYS_clone,
         libc::SYS_clone3,
@@ -221,14 +294,18 @@ pub fn alone() {
         libc::SYS_prctl,
         libc::SYS_seccomp,
     ];
-    let rules = calls.map(|call| (call, Vec::new())).into();
-    let filter = SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Trap,
-        TargetArch::x86_64,
-    );
-    if let Ok(filter) = filter.and_then(BpfProgram::try_from) {
+    if ENTERED.load(Ordering::Relaxed) {
+        forbid(Ok(calls.map(|call| (call, Vec::new())).into()));
+    }
+}
+
+/// Forbids what `rules` describe, besides what is forbidden already.
+fn forbid(rules: seccompiler::Result<Rules>) {
+    let filter = |rules| -> seccompiler::Result<BpfProgram> {
+        let (others, these) = (SeccompAction::Allow, SeccompAction::Trap);
+        Ok(SeccompFilter::new(rules, others, these, TargetArch::x86_64)?.try_into()?)
+    };
+    if let Ok(filter) = rules.and_then(filter) {
         // The list of calls is in force in any case.
         let _ = apply(&filter);
     }

@@ -20,9 +20,12 @@ pub(crate) type Placed = (Token, usize);
 pub(crate) fn tokens(text: &str) -> Result<Vec<Placed>, Error> {
     let mut tokens = Vec::new();
     let mut rest = text;
-    let line_of = |rest: &str| 1 + text[..text.len() - rest.len()].matches('\n').count();
+    // Lines are counted up to `counted`, which follows the beginning of `rest`.
+    let (mut line, mut counted) = (1, 0);
     while let Some(first) = rest.chars().next() {
-        let line = line_of(rest);
+        let here = text.len() - rest.len();
+        line += text[counted..here].matches('\n').count();
+        counted = here;
         if first.is_whitespace() {
             rest = &rest[first.len_utf8()..];
         } else if rest.starts_with("(*") {

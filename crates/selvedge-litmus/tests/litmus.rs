@@ -187,3 +187,22 @@ fn damaged_tests_are_refused_or_read_but_never_fatal() {
         }
     }
 }
+
+/// A text of a megabyte is read in a moment, whatever is in it.
+#[test]
+fn long_texts_are_read_in_linear_time() {
+    let beginning = "C long\n{}\nP0 (atomic_int* x) {\n";
+    let end = "}\nexists (x=0)\n";
+    let begin = std::time::Instant::now();
+    let stores = "  atomic_store_explicit(x, 1, memory_order_relaxed);\n".repeat(20_000);
+    let text = [beginning, &stores, end].concat();
+    assert_eq!(selvedge_litmus::parse(&text).unwrap().operations(), 20_000);
+    for filling in ["\n", " ", ";", "// x\n", "(* x *)"] {
+        let text = [beginning, &filling.repeat((1 << 20) / filling.len()), "$"].concat();
+        let error = selvedge_litmus::parse(&text).unwrap_err();
+        let lines = text.matches('\n').count();
+        assert_eq!(error.line, 1 + lines, "{filling}");
+    }
+    // With lines counted anew for each token it would be a quarter of an hour.
+    assert!(begin.elapsed().as_secs() < 60, "{:?}", begin.elapsed());
+}

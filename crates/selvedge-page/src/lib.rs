@@ -17,6 +17,7 @@ mod explained;
 mod index;
 pub mod input;
 mod origins;
+pub mod output;
 mod page;
 mod place;
 mod unordered;

@@ -96,10 +96,24 @@ pub(crate) fn fill_table() -> io::Result<()> {
     let _ = noted_arguments(0);
     crate::posix::library::prepare();
     gate::set_targets(|targets| {
-        targets.settle = crate::tsan::settle::at_entry as *const () as usize;
-        targets.stored = crate::tsan::settle::stored as *const () as usize;
+        (targets.settle, targets.stored) = callbacks();
         for (slot, export) in exports.iter().enumerate() {
             targets.table[slot] = export.function;
         }
     })
+}
+
+/// Whether the gate leads where [`fill_table`] had it lead.
+pub(crate) fn is_as_filled(targets: &gate::Targets) -> bool {
+    let functions = exports().into_iter().map(|export| export.function);
+    let table = functions.chain(std::iter::repeat(0)).take(gate::CAPACITY);
+    (targets.settle, targets.stored) == callbacks() && table.eq(targets.table)
+}
+
+/// What is called before an entry and behind a store.
+fn callbacks() -> (usize, usize) {
+    (
+        crate::tsan::settle::at_entry as *const () as usize,
+        crate::tsan::settle::stored as *const () as usize,
+    )
 }

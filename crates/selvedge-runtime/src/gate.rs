@@ -7,6 +7,7 @@
 
 use std::io;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -71,6 +72,7 @@ pub(crate) struct Gate {
 /// The functions of the runtime that the program calls. They lie on pages of their own, which nobody
 /// can write to while a program is loaded.
 #[repr(C, align(4096))]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Targets {
     /// The function that a stub calls before anything else when `attention` is set.
     pub(crate) settle: usize,
@@ -99,10 +101,15 @@ pub(crate) fn set_targets(fill: impl FnOnce(&mut Targets)) -> io::Result<()> {
     protect(libc::PROT_READ)
 }
 
-/// The fingerprint of the settings that the program was loaded with.
-pub(crate) fn settings() -> (u64, u64) {
-    // SAFETY: the gate is mapped as long as a program is loaded.
-    unsafe { (*gate()).targets.settings }
+/// The targets of the mapped gate.
+pub(crate) fn targets() -> &'static Targets {
+    // SAFETY: the gate stays mapped, and its targets are not written to while a program is loaded.
+    unsafe { &(*gate()).targets }
+}
+
+/// Where the gate lies.
+pub(crate) fn place() -> Range<usize> {
+    ADDRESS..ADDRESS + size_of::<Gate>()
 }
 
 /// Maps the gate, if it is not mapped yet. It stays until the end of the process, because parts of

@@ -9,7 +9,7 @@ use crate::machine::NativeMachine;
 use crate::overlooked::Overlooked;
 use crate::runtime::with;
 use crate::watch::Fate;
-use crate::{arena, gate};
+use crate::{abi, arena, gate};
 
 impl NativeMachine {
     /// The address and width of a location.
@@ -124,11 +124,12 @@ impl NativeMachine {
         })
     }
 
-    /// Whether the settings are not those that the program was loaded with: it has written into the memory of the
-    /// runtime, and nothing that the runtime says means anything any more.
+    /// Whether the settings are not those that the program was loaded with, or its calls lead elsewhere: it has
+    /// written into the memory of the runtime, and nothing that the runtime says means anything any more.
     pub fn was_modified(&self) -> bool {
-        let loaded = gate::settings();
-        with(|runtime| runtime.settings.fingerprint()) != loaded
+        let targets = gate::targets();
+        let settings = with(|runtime| runtime.settings.fingerprint());
+        settings != targets.settings || !abi::is_as_filled(targets)
     }
 
     /// Where accesses were no event, and where they were several, for another process: the words that are not

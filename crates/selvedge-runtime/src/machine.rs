@@ -122,7 +122,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     }
     let main = Thread::new(0, &layout);
     main.slot.open()?;
-    let watchdog = settings.watchdog;
+    let (watchdog, filled) = (settings.watchdog, settings.filled);
     gate::set_targets(|targets| targets.settings = settings.fingerprint())?;
     runtime::install(Runtime::new(
         settings,
@@ -134,6 +134,7 @@ fn load(library: &Path, settings: Settings) -> Result<NativeMachine, LoadError> 
     machine.handlers = Some(signals::install(watchdog)?);
     crate::posix::begin();
     crate::posix::forget_files();
+    filled(gate::place());
     boot(&library)?;
     with(Runtime::keep)?;
     with(Runtime::meet_libraries);

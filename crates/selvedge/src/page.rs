@@ -65,7 +65,7 @@ pub(crate) fn write(path: &Path, contents: Contents<'_>) {
     let html = page(contents).html();
     let name = path.display().to_string();
     let written = match html {
-        Ok(html) => clerk::have(move || std::fs::write(path, html)),
+        Ok(html) => clerk::have(move || selvedge_page::output::write(&path, html)),
         Err(error) => Err(error.into()),
     };
     if let Err(error) = written {

@@ -11,6 +11,7 @@ use super::values::{
     Plain, SystemHeaders, Unroll, Words, bytes, name_of, seconds, stack_bytes, unroll, variable,
     words,
 };
+use crate::paths;
 use crate::verify::cases::Case;
 
 /// The details that reports show of the program and its libraries.
@@ -90,7 +91,7 @@ pub(crate) struct ProgramOptions {
 
     /// The program's standard input
     #[arg(long, value_name = "FILE")]
-    #[serde(default)]
+    #[serde(default, with = "paths")]
     pub(crate) stdin: Option<PathBuf>,
 
     /// Report a program that ends with a status other than zero

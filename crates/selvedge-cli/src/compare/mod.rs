@@ -105,13 +105,11 @@ pub(crate) fn run(compare: &args::Compare) -> Result<Status, Problem> {
         Some(table) => table.finish(&comparison),
         None => json::print(&comparison)?,
     }
-    if let Err(problem) = page {
-        problem.print();
-    }
-    Ok(match comparison.agree && comparison.failed.is_empty() {
+    let status = match comparison.agree && comparison.failed.is_empty() {
         true => comparison.verdict.into(),
         false => Status::Internal,
-    })
+    };
+    Ok(status.with_file(page))
 }
 
 impl Comparison {

@@ -148,6 +148,12 @@ pub(super) const EXECUTABLE: [&str; 6] = [
 /// The user's flags as they are given to the compiler, or which of them is in the way.
 pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
     let mut accepted = Vec::with_capacity(flags.len());
+    if let Some(flag) = flags.iter().find(|flag| from_file(flag)) {
+        return Err(Problem::request(format!(
+            "the flag {flag} cannot be used: flags are not read from files"
+        ))
+        .help("write them on the command line; if it is the name of a file: ./@NAME"));
+    }
     let mut rest = flags.iter().map(String::as_str);
     while let Some(flag) = rest.next() {
         if let Some(problem) = refused(flag, &mut rest) {
@@ -163,6 +169,14 @@ pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
         }
     }
     Ok(accepted)
+}
+
+/// Whether compilers take this argument, wherever it stands, for the name of a file with more flags. gcc hands
+/// the value of a flag on as an argument of its own: `-I@file` becomes `-I @file`.
+fn from_file(argument: &str) -> bool {
+    let value = |flag: &&str| argument.strip_prefix(*flag);
+    argument.starts_with('@')
+        || (WITH_VALUE.iter().filter_map(value)).any(|value| value.starts_with('@'))
 }
 
 /// The first of these flags that is not known to be harmless when the user did not choose it: with it, a
@@ -181,6 +195,8 @@ pub(crate) fn untrusted(flags: &[String]) -> Option<&str> {
     let harmless = |flag: &str| match flag {
         "-pthread" | "-pedantic" | "-ansi" | "-w" => true,
         "-mllvm" | "-fuse-ld" => false,
+        // What they compile modules to is kept beside the sources.
+        _ if flag.starts_with("-fmodule") => false,
         _ if ANYTHING.iter().any(|start| flag.starts_with(start)) => true,
         // A program or a plugin would be named after the sign.
         _ if flag.starts_with("-f") && flag.contains('=') => false,
@@ -190,7 +206,15 @@ pub(crate) fn untrusted(flags: &[String]) -> Option<&str> {
     };
     let mut rest = flags.iter().map(String::as_str);
     while let Some(flag) = rest.next() {
-        if NAMED.contains(&flag) {
+        let value = rest.clone().next().filter(|_| NAMED.contains(&flag));
+        if let Some(hidden) = [Some(flag), value]
+            .into_iter()
+            .flatten()
+            .find(|&f| from_file(f))
+        {
+            return Some(hidden);
+        }
+        if value.is_some() {
             rest.next();
         } else if !harmless(flag) {
             return Some(flag);
@@ -246,10 +270,6 @@ fn refused<'a>(flag: &str, rest: &mut (impl Iterator<Item = &'a str> + Clone)) -
         _ if HIDING.iter().any(|prefix| flag.starts_with(prefix)) => refuse(
             "it can bring in code that Selvedge would not see",
             "leave it out",
-        ),
-        _ if flag.starts_with('@') => refuse(
-            "flags are not read from files",
-            "write them on the command line",
         ),
         _ if !flag.starts_with('-') => Some(not_a_flag(flag)),
         _ => None,
@@ -330,11 +350,28 @@ mod tests {
             "-fdump-tree-all=/tmp/x",
             "-save-temps=/tmp/x",
             "@x",
+            "-fmodules-ts",
             "-gsplit=/x",
             "--param",
         ] {
             assert_eq!(first(&["-O1", flag]).as_deref(), Some(flag));
         }
+    }
+
+    #[test]
+    fn values_of_flags_are_not_read_from_files_either() {
+        for flag in ["-D", "-U", "-I", "-include", "-isystem", "-iquote", "-l"] {
+            let joined = format!("{flag}@z.rsp");
+            for (flags, named) in [([flag, "@z.rsp"], "@z.rsp"), (["-O1", &joined], &joined)] {
+                let flags = flags.map(str::to_owned);
+                assert_eq!(untrusted(&flags), Some(named));
+                let problem = accepted(&flags).unwrap_err().to_string();
+                assert!(problem.contains(&format!("the flag {named} ")), "{problem}");
+            }
+        }
+        let harmless = ["-DX=@", "-I", "./@x", "-Ia/@b"].map(str::to_owned);
+        assert_eq!(untrusted(&harmless), None);
+        assert_eq!(accepted(&harmless).unwrap(), harmless);
     }
 
     #[test]

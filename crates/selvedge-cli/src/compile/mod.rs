@@ -38,6 +38,7 @@ use self::support::Support;
 use self::toolchain::Toolchain;
 use crate::input;
 use crate::interrupt;
+use crate::paths;
 use crate::problem::Problem;
 use crate::project;
 use crate::scan::{self, Finding, Trap};
@@ -47,8 +48,10 @@ use crate::scratch::Scratch;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Program {
     /// The directory that everything is relative to; the current one if there is none.
+    #[serde(with = "paths")]
     pub(crate) directory: Option<PathBuf>,
     /// Its source files.
+    #[serde(with = "paths")]
     pub(crate) files: Vec<PathBuf>,
     /// The user's flags for the compiler.
     pub(crate) flags: Vec<String>,
@@ -81,6 +84,7 @@ pub(crate) struct Program {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Recorded {
     /// The directory that the compiler is started in.
+    #[serde(with = "paths")]
     pub(crate) directory: PathBuf,
     /// Its flags.
     pub(crate) flags: Vec<String>,

@@ -367,9 +367,9 @@ impl Toolchain {
         if source.language == Language::Cxx {
             command.arg("-isystem").arg(support.cxx_include());
         }
-        // A file named like a flag is still a file.
+        // A file named like a flag, or like a file of flags, is still a file.
         let path = source.compiled.as_ref().unwrap_or(&source.path);
-        let path = match path.to_string_lossy().starts_with('-') {
+        let path = match path.to_string_lossy().starts_with(['-', '@']) {
             true => Path::new(".").join(path),
             false => path.clone(),
         };

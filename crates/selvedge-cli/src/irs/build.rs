@@ -13,6 +13,8 @@ use super::calls::{Callee, Executable};
 use super::{inputs, pairs, patch, thunks, tune};
 use crate::args::IrsBuild;
 use crate::compile::{self, Compiled};
+use crate::input;
+use crate::output;
 use crate::problem::{Problem, Status};
 
 /// The prefix of functions of the library that stand in for others, and the flag that tells the
@@ -64,7 +66,7 @@ pub(super) fn read(path: &Path) -> Result<Chosen, Problem> {
         Problem::request(format!("{}: {why}", path.display()))
             .help("write one: selvedge irs verify FILE… -o PROGRAM.irs")
     };
-    let mut file = fs::File::open(path).map_err(|error| problem(&error))?;
+    let mut file = input::open(path).map_err(|error| problem(&error))?;
     let about = file.metadata().map_err(|error| problem(&error))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)
@@ -90,23 +92,11 @@ pub(crate) fn executable(
             .note("the files or the flags have changed since")
             .help("write it anew: selvedge irs verify FILE… -o PROGRAM.irs"));
     }
-    let scratch = compiled.scratch();
-    let written = |name: &str, bytes: &[u8]| {
-        let path = scratch.join(name);
-        fs::write(&path, bytes)
-            .map_err(|error| Problem::internal(format!("{}: {error}", path.display())))?;
-        Ok::<_, Problem>(path)
-    };
     let mut uses = Uses::of(compiled)?;
     uses.add_functions(prefix);
     uses.room += Chosen::room(&chosen.bytes);
     inputs::check(&uses.undefined)?;
-    let library = written("enforce.o", selvedge_enforce::OBJECT)?;
-    let notes = thunks::assembly(&uses.undefined, uses.room);
-    let notes = written("notes.s", notes.as_bytes())?;
-    let linked = scratch.join("program");
-    // The notes end with memory that is hardly ever used up: it comes last.
-    compiled.executable(&[library, notes], &wraps()?, &linked)?;
+    let linked = uses.link(compiled)?;
     let failed =
         |error: std::io::Error| Problem::internal(format!("{}: {error}", linked.display()));
     let mut bytes = fs::read(&linked).map_err(failed)?;
@@ -114,10 +104,11 @@ pub(crate) fn executable(
         .ok_or_else(|| Problem::internal("the linker made an executable that cannot be read"))?;
     patch::apply(&mut bytes, &executable, Some(chosen), (fingerprint, policy))?;
     fs::write(&linked, &bytes).map_err(failed)?;
+    let unwritten = |error| Problem::request(format!("{}: {error}", to.display()));
+    output::replaceable(to).map_err(unwritten)?;
     // A copy has the right permissions; a running program keeps the file that it was started from.
     let _ = fs::remove_file(to);
-    fs::copy(&linked, to)
-        .map_err(|error| Problem::request(format!("{}: {error}", to.display())))?;
+    fs::copy(&linked, to).map_err(unwritten)?;
     Ok(())
 }
 
@@ -170,8 +161,26 @@ impl Uses {
     }
 
     /// Makes sure that `irs build` will accept the program.
-    pub(super) fn check(&self) -> Result<(), Problem> {
-        inputs::check(&self.undefined)
+    pub(super) fn check(&self, compiled: &Compiled) -> Result<(), Problem> {
+        inputs::check(&self.undefined)?;
+        self.link(compiled).map(drop)
+    }
+
+    /// Links what was compiled with the enforcement library.
+    fn link(&self, compiled: &Compiled) -> Result<PathBuf, Problem> {
+        let written = |name: &str, bytes: &[u8]| {
+            let path = compiled.scratch().join(name);
+            fs::write(&path, bytes)
+                .map_err(|error| Problem::internal(format!("{}: {error}", path.display())))?;
+            Ok::<_, Problem>(path)
+        };
+        let library = written("enforce.o", selvedge_enforce::OBJECT)?;
+        let notes = thunks::assembly(&self.undefined, self.room);
+        let notes = written("notes.s", notes.as_bytes())?;
+        let linked = compiled.scratch().join("program");
+        // The notes end with memory that is hardly ever used up: it comes last.
+        compiled.executable(&[library, notes], &wraps()?, &linked)?;
+        Ok(linked)
     }
 
     /// Whether a thread of the program ends when its function returns.

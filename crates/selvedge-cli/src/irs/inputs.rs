@@ -11,10 +11,15 @@ use crate::problem::Problem;
 
 /// Functions that the verifier knows and the enforcement library does not, and what programs know them
 /// by.
-const MISSING: [(&str, &str); 3] = [
+const MISSING: [(&str, &str); 4] = [
     ("syscall", "syscall"),
     ("selvedge_wait_join", "waiting for an atomic"),
     ("selvedge_wait_while", "std::counting_semaphore"),
+    // Programs that wait need it as well.
+    (
+        "selvedge_wait_wake",
+        "waking threads that wait for an atomic (std::jthread and std::stop_source do)",
+    ),
 ];
 
 /// The function that the scan puts in the place of `rdtsc`.

@@ -1,7 +1,6 @@
 //! `selvedge irs stat`: describes a prefix file.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use anstyle::Style;
 use indicatif::HumanCount;
@@ -29,7 +28,7 @@ pub(crate) fn run(stat: &IrsStat) -> Result<Status, Problem> {
         let input = view.input(&stat.input).or_else(first);
         let input = input.ok_or_else(|| problem(&"there is no such input"))?;
         let svg = picture::draw(view, input);
-        fs::write(path, svg)
+        output::write(path, svg)
             .map_err(|error| Problem::request(format!("{}: {error}", path.display())))?;
     }
     let statistics = Statistics::of(view);

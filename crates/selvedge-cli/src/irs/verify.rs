@@ -10,10 +10,11 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use indicatif::HumanCount;
 use selvedge_core::report::Ending;
+use selvedge_enforce::Policy;
 use selvedge_irs_format::{Damage, View};
 use serde::Serialize;
 
-use super::build::Uses;
+use super::build::{self, Uses};
 use crate::args::{IrsVerify, ProgramOptions, TextOrJson};
 use crate::compile::{self, Build, Program};
 use crate::describe;
@@ -61,7 +62,6 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         ..verify.sources.program()?
     })?;
     let uses = Uses::of(&build.compiled)?;
-    uses.check()?;
     let untracked = uses.untracked(&build.image().library)?;
     let ends = uses.ends_with_functions();
     let fingerprint = build.compiled.fingerprint()?;
@@ -71,8 +71,13 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
         output: verify.prefix(),
         has_file: Cell::new(false),
     };
+    output::replaceable(&proof.output)
+        .map_err(|error| Problem::request(format!("{}: {error}", proof.output.display())))?;
     let resume = !verify.anew && proof.has_begun(fingerprint)?;
     proof.has_file.set(resume);
+    if !resume {
+        uses.check(&build.compiled)?;
+    }
     let (bugs, relaxed, watch) = proof.run(Relax {
         output: proof.output.clone(),
         fingerprint,
@@ -105,6 +110,10 @@ pub(crate) fn run(verify: &IrsVerify) -> Result<Status, Problem> {
             .help("begin anew: --anew"));
         }
     };
+    // Some prefixes ask for what no executable can do.
+    let chosen = build::read(&proof.output)?;
+    let trial = build.compiled.scratch().join("enforced");
+    build::executable(&build.compiled, &chosen, Policy::Abort, &trial)?;
     let result = Told {
         schema: SCHEMA,
         verdict: verdict(&summary, ending.is_none()),

@@ -3,7 +3,6 @@
 //! The page is made by the crate `selvedge-page`; here is what the command knows about its searches.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::{Place, Report, Verdict, human};
 use crate::args;
 use crate::explain;
 use crate::input;
+use crate::output;
 use crate::pool::estimate::Estimate;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
@@ -103,7 +103,7 @@ impl<'a> Page<'a> {
 
     /// Writes it to `path`.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Problem> {
-        fs::write(path, self.html()?).map_err(|error| {
+        output::write(path, self.html()?).map_err(|error| {
             Problem::request(format!(
                 "cannot write the report to {}: {error}",
                 path.display()

@@ -7,7 +7,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -17,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use super::request::Asked;
 use super::{Bug, Place, Report, Step, table};
 use crate::input;
+use crate::output;
 use crate::problem::{Problem, warn};
 
 /// The functions whose calls SV-COMP's tasks must not reach.
@@ -38,7 +38,7 @@ pub(crate) fn write(path: &Path, report: &Report, asked: &Asked<'_>) -> Result<(
             return Ok(());
         }
     };
-    fs::write(path, violation.document(asked)).map_err(|error| {
+    output::write(path, violation.document(asked)).map_err(|error| {
         Problem::request(format!(
             "cannot write the witness to {}: {error}",
             path.display()

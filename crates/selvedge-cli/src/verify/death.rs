@@ -115,10 +115,11 @@ impl Death {
             )
             .help(SHORT_OF_MEMORY)),
             Some(signal) => Ok(Death(signal)),
-            None => Err(
-                Problem::internal(format!("the worker ended without a result ({status})"))
-                    .help("this is a fault of Selvedge: please report it with the program"),
-            ),
+            None => Err(Problem::internal(format!(
+                "the process that ran the program ended without a result ({status})"
+            ))
+            .note("the program has ended it, for example with _exit at an address that it computed")
+            .help("if the program does nothing of that kind, please report it")),
         }
     }
 

@@ -141,11 +141,10 @@ pub(crate) fn conclude(
         None => Ok(()),
     };
     report::print(&report, &asked)?;
-    // A file that cannot be written does not change what was found.
-    for problem in [trace, witness, page].into_iter().filter_map(Result::err) {
-        problem.print();
-    }
-    Ok(report.verdict.into())
+    let files = [trace, witness, page];
+    Ok(files
+        .into_iter()
+        .fold(report.verdict.into(), Status::with_file))
 }
 
 /// Says how many places end an execution that reaches them.

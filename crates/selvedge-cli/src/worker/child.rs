@@ -1,18 +1,17 @@
 //! The worker process: the command runs itself again, prepared, with a socket for standard input.
 
 use std::cell::RefCell;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, RawFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use nix::sys::personality::{self, Persona};
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
-use nix::unistd::{Pid, close, dup2_stdin, getppid};
+use nix::unistd::{Pid, dup2_stdin, getppid};
 use selvedge_runtime::process::SharedCounters;
 
 use super::counters::Counters;
@@ -54,9 +53,7 @@ fn prepare(worker: &args::Worker) -> ExitCode {
     if let Ok(persona) = personality::get() {
         let _ = personality::set(persona | Persona::ADDR_NO_RANDOMIZE);
     }
-    let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
-    let _ = setrlimit(Resource::RLIMIT_NOFILE, FILES, FILES);
-    close_inherited();
+    selvedge_confine::give_up(FILES);
     let error = Command::new(OURSELVES)
         .arg0("selvedge")
         .args(["worker", "--prepared", "--parent"])
@@ -64,21 +61,6 @@ fn prepare(worker: &args::Worker) -> ExitCode {
         .exec();
     eprintln!("error: cannot start the worker: {error}");
     Status::Internal.into()
-}
-
-/// Closes the files of the caller of the command (a lock, a log, a jobserver), all but the standard ones:
-/// the program under test has no use for them.
-fn close_inherited() {
-    let Ok(open) = fs::read_dir("/proc/self/fd") else {
-        return;
-    };
-    let numbers = open.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<RawFd>().ok());
-    // The directory itself is among them.
-    for number in numbers.collect::<Vec<_>>() {
-        if number > 2 {
-            let _ = close(number);
-        }
-    }
 }
 
 fn work() -> io::Result<()> {

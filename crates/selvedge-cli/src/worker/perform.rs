@@ -179,6 +179,7 @@ fn settings(machine: &args::ProgramOptions, show_output: bool) -> Settings {
         environment: strings(&machine.env),
         stdin: machine.stdin.clone(),
         check_status: machine.check_status,
+        filled: selvedge_confine::keep,
     }
 }
 

@@ -14,6 +14,7 @@ use super::orders::{Order, Sliced};
 use crate::args::{self, Model};
 use crate::compile::Image;
 use crate::explorer::Explorer;
+use crate::paths;
 use crate::problem::Problem;
 use crate::report;
 use crate::temporal::Asked;
@@ -22,8 +23,10 @@ use crate::temporal::Asked;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Request {
     /// The program.
+    #[serde(with = "paths")]
     pub(crate) library: PathBuf,
     /// The shared counters.
+    #[serde(with = "paths")]
     pub(crate) counters: PathBuf,
     /// How the program behaves.
     pub(crate) machine: args::ProgramOptions,
@@ -97,6 +100,7 @@ pub(crate) struct Sampling {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Relax {
     /// The prefix file.
+    #[serde(with = "paths")]
     pub(crate) output: PathBuf,
     /// The program.
     pub(crate) fingerprint: [u8; 16],

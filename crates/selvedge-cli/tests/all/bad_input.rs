@@ -104,6 +104,139 @@ fn output_that_cannot_be_written() {
     }
 }
 
+/// Help and version are what was asked for, too.
+#[test]
+fn help_that_cannot_be_written() {
+    let sandbox = Sandbox::new();
+    for arguments in [
+        &["--help"][..],
+        &["--version"],
+        &["irs", "verify", "--help"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full");
+        let mut command = sandbox.command(arguments);
+        command.stdout(full.unwrap());
+        let outcome = sandbox.finish(command.spawn().unwrap());
+        outcome
+            .ends_with(4)
+            .says("error: cannot write to standard output: No space left on device");
+        assert!(!sandbox.run(arguments).ends_with(0).stdout.is_empty());
+    }
+}
+
+/// What was asked for is not there: that is no success.
+#[test]
+fn files_that_cannot_be_written() {
+    let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
+    let pipe = sandbox.path("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for (file, why) in [
+        ("/dev/full", "No space left on device"),
+        ("/nowhere/r.html", "No such file or directory"),
+        ("pipe", "it is a pipe that nobody reads"),
+    ] {
+        let outcome = sandbox.run(&["verify", "program.c", "--report", file]);
+        outcome
+            .ends_with(2)
+            .prints("verified: ")
+            .says(&format!("error: cannot write the report to {file}: {why}"));
+    }
+    let outcome = sandbox.run(&["verify", "program.c", "--report", "/dev/stdout"]);
+    outcome
+        .ends_with(0)
+        .prints("<!DOCTYPE html>")
+        .prints("verified: ");
+    sandbox.write(
+        "bug.c",
+        "#include <assert.h>\nint main(void) { assert(0); }",
+    );
+    for option in ["--trace-out", "--witness", "--report"] {
+        let outcome = sandbox.run(&["verify", "bug.c", option, "pipe"]);
+        outcome
+            .ends_with(1)
+            .says("pipe: it is a pipe that nobody reads");
+    }
+    // What is made beside its place and moved there would take the place of a device.
+    let irs = |arguments: &[&str]| sandbox.run(&[&["irs"], arguments].concat());
+    let refused = "pipe: it is not a regular file";
+    irs(&["verify", "program.c", "-o", "pipe"])
+        .ends_with(2)
+        .says(refused);
+    irs(&["verify", "program.c", "-o", "p.irs"]).ends_with(0);
+    irs(&["build", "program.c", "--prefix", "p.irs", "-o", "pipe"])
+        .ends_with(2)
+        .says(refused);
+    irs(&["build", "program.c", "--prefix", "pipe", "-o", "p"])
+        .ends_with(2)
+        .says(refused);
+    irs(&["stat", "p.irs", "--svg", "pipe"])
+        .ends_with(2)
+        .says("pipe: it is a pipe that nobody reads");
+    irs(&["stat", "p.irs", "--report", "pipe"])
+        .ends_with(2)
+        .says("pipe: it is a pipe that nobody reads");
+}
+
+/// The temporary directory, and every file that is named.
+#[test]
+fn places_whose_names_are_not_text() {
+    let sandbox = Sandbox::with("ok.c", "int main(void) { return 0; }");
+    let odd = |name: &[u8]| sandbox.path(".").join(std::ffi::OsStr::from_bytes(name));
+    fs::create_dir(odd(b"t\xfe")).unwrap();
+    let text = "#include <assert.h>\nint main(void) { assert(0); }";
+    fs::write(odd(b"p\xfe.c"), text).unwrap();
+    let run = |arguments: &[&std::path::Path]| {
+        let mut command = sandbox.command(&[]);
+        command.env("TMPDIR", odd(b"t\xfe")).args(arguments);
+        sandbox.finish(command.spawn().unwrap())
+    };
+    let (verify, replay, resume) = ("verify".as_ref(), "replay".as_ref(), "resume".as_ref());
+    run(&[verify, "ok.c".as_ref()]).ends_with(0);
+    let (program, trace) = (odd(b"p\xfe.c"), odd(b"t\xfe.json"));
+    run(&[verify, &program, "--trace-out".as_ref(), &trace]).ends_with(1);
+    run(&[replay, &trace])
+        .ends_with(1)
+        .prints("bug: assertion failed: 0");
+    sandbox.write("program.c", crate::kills::COUNTERS);
+    fs::copy(sandbox.path("program.c"), odd(b"q\xfe.c")).unwrap();
+    let (program, checkpoint) = (odd(b"q\xfe.c"), odd(b"c\xfe"));
+    let limit =
+        ["--model", "sc", "--max-executions", "3", "--checkpoint"].map(std::path::Path::new);
+    run(&[&[verify, &*program], &limit[..], &[&*checkpoint]].concat()).ends_with(3);
+    run(&[resume, &checkpoint])
+        .ends_with(0)
+        .prints("verified: ");
+    // The trace of a program that is named by its bytes is still one of this program only.
+    fs::write(odd(b"p\xfe.c"), text.replace("0", "!1")).unwrap();
+    run(&[replay, &trace]).says("has changed since the trace was written");
+}
+
+/// A file whose name begins as that of a file with flags does for a compiler.
+#[test]
+fn a_name_that_begins_with_an_at_sign() {
+    let text = "#include <assert.h>\nint main(void) { assert(0); }";
+    let sandbox = Sandbox::with("@y.c", text);
+    let outcome = sandbox.run(&["verify", "@y.c"]);
+    outcome.ends_with(1).prints("bug: assertion failed: 0");
+}
+
+/// The program ends the process that runs it, at an address that no list of functions knows of.
+#[test]
+fn a_program_that_ends_its_process() {
+    let sandbox = Sandbox::new();
+    let distance = crate::confinement::distance(&sandbox, "_exit");
+    for status in [0, 3] {
+        let call = format!("find({distance}L)({status});");
+        sandbox.write("attack.c", &crate::confinement::attack(&call));
+        let outcome = sandbox.run(&["verify", "attack.c"]);
+        outcome
+            .ends_with(4)
+            .says("the process that ran the program ended without a result")
+            .says("note: the program has ended it, for example with _exit");
+        assert!(!outcome.stderr.contains("fault of Selvedge"), "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_damaged_cache_is_made_again() {
     let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");

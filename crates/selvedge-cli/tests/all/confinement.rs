@@ -359,6 +359,71 @@ fn a_program_that_overwrites_the_workers_memory_is_not_verified() {
     }
 }
 
+/// Nor may what is forbidden there be allowed again: the program would have functions of its own in the place of
+/// those that report its bugs.
+#[test]
+fn the_table_of_calls_stays_protected() {
+    let sandbox = Sandbox::new();
+    let (page, size) = ("0x10001000L", "0x8000L");
+    for (function, arguments) in [
+        ("mprotect", format!("{page}, {size}, 3L")),
+        ("munmap", format!("{page}, {size}")),
+        ("munmap", format!("0xffff000L, {size}")),
+        ("mmap", format!("{page}, {size}, 3L, 0x32L, -1L, 0L")),
+        (
+            "mmap",
+            "0x1000L, 0x20000000L, 3L, 0x32L, -1L, 0L".to_owned(),
+        ),
+        (
+            "mremap",
+            format!("{page}, {size}, {size}, 3L, 0x700000000000L"),
+        ),
+        ("mremap", format!("page, {size}, {size}, 3L, {page}")),
+        ("madvise", format!("{page}, {size}, 4L")),
+    ] {
+        let (distance, mmap) = (distance(&sandbox, function), distance(&sandbox, "mmap"));
+        let call = format!(
+            "long page = find({mmap}L)(0L, {size}, 3L, 0x22L, -1L, 0L); (void)page;\n\
+             find({distance}L)({arguments}); abort();"
+        );
+        sandbox.write("attack.c", &attack(&call));
+        for options in [
+            &["--jobs", "1"][..],
+            &["--algorithm", "csdr", "--jobs", "2"],
+        ] {
+            let outcome = sandbox.run(&[&["verify", "attack.c"], options].concat());
+            let bug =
+                format!("bug: forbidden system call: the system call {function} is not allowed");
+            outcome.ends_with(1).prints(&bug);
+        }
+        let allowed = sandbox.run(&["verify", "attack.c", "--no-confinement"]);
+        assert!(
+            !allowed.stdout.contains("forbidden system call"),
+            "{allowed:?}"
+        );
+    }
+}
+
+/// Where nothing keeps the table from being changed, one entry of it turns a bug into nothing at all. It is compared
+/// with what it was.
+#[test]
+fn a_worker_whose_table_was_changed_has_no_verdict() {
+    let sandbox = Sandbox::new();
+    let (memcpy, mprotect) = (distance(&sandbox, "memcpy"), distance(&sandbox, "mprotect"));
+    let entries =
+        "long entries[4000]; for (int i = 0; i < 4000; i++) entries[i] = (long)(any)labs;";
+    let call = format!(
+        "{entries} find({mprotect}L)(0x10001000L, 0x8000L, 3L);\n\
+         find({memcpy}L)(0x10001010L + 8L * 20, entries, sizeof entries); abort();"
+    );
+    sandbox.write("attack.c", &attack(&call));
+    let outcome = sandbox.run(&["verify", "attack.c", "--no-confinement"]);
+    outcome
+        .ends_with(4)
+        .says("the program has overwritten data of the worker");
+    assert_eq!(outcome.stdout, "");
+}
+
 /// A program that finds a setting in the worker's memory and changes it, which functions of the C library at computed
 /// addresses can do, does not get a verdict: neither `verified` nor a bug.
 #[test]

@@ -324,6 +324,46 @@ fn the_environment_is_noticed() {
     assert_eq!(repeat(&sandbox, |_, _| {}), all_well());
 }
 
+/// The verifier has one locale. Another one that the environment asks for is noticed, one that the program names is
+/// not there, as in the proof.
+#[test]
+fn locales_are_noticed() {
+    let count = |locale: &str| {
+        format!(
+            "#include <locale.h>\n\
+             static int count(int argc, char **argv) {{\n\
+               (void)argc; (void)argv; {locale}\n\
+             }}\n"
+        )
+    };
+    let from_environment =
+        "char *l = setlocale(LC_ALL, \"\"); return l && !strcmp(l, \"C\") ? 2 : 3;";
+    let object = "return newlocale(LC_ALL_MASK, \"\", 0) ? 2 : 3;";
+    for locale in [from_environment, object] {
+        let sandbox = build(
+            &[BEGINNING, &count(locale), LOOP].concat(),
+            &["--", "-D_GNU_SOURCE"],
+        );
+        for variable in ["LC_ALL", "LC_CTYPE", "LANG"] {
+            let given = repeat(&sandbox, |_, command| {
+                command.env_remove("LC_ALL").env(variable, "C.UTF-8");
+            });
+            assert_eq!(given, all_noticed(), "{variable}");
+        }
+        let given = repeat(&sandbox, |_, command| {
+            command.env("LC_ALL", "C").env("LANG", "C.UTF-8");
+        });
+        assert_eq!(given, all_well());
+    }
+    let named =
+        "return setlocale(LC_ALL, \"C.UTF-8\") || newlocale(LC_ALL_MASK, \"C.UTF-8\", 0) ? 3 : 2;";
+    let sandbox = build(
+        &[BEGINNING, &count(named), LOOP].concat(),
+        &["--", "-D_GNU_SOURCE"],
+    );
+    assert_eq!(repeat(&sandbox, |_, _| {}), all_well());
+}
+
 /// The contents of a file, the time and the number of processors as declared inputs, for which some numbers are proven.
 #[test]
 fn declared_inputs_are_noticed_where_they_were_not_proven() {
@@ -384,6 +424,18 @@ fn files_the_time_and_processors_are_refused() {
         (file, "`open`: uses files, which are not modelled"),
         (time, "the program asks for the time"),
         (processors, "the program asks for the number of processors"),
+        (
+            "return isatty(0) ? 2 : 3;",
+            "the program asks for whether a descriptor is a terminal (isatty)",
+        ),
+        (
+            "int sched_getcpu(void); return sched_getcpu() ? 2 : 3;",
+            "the program asks for the number of processors (sched_getcpu)",
+        ),
+        (
+            "unsigned long malloc_usable_size(void *); return malloc_usable_size(malloc(10)) > 16;",
+            "the program asks for the size that the allocator made of a block (malloc_usable_size)",
+        ),
     ] {
         let count = format!(
             "static int count(int argc, char **argv) {{ (void)argc; (void)argv; {from} }}\n"

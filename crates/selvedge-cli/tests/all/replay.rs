@@ -274,4 +274,45 @@ fn a_trace_that_cannot_be_written_does_not_hide_the_bug() {
         .prints("bug: assertion failed: counter == 2 * STEP\n")
         .prints("\n      selvedge replay trace.json\n")
         .says("error: cannot write the trace to /nowhere/trace.json: ");
+    let outcome = verify(&sandbox, &["--report", "/nowhere/r.html"]);
+    outcome
+        .ends_with(1)
+        .says("error: cannot write the report to /nowhere/r.html: ");
+}
+
+/// Compilers read flags from a file that is named after an `@`, wherever it stands.
+#[test]
+fn a_trace_does_not_hide_flags_in_a_file() {
+    let sandbox = traced();
+    let text = std::fs::read_to_string(sandbox.path("trace.json")).unwrap();
+    sandbox.write("evil.sh", "#!/bin/sh\ntouch ran\n");
+    sandbox.write(
+        "z.rsp",
+        &format!("-wrapper {}", sandbox.path("evil.sh").display()),
+    );
+    for (flags, named) in [
+        ("\"-I\", \"@z.rsp\"", "@z.rsp"),
+        ("\"-D\", \"@z.rsp\"", "@z.rsp"),
+        ("\"-I@z.rsp\"", "-I@z.rsp"),
+    ] {
+        let evil = text.replace("\"-DSTEP=1\"", &format!("\"-DSTEP=1\", {flags}"));
+        assert_ne!(evil, text);
+        sandbox.write("evil.json", &evil);
+        sandbox
+            .run(&["replay", "evil.json"])
+            .ends_with(2)
+            .says(&format!("error: the trace has the compiler flag {named}\n"));
+        let flags: Vec<&str> = flags
+            .split(", ")
+            .map(|flag| flag.trim_matches('"'))
+            .collect();
+        let verify = ["verify", "program.c", "--", "-DSTEP=1"];
+        sandbox
+            .run(&[&verify, &flags[..]].concat())
+            .ends_with(2)
+            .says(&format!(
+                "the flag {named} cannot be used: flags are not read from files"
+            ));
+    }
+    assert!(!sandbox.path("ran").exists());
 }

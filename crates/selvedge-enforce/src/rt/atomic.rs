@@ -170,13 +170,14 @@ impl Atomic128 {
     ) -> Result<u128, u128> {
         let (low, high): (u64, u64);
         // SAFETY: every processor that has atomic operations of this width has the instruction; the
-        // address is the program's claim. `rbx` cannot be named as an operand.
+        // address is the program's claim. `rbx` cannot be named as an operand, and is none: the address
+        // would be lost if the compiler could choose `rbx` for it.
         unsafe {
             asm!(
                 "xchg {desired_low}, rbx",
-                "lock cmpxchg16b xmmword ptr [{address}]",
+                "lock cmpxchg16b xmmword ptr [rdi]",
                 "mov rbx, {desired_low}",
-                address = in(reg) self.0.get(),
+                in("rdi") self.0.get(),
                 desired_low = inout(reg) desired as u64 => _,
                 in("rcx") (desired >> 64) as u64,
                 inout("rax") expected as u64 => low,

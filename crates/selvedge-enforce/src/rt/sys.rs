@@ -2,6 +2,9 @@
 
 use core::ffi::{c_char, c_int, c_long, c_void};
 
+/// There is no such file.
+pub(crate) const ENOENT: c_int = 2;
+
 /// A function that a thread begins with.
 pub(crate) type Start = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -54,6 +57,8 @@ redirected! {
     "__real_sem_getvalue" fn sem_getvalue(semaphore: usize, value: *mut c_int) -> c_int;
     "__real_getenv" fn getenv(name: *const c_char) -> *const c_char;
     "__real_secure_getenv" fn secure_getenv(name: *const c_char) -> *const c_char;
+    "__real_setlocale" fn setlocale(category: c_int, name: *const c_char) -> *const c_char;
+    "__real_newlocale" fn newlocale(categories: c_int, name: *const c_char, base: usize) -> usize;
     "__real_sched_yield" fn sched_yield() -> c_int;
     "__real_nanosleep" fn nanosleep(duration: usize, remaining: usize) -> c_int;
     "__real_clock_nanosleep" fn clock_nanosleep(clock: c_int, flags: c_int, duration: usize, remaining: usize) -> c_int;
@@ -86,6 +91,8 @@ unsafe extern "C" {
     pub(crate) fn _exit(status: c_int) -> !;
     pub(crate) fn readlink(path: *const c_char, to: *mut c_char, size: usize) -> isize;
     pub(crate) fn sched_getaffinity(process: c_int, size: usize, set: *mut u64) -> c_int;
+    #[link_name = "__errno_location"]
+    pub(crate) fn errno() -> *mut c_int;
     pub(crate) fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     pub(crate) fn dl_iterate_phdr(
         visit: unsafe extern "C" fn(*mut Module, usize, *mut c_void) -> c_int,

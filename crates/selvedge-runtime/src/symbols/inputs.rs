@@ -4,7 +4,7 @@
 //! the proof holds for the results that the check saw.
 
 /// Inputs, and the functions that bring them in.
-const INPUTS: [(&str, &str); 6] = [
+const INPUTS: [(&str, &str); 8] = [
     (
         "the time",
         "time clock clock_gettime clock_getres gettimeofday timespec_get ftime times getrusage \
@@ -18,13 +18,21 @@ const INPUTS: [(&str, &str); 6] = [
     ),
     (
         "the number of processors",
-        "sysconf get_nprocs get_nprocs_conf sched_getaffinity pthread_getaffinity_np \
+        "sysconf get_nprocs get_nprocs_conf sched_getaffinity sched_getcpu pthread_getaffinity_np \
          _ZNSt6thread20hardware_concurrencyEv",
     ),
     (
         "its process and user",
         "getpid getppid gettid getuid geteuid getgid getegid gethostname uname getcwd getlogin \
          getauxval",
+    ),
+    (
+        "the size that the allocator made of a block",
+        "malloc_usable_size",
+    ),
+    (
+        "whether a descriptor is a terminal",
+        "isatty ttyname ttyname_r ctermid",
     ),
     ("its environment as a whole", "environ __environ _environ"),
     (

@@ -2,7 +2,8 @@
 //!
 //! The thread that explores a model runs the program under test. It gives up what the program has no
 //! use for before its first model, and keeps to that until it ends. `cargo selvedge` hands the list of
-//! system calls over as a filter of the kernel, so that this library needs no further crates.
+//! system calls over as a filter of the kernel, so that this library needs no further crates. Landlock, where the
+//! kernel has it, forbids changes of the file system once more.
 
 use std::cell::Cell;
 use std::io;
@@ -22,6 +23,7 @@ pub(super) fn enter() {
     if ENTERED.replace(true) {
         return;
     }
+    forbid_changes();
     let entered = match parse(&filter) {
         Some(filter) => apply(&filter),
         None => Err(io::Error::other("SELVEDGE_CONFINE is not a filter")),
@@ -61,6 +63,38 @@ fn apply(filter: &[libc::sock_filter]) -> io::Result<()> {
     match failed {
         true => Err(io::Error::last_os_error()),
         false => Ok(()),
+    }
+}
+
+/// Forbids this OS thread to create, write, rename or remove files, where the kernel can do that by itself. It goes before
+/// the list of system calls, which has no room for this.
+fn forbid_changes() {
+    /// What the first version can forbid: writing to files, removing and making files and directories of any kind.
+    const CHANGES: u64 = 1 << 1 | 0x1ff << 4;
+    /// What a version added: linking into other directories, truncating.
+    const ADDED: [(i64, u64); 2] = [(2, 1 << 13), (3, 1 << 14)];
+    const VERSION: usize = 1;
+    let create = libc::SYS_landlock_create_ruleset;
+    // SAFETY: asks for a number.
+    let version = unsafe { libc::syscall(create, 0_usize, 0_usize, VERSION) };
+    if version < 1 {
+        return;
+    }
+    let added = ADDED.iter().filter(|&&(since, _)| version >= since);
+    let changes = added.fold(CHANGES, |all, &(_, more)| all | more);
+    // SAFETY: the kernel reads these eight bytes, of a structure that is longer in later versions. The restriction is
+    // that of this thread, and the descriptor nobody else's.
+    unsafe {
+        let rules = libc::syscall(create, &raw const changes, size_of_val(&changes), 0_usize);
+        let allowed = libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+        if let Ok(rules) = libc::c_int::try_from(rules)
+            && rules >= 0
+        {
+            if allowed {
+                libc::syscall(libc::SYS_landlock_restrict_self, rules, 0_usize);
+            }
+            libc::close(rules);
+        }
     }
 }
 

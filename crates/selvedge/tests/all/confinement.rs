@@ -50,6 +50,42 @@ fn a_model_that_deletes_a_file_fails_and_the_file_stays() {
     assert!(!file.exists());
 }
 
+/// Landlock does not need the list of system calls, and does not forbid what only reads.
+#[test]
+fn where_there_is_no_list_of_system_calls_files_stay_all_the_same() {
+    // SAFETY: asks for the version of Landlock.
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0_usize, 0_usize, 1_usize) };
+    let file = victim("deleted-without-list");
+    fs::write(&file, "here").unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let name = "confinement::deletes_another_file";
+    command.args(["--exact", name, "--ignored", "--nocapture"]);
+    let output = command
+        .env("SELVEDGE_CONFINE", "no filter")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let warning = "selvedge unconfined: SELVEDGE_CONFINE is not a filter";
+    assert_eq!(
+        said.lines().filter(|&line| line == warning).count(),
+        1,
+        "{said}"
+    );
+    assert_eq!(file.exists(), version >= 1, "{said}");
+}
+
+#[test]
+#[ignore = "run by the test above, confined"]
+fn deletes_another_file() {
+    let file = victim("deleted-without-list");
+    selvedge::model(move || {
+        let _ = fs::remove_file(&file);
+        assert!(fs::read("/proc/self/stat").is_ok());
+    });
+}
+
 #[test]
 #[ignore = "run by the tests below, confined"]
 fn starts_a_program() {
