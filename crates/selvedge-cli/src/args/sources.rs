@@ -83,7 +83,10 @@ impl Sources {
         let target = match (&self.build_dir, self.executable()) {
             (Some(directory), _) => project::of_build(directory, self.target.as_deref())?,
             (None, Some(executable)) => project::of_executable(executable)?,
-            (None, None) => return Ok(program(&self.files)),
+            (None, None) => {
+                let (target, others) = project::of_objects(&self.files)?;
+                return Ok(target.with(program(&others)));
+            }
         };
         Ok(target.with(program(&[])))
     }

@@ -45,15 +45,18 @@ pub(crate) struct Compiler {
 }
 
 impl Compiler {
-    /// The compiler for `language`: `chosen` on the command line, else the environment's, else the
-    /// system's.
-    pub(crate) fn find(language: Language, chosen: Option<&str>) -> Result<Compiler, Problem> {
+    /// The compiler for `language`: `chosen` by `origin`, else the environment's, else the system's.
+    pub(crate) fn find(
+        language: Language,
+        chosen: Option<&str>,
+        origin: &str,
+    ) -> Result<Compiler, Problem> {
         let (variable, defaults): (_, &[&str]) = match language {
             Language::C | Language::Rust => ("CC", &["cc", "gcc", "clang"]),
             Language::Cxx => ("CXX", &["c++", "g++", "clang++"]),
         };
         if let Some(chosen) = chosen {
-            return Compiler::named("--cc", chosen, language);
+            return Compiler::named(origin, chosen, language);
         }
         match env::var(variable) {
             // While a project is built, that is how this program is called.
@@ -88,7 +91,7 @@ impl Compiler {
                 "{origin} names a compiler that is not there: {}",
                 program.to_string_lossy()
             ))
-            .help("name another one with --cc, or leave it out to use the system's")),
+            .help("any gcc or clang for x86-64 Linux will do: name one with --cc")),
         }
     }
 

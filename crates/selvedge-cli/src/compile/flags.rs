@@ -52,6 +52,15 @@ const HIDING: [&str; 13] = [
     "-wrapper",
 ];
 
+/// Flags for what is done anyway, or is not what is checked.
+const ADDS_NOTHING: [&str; 5] = [
+    "-fsanitize=thread",
+    "--coverage",
+    "-coverage",
+    "-fprofile-arcs",
+    "-ftest-coverage",
+];
+
 /// Before the user's flags, which therefore win: debug information, and code that does what the
 /// source says. From `-O1` on, compilers merge and move plain accesses.
 pub(super) const DEFAULTS: [&str; 2] = ["-g", "-O0"];
@@ -156,6 +165,9 @@ pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
     }
     let mut rest = flags.iter().map(String::as_str);
     while let Some(flag) = rest.next() {
+        if ADDS_NOTHING.contains(&flag) {
+            continue;
+        }
         if let Some(problem) = refused(flag, &mut rest) {
             return Err(problem);
         }

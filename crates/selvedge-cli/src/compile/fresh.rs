@@ -160,7 +160,7 @@ fn is_branch(name: &str) -> bool {
 }
 
 /// Whether this is a label of gcc's that no code jumps to.
-fn is_for_debuggers(name: &str) -> bool {
+pub(super) fn is_for_debuggers(name: &str) -> bool {
     let number = ["LVL", "LBB", "LBE", "LBI"].iter().find_map(|kind| {
         let label = name.strip_prefix('.')?.strip_suffix(':')?;
         label.strip_prefix(kind)

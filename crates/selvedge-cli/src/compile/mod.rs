@@ -1,6 +1,7 @@
 //! Compiles source files to a shared object that the runtime can load.
 
 pub(crate) mod announce;
+mod archives;
 pub(crate) mod assembly;
 mod attributes;
 mod cache;
@@ -17,13 +18,12 @@ mod fresh;
 pub(crate) mod inline;
 mod kept;
 mod rust;
+mod source;
 mod support;
 mod toolchain;
 pub(crate) mod traps;
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -34,13 +34,13 @@ use serde::{Deserialize, Serialize};
 use self::attributes::Attributes;
 use self::cancellation::Cancellation;
 pub(crate) use self::compiler::Language;
+pub(crate) use self::source::plainly;
+use self::source::{Source, prebuilt};
 use self::support::Support;
 use self::toolchain::Toolchain;
-use crate::input;
 use crate::interrupt;
 use crate::paths;
 use crate::problem::Problem;
-use crate::project;
 use crate::scan::{self, Finding, Trap};
 use crate::scratch::Scratch;
 
@@ -171,7 +171,7 @@ pub(crate) fn unsupported(program: &Program) -> Result<Vec<Finding>, Problem> {
     let compiled = prepare(program)?;
     let library = compiled.scratch().join("program.so");
     compiled.link(&library, &[])?;
-    let scanned = scan::objects(&compiled.objects)?.into_iter();
+    let scanned = scan::objects(&compiled.objects, !program.recorded.is_empty())?.into_iter();
     let mut found: Vec<Finding> = scanned.flat_map(|scanned| scanned.findings).collect();
     found.extend(scan::library(&library, &compiled.objects)?.findings);
     Ok(found)
@@ -180,7 +180,7 @@ pub(crate) fn unsupported(program: &Program) -> Result<Vec<Finding>, Problem> {
 /// Compiles and inspects `program`.
 pub(crate) fn compile(program: &Program) -> Result<Compiled, Problem> {
     let mut compiled = prepare(program)?;
-    let scanned = scan::objects(&compiled.objects)?;
+    let scanned = scan::objects(&compiled.objects, !program.recorded.is_empty())?;
     let found = scanned.iter().flat_map(|scanned| &scanned.findings);
     compiled.unsupported = found.cloned().collect();
     admit(program, &compiled.unsupported)?;
@@ -198,8 +198,9 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
     expressions::check(program)?;
     let mut sources = Vec::with_capacity(program.files.len());
     for (number, path) in program.files.iter().enumerate() {
-        let mut source = Source::open(program, path)?;
-        if let Some(recorded) = program.recorded.get(number) {
+        let recorded = program.recorded.get(number);
+        let mut source = Source::open(program, path, recorded.is_some())?;
+        if let Some(recorded) = recorded {
             flags::accepted(&recorded.flags)?;
             source.recorded = Some(recorded.clone());
         }
@@ -214,8 +215,15 @@ fn prepare(program: &Program) -> Result<Compiled, Problem> {
         sources[0].wrap(program, directory.path())?;
     }
     let sources = expand(program, sources, directory.path())?;
+    let (archives, sources): (Vec<Source>, Vec<Source>) =
+        sources.into_iter().partition(Source::is_archive);
     let support = toolchain.support(directory.path())?;
     let mut objects = toolchain.compile(&sources, &flags, &support, directory.path())?;
+    let members = archives::members(program, &archives, &objects, directory.path())?;
+    if !members.is_empty() {
+        let into = directory.path().join(archives::MEMBERS);
+        objects.extend(toolchain.compile(&members, &flags, &support, &into)?);
+    }
     let undefined = match program.environment {
         true => scan::undefined(&objects)?,
         false => BTreeSet::new(),
@@ -332,95 +340,6 @@ pub(crate) struct Object {
     pub(crate) attributes: Option<Attributes>,
 }
 
-#[derive(Debug)]
-struct Source {
-    path: PathBuf,
-    language: Language,
-    /// The file that is given to the compiler in its place.
-    compiled: Option<PathBuf>,
-    /// How it is compiled, if not as the user says.
-    recorded: Option<Recorded>,
-    /// Whether it is an object that another compiler has instrumented.
-    foreign: bool,
-}
-
-impl Source {
-    /// Makes sure that `path` can be compiled at all; compilers' words for these cases are poor.
-    fn open(program: &Program, path: &Path) -> Result<Source, Problem> {
-        let name = path.display();
-        let foreign = foreign::is(&program.path(path));
-        let language = match path.extension().and_then(|e| e.to_str()) {
-            Some("c" | "i") => Some(Language::C),
-            Some("cc" | "cpp" | "cxx" | "c++" | "cp" | "C" | "CPP" | "ii") => Some(Language::Cxx),
-            Some("a") => None,
-            Some("o") if foreign => Some(Language::C),
-            _ => project::is_rust(&program.path(path)).then_some(Language::Rust),
-        };
-        let metadata = fs::metadata(program.path(path)).map_err(|error| {
-            let problem = Problem::request(format!("{name}: {}", plainly(&error)));
-            if path.to_string_lossy().starts_with('-') {
-                problem.help("flags for the compiler come after two dashes: FILE… -- FLAGS…")
-            } else if path.extension().is_none() && error.kind() == std::io::ErrorKind::NotFound {
-                problem.help("if it is a program, build it first, with CC='selvedge cc' and CXX='selvedge c++'")
-            } else {
-                problem
-            }
-        })?;
-        if !metadata.is_dir() && !metadata.is_file() {
-            return Err(Problem::request(format!("{name} is not a regular file"))
-                .help("write the program to a file and name that"));
-        }
-        if metadata.is_dir() {
-            return Err(Problem::request(format!("{name} is a directory"))
-                .help("name the source files of one program"));
-        }
-        let Some(language) = language else {
-            return Err(match path.extension().and_then(|e| e.to_str()) {
-                Some("o" | "a" | "so" | "lo") => prebuilt(&path.to_string_lossy()),
-                Some("s" | "S") => Problem::request(format!("{name} is assembly")).note(
-                    "assembly carries no instrumentation: Selvedge would not see what it does",
-                ),
-                _ => Problem::request(format!("{name} is not a C or C++ file"))
-                    .help("C files are named .c, C++ files .cc, .cpp, .cxx or .C"),
-            });
-        };
-        let mut first = [0];
-        match input::open(&program.path(path)).and_then(|mut file| file.read(&mut first)) {
-            Ok(0) => Err(Problem::request(format!("{name} is empty"))
-                .help("a program needs a main function")),
-            Ok(_) => Ok(Source {
-                path: path.to_owned(),
-                language,
-                compiled: None,
-                recorded: None,
-                foreign,
-            }),
-            Err(error) => Err(Problem::request(format!("{name}: {}", plainly(&error)))),
-        }
-    }
-}
-
-impl Source {
-    /// Has the expressions of `program` compiled with it.
-    fn wrap(&mut self, program: &Program, directory: &Path) -> Result<(), Problem> {
-        let name = match self.language {
-            Language::C => "expressions.c",
-            Language::Cxx => "expressions.cc",
-            Language::Rust => {
-                return Err(Problem::request(
-                    "expressions in a formula go with C and C++ programs only",
-                ));
-            }
-        };
-        let path = directory.join(name);
-        fs::write(&path, expressions::wrapper(program, self)).map_err(|error| {
-            Problem::internal(format!("cannot write {}: {error}", path.display()))
-        })?;
-        self.compiled = Some(path);
-        Ok(())
-    }
-}
-
 /// The result of a compiler's run.
 struct Done {
     status: ExitStatus,
@@ -452,21 +371,4 @@ fn run(mut command: Command) -> Result<Done, Problem> {
         status: output.status,
         words,
     })
-}
-
-/// Compiled code that was not compiled here.
-fn prebuilt(name: &str) -> Problem {
-    Problem::request(format!("{name} is compiled code and cannot be checked"))
-        .note("it carries no instrumentation: Selvedge would not see what it does")
-        .help("name its source files instead: selvedge verify FILE…")
-        .help("or have an object (.o) of it instrumented: -fsanitize=thread -fPIC")
-}
-
-/// The system's words for an error, without the number.
-pub(crate) fn plainly(error: &std::io::Error) -> String {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => "no such file".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
 }

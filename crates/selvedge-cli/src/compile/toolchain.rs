@@ -53,7 +53,12 @@ impl Toolchain {
                 .iter()
                 .any(|source| linked_as(source.language) == language);
             let chosen = program.compiler.as_deref();
-            needed.then(|| Compiler::find(language, chosen)).transpose()
+            let origin = match program.recorded.is_empty() {
+                true => "--cc",
+                false => "the build, or --cc,",
+            };
+            let find = || Compiler::find(language, chosen, origin);
+            needed.then(find).transpose()
         };
         let directory = program.directory.clone();
         let (c, cxx) = (find(Language::C)?, find(Language::Cxx)?);
@@ -233,6 +238,9 @@ impl Toolchain {
 
     /// Where a source is.
     fn located(&self, source: &Source) -> PathBuf {
+        if let Some(member) = source.compiled.as_ref().filter(|_| source.foreign) {
+            return member.clone();
+        }
         let recorded = source.recorded.as_ref().map(|recorded| &recorded.directory);
         match recorded.or(self.directory.as_ref()) {
             Some(directory) => directory.join(&source.path),

@@ -10,6 +10,7 @@ use selvedge_runtime::support::UNSUPPORTED;
 
 use super::announce::table;
 use super::assembly::{line_to, without_comment};
+use super::fresh::is_for_debuggers;
 use crate::scan::{Finding, Trap};
 
 /// The section that tells where traps are: two addresses for each.
@@ -20,6 +21,11 @@ const BLOCK: &str = ".Lselvedge_begin_";
 
 /// The prefix of the labels around a callback for inline assembly.
 const INLINE: &str = ".Lselvedge_inline";
+
+/// What gcc writes after a statement of inline assembly, and what the line before one begins with. One block
+/// may have several statements.
+const GCC_AFTER: &str = "# 0 \"\" 2";
+const GCC_LINE: &str = "# ";
 
 /// Writes the traps for `findings` into `text`. `None` if one of them has no place there.
 pub(super) fn write(text: &str, findings: &[Finding], round: usize) -> Option<String> {
@@ -47,12 +53,15 @@ pub(super) fn write(text: &str, findings: &[Finding], round: usize) -> Option<St
         traps.push(n);
         seen.insert(label);
         if let Some(block) = label.strip_prefix(BLOCK) {
-            // Nothing of the block is left, not even a label that others could jump to.
+            // Nothing of the user's is left, not even a label that others could jump to.
             // Its callbacks, if it has any, are listed elsewhere.
             let end = format!(".Lselvedge_end_{block}:");
+            let mut compilers = false;
             loop {
                 let line = lines.next()?;
-                if line.starts_with(INLINE) || line == end {
+                compilers = line == GCC_AFTER || compilers && !line.starts_with(GCC_LINE);
+                let kept = line.starts_with(INLINE) || compilers && is_debugging(line);
+                if kept || line == end {
                     line_to(&mut written, line);
                 }
                 if line == end {
@@ -91,6 +100,12 @@ fn labels_of(trap: &Trap) -> Option<Vec<String>> {
         Trap::Block(block) => Some(vec![format!("{BLOCK}{block}")]),
         Trap::Entry(names) => Some(names.clone()),
     }
+}
+
+/// Whether a line between two statements is for debuggers. Debug information refers to such lines.
+fn is_debugging(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(".loc ") || line.ends_with(':') && is_for_debuggers(line)
 }
 
 fn trap(to: &mut String, round: usize, n: usize) {
@@ -155,6 +170,16 @@ mod tests {
         );
         assert!(written.starts_with(&expected), "{written}");
         assert!(written.contains(".asciz \"a.c:1: `f` has \\\"x\\\"\""));
+    }
+
+    #[test]
+    fn what_debug_information_refers_to_stays_in_a_block() {
+        let text = ".Lselvedge_begin_0:\n#APP\n# 1 \"a.c\" 1\n.LVL1:\n\tlock\n# 0 \"\" 2\n.LVL2:\n\
+                    \t.loc 1 2 3 view .LVU4\n2:\n# 2 \"a.c\" 1\n.LVL3:\n# 0 \"\" 2\n#NO_APP\n\
+                    .Lselvedge_end_0:\n";
+        let written = write(text, &[finding(Trap::Block(0))], 0).unwrap();
+        let kept = ".Lselvedge_trapped_0_0:\n.LVL2:\n\t.loc 1 2 3 view .LVU4\n.Lselvedge_end_0:\n";
+        assert!(written.contains(kept), "{written}");
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Reads a compiler's command line.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+
+use crate::input;
+use crate::problem::Problem;
 
 /// Flags about dependencies, followed by a value or not.
 const DEPENDENCIES: [&str; 5] = ["-MD", "-MMD", "-MP", "-MG", "-M"];
@@ -31,6 +35,16 @@ const LINKING_STARTS: [&str; 7] = [
     "-save-temps",
     "-flto",
 ];
+/// Beginnings of flags for what a build adds to a program, which is not what is checked: sanitizers, coverage and
+/// profiles.
+const ADDED_STARTS: [&str; 6] = [
+    "-fsanitize",
+    "-fno-sanitize",
+    "--coverage",
+    "-coverage",
+    "-fprofile-",
+    "-ftest-coverage",
+];
 /// Flags of the compiler that take the next word.
 const WITH_VALUE: [&str; 14] = [
     "-D",
@@ -48,6 +62,9 @@ const WITH_VALUE: [&str; 14] = [
     "-mllvm",
     "-Xpreprocessor",
 ];
+
+/// Programs that are put before a compiler.
+const LAUNCHERS: [&str; 4] = ["ccache", "sccache", "distcc", "icecc"];
 
 /// A command line of a compiler.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -95,7 +112,8 @@ pub(super) fn parse(words: &[String]) -> CommandLine {
             DEPENDENCIES_WITH_VALUE.contains(&word) || LINKING_WITH_VALUE.contains(&word);
         let dropped = DEPENDENCIES.contains(&word)
             || LINKING.contains(&word)
-            || LINKING_STARTS.iter().any(|start| word.starts_with(start));
+            || LINKING_STARTS.iter().any(|start| word.starts_with(start))
+            || ADDED_STARTS.iter().any(|start| word.starts_with(start));
         if dropped_with_value {
             next += 1;
         } else if !dropped && word.starts_with('-') {
@@ -109,9 +127,66 @@ pub(super) fn parse(words: &[String]) -> CommandLine {
     line
 }
 
+/// The words with those that response files hold in the places of `@FILE`.
+pub(super) fn expand(words: Vec<String>) -> Result<Vec<String>, Problem> {
+    let mut expanded = Vec::with_capacity(words.len());
+    for word in words {
+        let Some(path) = word.strip_prefix('@').map(Path::new) else {
+            expanded.push(word);
+            continue;
+        };
+        // As compilers do it, what is no file is a word.
+        let Ok(text) = input::read_text(path) else {
+            expanded.push(word);
+            continue;
+        };
+        let inside = shlex::split(&text).ok_or_else(|| {
+            Problem::request(format!(
+                "{}: a quotation mark is not closed",
+                path.display()
+            ))
+        })?;
+        // Files that it names are left to the compiler.
+        expanded.extend(inside);
+    }
+    Ok(expanded)
+}
+
+/// The static archives that `-l` means, by the number of the word, if they are in a directory of `-L`.
+pub(super) fn libraries(words: &[String]) -> HashMap<usize, PathBuf> {
+    let mut directories = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        match word.strip_prefix("-L") {
+            Some("") => directories.extend(rest.next().map(PathBuf::from)),
+            Some(directory) => directories.push(PathBuf::from(directory)),
+            None => {}
+        }
+    }
+    let archive = |name: &str| {
+        let file = |end: &str| {
+            let mut paths = directories
+                .iter()
+                .map(|it| it.join(format!("lib{name}.{end}")));
+            paths.find(|path| path.is_file())
+        };
+        file("a").filter(|_| file("so").is_none())
+    };
+    let named = |(number, word): (usize, &String)| {
+        let name = word.strip_prefix("-l").filter(|name| !name.is_empty())?;
+        Some((number, archive(name)?))
+    };
+    words.iter().enumerate().filter_map(named).collect()
+}
+
 /// The name of a compiler that is not this program.
 pub(super) fn compiler(words: &[String]) -> String {
-    let name = words.first().map(String::as_str).unwrap_or_default();
+    let launcher = |word: &&String| {
+        let name = Path::new(word).file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| LAUNCHERS.contains(&name))
+    };
+    let name = words.iter().find(|word| !launcher(word));
+    let name = name.map(String::as_str).unwrap_or_default();
     let own = Path::new(name)
         .file_name()
         .is_some_and(|name| name == "selvedge");

@@ -12,8 +12,9 @@ use object::{Object as _, ObjectSection as _};
 use serde::Deserialize;
 
 use super::{Unit, command, is_executable, notes};
+use crate::compile::plainly;
 use crate::input;
-use crate::problem::Problem;
+use crate::problem::{Problem, note};
 
 /// How to have the file written.
 const WRITE: &str =
@@ -48,7 +49,7 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
     let path = directory.join("compile_commands.json");
     let shown = path.display();
     let text = input::read_text(&path)
-        .map_err(|error| Problem::request(format!("{shown}: {error}")).help(WRITE))?;
+        .map_err(|error| Problem::request(format!("{shown}: {}", plainly(&error))).help(WRITE))?;
     let entries = entries(&path, &text)?;
     let Some(target) = target else {
         return Err(Problem::request("--build-dir needs --target NAME")
@@ -66,6 +67,20 @@ pub(super) fn find(directory: &Path, target: Option<&str>) -> Result<Vec<Unit>, 
     let units = units(&entries, target, &linked).ok_or_else(|| {
         Problem::request(format!("{shown}: an entry has no command that can be read")).help(WRITE)
     })?;
+    if !units.is_empty() && executable.is_none() {
+        let build = format!(
+            "cmake --build {0}, or meson compile -C {0}",
+            directory.display()
+        );
+        if library(directory, target) {
+            return Err(Problem::request(format!("{target} is a library"))
+                .note(listed(&entries))
+                .help("name a program: selvedge verify --build-dir DIR --target NAME"));
+        }
+        note(&format!(
+            "{target} has not been built, so its libraries are not known; build it first: {build}"
+        ));
+    }
     match units.is_empty() {
         true => Err(
             Problem::request(format!("{shown} knows no target {target}"))
@@ -105,6 +120,7 @@ fn unit(entry: &Entry) -> Option<Unit> {
         file: entry.file.clone(),
         flags: line.flags,
         compiler: command::compiler(&words),
+        digest: None,
     })
 }
 
@@ -133,14 +149,35 @@ fn listed(entries: &[Entry]) -> String {
 
 /// The executable that is called `target`, if it has been built.
 fn executable(directory: &Path, target: &str) -> Option<PathBuf> {
+    built(directory, |directory| {
+        let path = directory.join(target);
+        (path.is_file() && is_executable(&path)).then_some(path)
+    })
+}
+
+/// Whether a library that is called `target` has been built.
+fn library(directory: &Path, target: &str) -> bool {
+    let found = built(directory, |directory| {
+        let names = ["a", "so"].map(|end| directory.join(format!("lib{target}.{end}")));
+        let named = directory.join(target);
+        let is_library = named
+            .extension()
+            .is_some_and(|end| end == "a" || end == "so");
+        let named = is_library.then_some(named);
+        names.into_iter().chain(named).find(|path| path.is_file())
+    });
+    found.is_some()
+}
+
+/// The result of `look` in a directory or, if it finds nothing, in the directories below.
+fn built(directory: &Path, look: impl Fn(&Path) -> Option<PathBuf>) -> Option<PathBuf> {
     /// The depth down to which targets are looked for.
     const DEPTH: usize = 6;
     let mut level = vec![directory.to_owned()];
     for _ in 0..DEPTH {
         let mut below = Vec::new();
         for directory in &level {
-            let path = directory.join(target);
-            if path.is_file() && is_executable(&path) {
+            if let Some(path) = look(directory) {
                 return Some(path);
             }
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();

@@ -8,6 +8,7 @@
 mod command;
 mod database;
 mod notes;
+mod parts;
 mod rust;
 mod wrapper;
 
@@ -18,9 +19,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::compile::{Program, Recorded};
 use crate::input;
-use crate::problem::Problem;
+use crate::problem::{Problem, note, warn};
 pub(crate) use rust::{ARCHIVE, SHIM, USERS, link as link_rust, rustc};
 pub(crate) use wrapper::run as run_compiler;
+
+/// How to have everything compiled by `selvedge cc`.
+pub(crate) const BUILD_AGAIN: &str =
+    "build everything again: make clean && make CC='selvedge cc' CXX='selvedge c++'";
 
 /// A source file and how it was compiled.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +34,9 @@ struct Unit {
     file: PathBuf,
     flags: Vec<String>,
     compiler: String,
+    /// What the file was like, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    digest: Option<u64>,
 }
 
 impl Unit {
@@ -77,10 +85,13 @@ impl Target {
 
 /// Whether `path` is an executable rather than a source file.
 pub(crate) fn is_executable(path: &Path) -> bool {
-    let named_otherwise = path
-        .extension()
-        .is_some_and(|end| ["o", "a", "so", "lo"].iter().any(|other| end == *other));
-    !named_otherwise && begins_with(path, b"\x7fELF")
+    !is_object(path) && begins_with(path, b"\x7fELF")
+}
+
+/// Whether `path` is called as an object or a library is.
+fn is_object(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| ["o", "a", "so", "lo"].iter().any(|other| end == *other))
 }
 
 /// Whether `path` is a program that `cargo selvedge check` has built.
@@ -97,16 +108,74 @@ fn begins_with<const LENGTH: usize>(path: &Path, magic: &[u8; LENGTH]) -> bool {
 
 /// The program that `path` was linked from.
 pub(crate) fn of_executable(path: &Path) -> Result<Target, Problem> {
-    let units = notes::of(path)?;
-    if units.is_empty() {
+    let parts = parts::of(path)?;
+    if parts.units.is_empty() {
         return Err(
             Problem::request(format!("{} was not built with selvedge cc", path.display()))
                 .note("an executable of another compiler does not tell what it consists of")
-                .help("build it again with CC='selvedge cc' and CXX='selvedge c++'")
+                .help(BUILD_AGAIN)
                 .help("or name the build directory: selvedge verify --build-dir DIR --target NAME"),
         );
     }
-    Ok(Target::new(units))
+    if !parts.unknown.is_empty() {
+        note(&format!(
+            "{} has parts that selvedge cc did not compile, which are left out: {}; {BUILD_AGAIN}; \
+             or give the sources of a library with --stub FILE",
+            path.display(),
+            some(&parts.unknown)
+        ));
+    }
+    warn_of_changes(&parts.units);
+    Ok(Target::new(parts.units))
+}
+
+/// The objects, archives and libraries among `files` that `selvedge cc` compiled, and the other files.
+pub(crate) fn of_objects(files: &[PathBuf]) -> Result<(Target, Vec<PathBuf>), Problem> {
+    let (mut units, mut others) = (Vec::new(), Vec::new());
+    for file in files {
+        let noted = match is_object(file) {
+            // What is no object is refused elsewhere.
+            true => notes::of(file).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        match noted.is_empty() {
+            true => others.push(file.clone()),
+            false => units.extend(noted),
+        }
+    }
+    warn_of_changes(&units);
+    Ok((Target::new(units), others))
+}
+
+/// A few of `names`, in words.
+fn some(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let shown = names[..names.len().min(SHOWN)].join(", ");
+    match names.len() - names.len().min(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Warns of source files that are not what they were when the program was built.
+fn warn_of_changes(units: &[Unit]) {
+    let changed = |unit: &&Unit| unit.digest.is_some() && digest(&unit.path()) != unit.digest;
+    let changed = units.iter().filter(changed).filter(|it| it.path().exists());
+    let changed: Vec<String> = changed.map(|it| it.file.display().to_string()).collect();
+    if !changed.is_empty() {
+        warn(&format!(
+            "changed since the program was built: {}; what is checked is the source as it is now",
+            some(&changed)
+        ));
+    }
+}
+
+/// A hash of what is in a file, if it can be read.
+fn digest(path: &Path) -> Option<u64> {
+    // FNV-1a: its result is the same for every version of the compiler.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let bytes = input::read(path).ok()?;
+    Some(bytes.iter().fold(0xcbf2_9ce4_8422_2325, step))
 }
 
 /// The program `target` of a build directory with a compile_commands.json.

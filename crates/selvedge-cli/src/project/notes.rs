@@ -6,18 +6,33 @@ use std::process::Command;
 
 use object::{File, Object as _, ObjectSection as _};
 
-use super::Unit;
+use super::{BUILD_AGAIN, Unit};
+use crate::compile::foreign;
 use crate::input;
 use crate::problem::Problem;
 
 /// The section that holds them. Linkers join sections of the same name.
 const SECTION: &str = ".selvedge.units";
 
-/// The source files that `path` was linked from.
+/// The source files that `path`, an executable, an object or an archive, consists of.
 pub(super) fn of(path: &Path) -> Result<Vec<Unit>, Problem> {
     let name = path.display();
     let bytes = input::read(path).map_err(|error| Problem::request(format!("{name}: {error}")))?;
-    let file = File::parse(&*bytes)
+    let Some(members) = foreign::members(path, &bytes) else {
+        return read(path, &bytes);
+    };
+    let mut units = Vec::new();
+    for member in members {
+        // What is no object has no notes.
+        units.extend(read(path, &member.bytes).unwrap_or_default());
+    }
+    Ok(units)
+}
+
+/// The source files that an executable or object with these bytes, which is in `path`, consists of.
+pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Unit>, Problem> {
+    let name = path.display();
+    let file = File::parse(bytes)
         .map_err(|_| Problem::request(format!("{name} is not an executable of this system")))?;
     let notes = file
         .section_by_name(SECTION)
@@ -26,13 +41,23 @@ pub(super) fn of(path: &Path) -> Result<Vec<Unit>, Problem> {
     let lines = notes
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty());
-    let units: Result<Vec<Unit>, _> = lines.map(serde_json::from_slice).collect();
-    units.map_err(|_| {
-        Problem::request(format!(
-            "{name} was built with another version of selvedge cc"
-        ))
-        .help("build it again")
-    })
+    let mut units: Vec<Unit> = Vec::new();
+    for line in lines {
+        let unit = serde_json::from_slice(line).map_err(|_| other_version(path))?;
+        // Each member of an archive names the archive.
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    Ok(units)
+}
+
+fn other_version(path: &Path) -> Problem {
+    let name = path.display();
+    Problem::request(format!(
+        "{name} was built with another version of selvedge cc"
+    ))
+    .help(BUILD_AGAIN)
 }
 
 /// Notes in the object `path` what it was compiled from.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use super::command::{self, CommandLine};
-use super::{Unit, notes};
+use super::{Unit, digest, notes};
 use crate::compile::{Language, foreign};
 use crate::problem::Problem;
 use crate::scratch::Scratch;
@@ -26,6 +26,7 @@ pub(crate) fn run(language: Language, arguments: &[OsString]) -> Result<ExitCode
             "selvedge cc takes arguments in UTF-8 only",
         ));
     };
+    let words = command::expand(words)?;
     let wrapper = Wrapper { compiler, words };
     let line = command::parse(&wrapper.words);
     let status = match (line.sources.is_empty(), line.compiles_only) {
@@ -66,7 +67,10 @@ impl Wrapper {
                     let name = source.file_name().unwrap_or_default();
                     Path::new(name).with_extension("o")
                 });
-                self.note(line, source, &object)?;
+                // Tests of what a compiler can do write to /dev/null.
+                if object.is_file() {
+                    self.note(line, source, &object)?;
+                }
             }
         }
         Ok(status)
@@ -93,24 +97,73 @@ impl Wrapper {
         self.call(&words)
     }
 
-    /// Puts copies in the place of objects that other compilers have instrumented, with a note that they are
-    /// their own source. Tells whether there are any: they need ThreadSanitizer's library.
+    /// Puts copies in the place of objects and archives that other compilers have instrumented, with a note that
+    /// they are their own source. Tells whether there are any: they need ThreadSanitizer's library.
     fn note_foreign(&self, words: &mut [String], scratch: &Path) -> Result<bool, Problem> {
         let mut found = false;
+        let archives = command::libraries(words);
         for (number, word) in words.iter_mut().enumerate() {
-            let path = PathBuf::from(&*word);
-            let noted = |path: &Path| notes::of(path).is_ok_and(|units| !units.is_empty());
-            if word.starts_with('-') || !foreign::is(&path) || noted(&path) {
+            let path = match archives.get(&number) {
+                Some(archive) => archive.clone(),
+                None => PathBuf::from(&*word),
+            };
+            if word.starts_with('-') && !archives.contains_key(&number) || !foreign::is(&path) {
                 continue;
             }
-            let copy = scratch.join(format!("foreign-{number}.o"));
-            std::fs::copy(&path, &copy)
-                .map_err(|error| Problem::request(format!("{}: {error}", path.display())))?;
-            self.note(&CommandLine::default(), &path, &copy)?;
+            let failed = |error| Problem::request(format!("{}: {error}", path.display()));
+            let bytes = std::fs::read(&path).map_err(failed)?;
+            let copy = match foreign::members(&path, &bytes) {
+                None if is_noted(&path, &bytes) => continue,
+                None => {
+                    let copy = scratch.join(format!("foreign-{number}.o"));
+                    std::fs::write(&copy, &bytes).map_err(failed)?;
+                    self.note(&CommandLine::default(), &path, &copy)?;
+                    copy
+                }
+                Some(members) => match self.note_members(&path, &members, number, scratch)? {
+                    Some(copy) => copy,
+                    None => continue,
+                },
+            };
             *word = copy.display().to_string();
             found = true;
         }
         Ok(found)
+    }
+
+    /// A copy of an archive, with a note in each member that another compiler has instrumented. `None` if there are
+    /// none of these.
+    fn note_members(
+        &self,
+        path: &Path,
+        members: &[foreign::Member],
+        number: usize,
+        scratch: &Path,
+    ) -> Result<Option<PathBuf>, Problem> {
+        let failed = |error| Problem::request(format!("{}: {error}", path.display()));
+        let copy = scratch.join(format!("foreign-{number}.a"));
+        let mut command = Command::new("ar");
+        command.arg("qcs").arg(&copy);
+        let mut found = false;
+        for (n, member) in members.iter().enumerate() {
+            let object = scratch.join(format!("foreign-{number}-{n}.o"));
+            std::fs::write(&object, &member.bytes).map_err(failed)?;
+            if foreign::is_instrumented(&member.bytes) && !is_noted(path, &member.bytes) {
+                self.note(&CommandLine::default(), path, &object)?;
+                found = true;
+            }
+            command.arg(object);
+        }
+        if !found {
+            return Ok(None);
+        }
+        match command.status().map_err(failed)?.success() {
+            true => Ok(Some(copy)),
+            false => Err(Problem::request(format!(
+                "ar cannot copy {}",
+                path.display()
+            ))),
+        }
     }
 
     fn note(&self, line: &CommandLine, source: &Path, object: &Path) -> Result<(), Problem> {
@@ -122,9 +175,15 @@ impl Wrapper {
             file: PathBuf::from(source),
             flags: line.flags.clone(),
             compiler: self.compiler.clone(),
+            digest: digest(source),
         };
         notes::add(object, &unit, scratch()?.path())
     }
+}
+
+/// Whether an object with these bytes tells what it was compiled from.
+fn is_noted(path: &Path, bytes: &[u8]) -> bool {
+    notes::read(path, bytes).is_ok_and(|units| !units.is_empty())
 }
 
 fn scratch() -> Result<Scratch, Problem> {

@@ -46,6 +46,7 @@ use crate::compile::Object;
 use crate::compile::assembly::SECTION as INLINE;
 use crate::place;
 use crate::problem::Problem;
+use crate::project::BUILD_AGAIN;
 
 /// The result of the inspection of a compiled file.
 #[derive(Debug, Default)]
@@ -56,8 +57,8 @@ pub(crate) struct Scanned {
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Inspects the compiled files, and makes sure that there is one `main`.
-pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
+/// Inspects the compiled files, and makes sure that there is one `main`. A build system may have `built` them.
+pub(crate) fn objects(objects: &[Object], built: bool) -> Result<Vec<Scanned>, Problem> {
     let mut defined = HashSet::new();
     let mut mains = Vec::new();
     for object in objects {
@@ -99,8 +100,17 @@ pub(crate) fn objects(objects: &[Object]) -> Result<Vec<Scanned>, Problem> {
     }
     match mains.as_slice() {
         [_] => Ok(all),
-        [] => Err(Problem::request("the program has no main function")
-            .help("name every source file of the program: selvedge verify FILE…")),
+        [] => {
+            let problem = Problem::request("the program has no main function");
+            Err(match built {
+                true => problem
+                    .note("no file with it was compiled by selvedge cc, or is known of the target")
+                    .help(BUILD_AGAIN),
+                false => {
+                    problem.help("name every source file of the program: selvedge verify FILE…")
+                }
+            })
+        }
         _ => Err(Problem::request(format!(
             "main is defined twice: in {}",
             mains.join(" and in ")

@@ -333,7 +333,7 @@ fn compiled_code() {
         "error: library.o is compiled code and cannot be checked\n\
          note: it carries no instrumentation: Selvedge would not see what it does\n\
          help: name its source files instead: selvedge verify FILE…\n\
-         help: or have an object (.o) of it instrumented: -fsanitize=thread -fPIC\n"
+         help: or have an object (.o) or an archive (.a) of it instrumented: -fsanitize=thread -fPIC\n"
     );
 }
 

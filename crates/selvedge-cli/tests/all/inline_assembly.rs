@@ -99,30 +99,80 @@ static void {name}(void) {{
     text + "int main(void) {\n" + &calls + "    return bytes[0];\n}\n"
 }
 
+/// A program that checks instructions on bits whose number is in a register, at every size, in each register
+/// that is special, before and behind the operand and with any number in the rest of the register.
+fn bits_in_registers() -> String {
+    let mut text = String::from(
+        "#include <assert.h>
+#include <string.h>
+static const int bits[] = {-1, 0, 1, 5, 14, 15, 16, 17, 31, 32, 33, 47, 63, 64, 65, 130, -16, -17, -32, -33, -64, -65, -127};
+",
+    );
+    let mut calls = String::new();
+    for (size, modifier, kind) in [("w", "w", "short"), ("l", "k", "int"), ("q", "q", "long")] {
+        for (name, operator) in [("bts", "|= one"), ("btr", "&= ~one"), ("btc", "^= one")] {
+            for register in ["a", "b", "c", "d", "r"] {
+                let check = format!("{name}_{size}_{register}");
+                text += &format!(
+                    "static void {check}(unsigned long high) {{
+    enum {{ WIDTH = 8 * sizeof(unsigned {kind}), WORDS = 256 / WIDTH }};
+    for (unsigned n = 0; n < sizeof bits / sizeof *bits; n++) {{
+        unsigned {kind} words[2 * WORDS], expected[2 * WORDS], one = 1;
+        memset(words, 0x5a, sizeof words);
+        memset(expected, 0x5a, sizeof words);
+        unsigned bit = 256 + bits[n];
+        unsigned char carry, zero, old;
+        unsigned long number = WIDTH == 64 ? (unsigned long)bits[n]
+            : high << (WIDTH % 64) | ((unsigned long)bits[n] & ((1UL << (WIDTH % 64)) - 1)), before = number;
+        __asm__ volatile(\"cmp %3, %3; lock; {name}{size} %{modifier}3, %0; setc %1; setz %2\"
+            : \"+m\"(words[WORDS]), \"=m\"(carry), \"=m\"(zero), \"+{register}\"(number) :: \"memory\", \"cc\");
+        one <<= bit % WIDTH;
+        old = (expected[bit / WIDTH] & one) != 0;
+        expected[bit / WIDTH] {operator};
+        assert(!memcmp(words, expected, sizeof words) && carry == old && zero && number == before);
+        __asm__ volatile(\"lock; {name}{size} %{modifier}2, %1\"
+            : \"=@ccc\"(carry), \"+m\"(words[WORDS]) : \"{register}\"(number) : \"memory\");
+        assert(carry == ((expected[bit / WIDTH] & one) != 0));
+    }}
+}}
+"
+                );
+                calls += &format!("    {check}(0);\n    {check}(0x123456789);\n");
+            }
+        }
+    }
+    text + "int main(void) {\n" + &calls + "    return 0;\n}\n"
+}
+
 #[test]
 fn registers_memory_and_flags_are_those_of_the_processor() {
-    let sandbox = Sandbox::with("program.c", &program());
-    for compiler in compilers() {
-        for level in ["-O0", "-O2"] {
-            let arguments = [
-                "verify",
-                "program.c",
-                "--strict",
-                "--cc",
-                compiler,
-                "--",
-                level,
-            ];
-            let outcome = sandbox.run(&arguments);
-            assert_eq!(outcome.status, Some(0), "{compiler} {level}: {outcome:?}");
+    for text in [program(), bits_in_registers()] {
+        let sandbox = Sandbox::with("program.c", &text);
+        for compiler in compilers() {
+            for level in ["-O0", "-O2"] {
+                let arguments = [
+                    "verify",
+                    "program.c",
+                    "--strict",
+                    "--cc",
+                    compiler,
+                    "--",
+                    level,
+                ];
+                let outcome = sandbox.run(&arguments);
+                assert_eq!(outcome.status, Some(0), "{compiler} {level}: {outcome:?}");
+            }
         }
     }
 }
 
 #[test]
-fn the_program_itself_is_right() {
-    let sandbox = Sandbox::with("program.c", &program());
-    for compiler in compilers() {
+fn the_programs_themselves_are_right() {
+    for (compiler, text) in compilers()
+        .into_iter()
+        .flat_map(|compiler| [(compiler, program()), (compiler, bits_in_registers())])
+    {
+        let sandbox = Sandbox::with("program.c", &text);
         let native = sandbox.path("native");
         let mut command = std::process::Command::new(compiler);
         command

@@ -313,7 +313,7 @@ const SENTENCES: [(&str, &[&str]); 139] = [
         &[COPY, "what_cannot_be_built_is_not_proven_either"],
     ),
     ("C++ programs are linked", &[LANGUAGES]),
-    // What it costs
+    // Section: What it costs
     ("`cargo bench -p selvedge-cli", MEASURED),
     ("Then it runs programs that fail", MEASURED),
     ("`--full` takes the median", MEASURED),

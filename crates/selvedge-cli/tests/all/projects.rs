@@ -212,9 +212,27 @@ fn bad_builds_are_told_apart() {
         "odd/compile_commands.json",
         "[{\"directory\": \"/\", \"file\": \"a.c\", \"output\": \"known.dir/a.o\"}]",
     );
+    fs::create_dir(sandbox.path("unbuilt")).unwrap();
+    sandbox.write("unbuilt/libcounter.a", "");
+    let entry = |file: &str, target: &str, compiler: &str| {
+        let directory = sandbox.path("").display().to_string();
+        format!(
+            "{{\"directory\": \"{directory}\", \"file\": \"{file}\", \"output\": \"{target}.dir/x.o\", \
+             \"command\": \"{compiler} -c {file}\"}}"
+        )
+    };
+    let entries = [
+        entry("test.c", "test", "ccache cc"),
+        entry("counter.c", "counter", "cc"),
+        entry("main.c", "other", "armcc"),
+    ];
+    sandbox.write(
+        "unbuilt/compile_commands.json",
+        &format!("[{}]", entries.join(",")),
+    );
     for (line, message) in [
         ("verify foreign", "was not built with selvedge cc"),
-        ("verify foreign", "build it again with CC='selvedge cc'"),
+        ("verify foreign", "make CC='selvedge cc'"),
         ("verify nowhere", "build it first, with CC='selvedge cc'"),
         ("verify damaged", "is not an executable of this system"),
         (
@@ -347,6 +365,164 @@ fn instrumented_objects_of_other_compilers_are_checked() {
         "{}",
         outcome.stdout
     );
+}
+
+#[test]
+fn archives_of_instrumented_objects_are_checked() {
+    let sandbox = Sandbox::with("user.c", USER);
+    sandbox.write("library.c", LIBRARY);
+    // Nothing needs these members: one could not be linked, one could not be checked.
+    sandbox.write("main.c", "int unused; int main(void) { return unused; }");
+    sandbox.write("plain.c", "int plain; int plainly(void) { return plain; }");
+    tool(&sandbox, "mkdir sub");
+    let flags = "-g -fPIC -fsanitize=thread -fno-omit-frame-pointer -fno-optimize-sibling-calls";
+    tool(&sandbox, &format!("gcc {flags} -c main.c -o unused.o"));
+    tool(&sandbox, "gcc -c plain.c");
+    for (kind, order, status) in [("rcs", "release", 0), ("rcsT", "relaxed", 1)] {
+        tool(
+            &sandbox,
+            &format!("gcc {flags} -c library.c -DORDER=memory_order_{order}"),
+        );
+        tool(&sandbox, "rm -f sub/libqueue.a");
+        tool(
+            &sandbox,
+            &format!("ar {kind} sub/libqueue.a unused.o library.o plain.o"),
+        );
+        let check = |line: &str| {
+            let outcome = run(&sandbox, line);
+            assert_eq!(outcome.status, Some(status), "{line}: {outcome:?}");
+            let race = outcome.stdout.contains("--> library.c:12");
+            assert_eq!(race, status == 1, "{line}: {}", outcome.stdout);
+            assert!(!outcome.stderr.contains("left out"), "{}", outcome.stderr);
+        };
+        check("verify user.c sub/libqueue.a --no-advice");
+        succeeds(&sandbox, "cc -g user.c sub/libqueue.a -o named");
+        check("verify named --no-advice");
+        succeeds(&sandbox, "cc -g user.c -Lsub -lqueue -o found");
+        check("verify found --no-advice");
+    }
+    sandbox.write(
+        "asks.c",
+        "int plainly(void); int main(void) { return plainly(); }",
+    );
+    let outcome = run(&sandbox, "verify asks.c sub/libqueue.a");
+    assert_eq!(outcome.status, Some(3), "{outcome:?}");
+    outcome.says("plain.o) carries no instrumentation and is left out");
+    outcome.prints("incomplete: asks.c:1: plainly: it is not part of the program");
+}
+
+#[test]
+fn objects_and_libraries_of_selvedge_cc_stand_for_their_sources() {
+    let sandbox = project();
+    let flags = "-O1 -Iproject/ring -fPIC";
+    succeeds(
+        &sandbox,
+        &format!("cc {flags} -DRING_PUBLISH=memory_order_relaxed -c project/ring/ring.c -o ring.o"),
+    );
+    tool(&sandbox, "ar rcs libring.a ring.o");
+    succeeds(&sandbox, "cc -shared ring.o -o libring.so");
+    let test = "project/tests/test_ring.c";
+    for library in ["ring.o", "libring.a", "libring.so"] {
+        let line = format!("verify {test} {library} --no-advice --args 2 -- -Iproject/ring");
+        let outcome = run(&sandbox, &line);
+        assert_eq!(outcome.status, Some(1), "{line}: {outcome:?}");
+        outcome.prints("ring.c:22");
+    }
+    let link = format!("cc -Iproject/ring {test} libring.so -o test -pthread");
+    succeeds(&sandbox, &format!("{link} -Wl,-rpath,$ORIGIN"));
+    run(&sandbox, "verify test --no-advice -- 2").prints("ring.c:22");
+    // Where the library is cannot be told.
+    succeeds(&sandbox, &link);
+    let outcome = run(&sandbox, "verify test -- 2");
+    outcome.says("did not compile, which are left out: libring.so;");
+    assert_eq!(outcome.status, Some(3), "{outcome:?}");
+}
+
+#[test]
+fn parts_that_selvedge_cc_did_not_compile_are_named() {
+    let sandbox = Sandbox::with("main.c", "int f(void); int main(void) { return f(); }");
+    sandbox.write("f.c", "int f(void) { return 0; }");
+    tool(&sandbox, "cc -c main.c");
+    succeeds(&sandbox, "cc main.o f.c -o without_main");
+    let outcome = run(&sandbox, "verify without_main");
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    outcome.says("parts that selvedge cc did not compile, which are left out: main.c; build");
+    outcome.says("error: the program has no main function");
+    outcome.says("help: build everything again: make clean && make CC='selvedge cc'");
+
+    tool(&sandbox, "cc -c f.c");
+    succeeds(&sandbox, "cc main.c f.o -o without_f");
+    let outcome = run(&sandbox, "verify without_f");
+    assert_eq!(outcome.status, Some(3), "{outcome:?}");
+    outcome.says("which are left out: f.c; build everything again");
+    run(&sandbox, "verify without_f --stub f.c").ends_with(0);
+
+    succeeds(&sandbox, "cc main.c f.c -o all");
+    let outcome = run(&sandbox, "verify all");
+    assert_eq!((outcome.status, outcome.stderr.as_str()), (Some(0), ""));
+    sandbox.write("f.c", "int f(void) { return 0 * 1; }");
+    let outcome = run(&sandbox, "verify all");
+    outcome.ends_with(0);
+    outcome.says("warning: changed since the program was built: f.c; what is checked is");
+    fs::remove_file(sandbox.path("f.c")).unwrap();
+    let outcome = run(&sandbox, "verify all");
+    assert_eq!(outcome.status, Some(2), "{outcome:?}");
+    outcome.says("f.c: no such file");
+    outcome.says("help: build again, and keep generated files until the check is done");
+}
+
+/// What `./configure` asks of a compiler, and what other builds do.
+#[test]
+fn compilers_are_called_in_many_ways() {
+    let sandbox = Sandbox::with("main.c", "int f(void); int main(void) { return f(); }");
+    sandbox.write("f.c", "int f(void) { return VALUE; }");
+    sandbox.write("broken.c", "int main(void) { return nothing; }");
+    for fine in [
+        "cc --version",
+        "cc -v",
+        "cc -dumpmachine",
+        "cc -print-search-dirs",
+        "cc -E main.c -o -",
+        "cc -c f.c -DVALUE=1 -o /dev/null",
+        "cc -c f.c -DVALUE=0",
+        "cc -S f.c -DVALUE=0 -o f.s",
+        "cc -M f.c",
+    ] {
+        succeeds(&sandbox, fine);
+    }
+    assert!(!Path::new("/dev/null").is_file());
+    for failing in [
+        "cc -V",
+        "cc -qversion",
+        "cc -c broken.c",
+        "cc -c none.c",
+        "cc",
+    ] {
+        assert_ne!(run(&sandbox, failing).status, Some(0), "{failing}");
+    }
+    sandbox.write("words", "-DVALUE='(0 + 1)' -g main.c\n\"f.c\"\n");
+    succeeds(&sandbox, "cc @words -o answered");
+    assert_eq!(
+        run(&sandbox, "verify answered --check-status").status,
+        Some(1)
+    );
+    // What a build adds to a program for other tools is not what is checked.
+    for added in [
+        "-fsanitize=thread",
+        "-fsanitize=address,undefined",
+        "--coverage",
+    ] {
+        succeeds(
+            &sandbox,
+            &format!("cc {added} -DVALUE=0 main.c f.c -o added"),
+        );
+        succeeds(&sandbox, "verify added --strict");
+    }
+    let outcome = run(
+        &sandbox,
+        "verify main.c f.c -- -DVALUE=0 -fsanitize=thread --coverage",
+    );
+    assert_eq!(outcome.status, Some(0), "{outcome:?}");
 }
 
 #[test]

@@ -136,11 +136,19 @@ const CONSTRUCTS: [(&str, &str, &str); 21] = [
 
 #[test]
 fn what_no_execution_reaches_is_harmless() {
-    for compiler in compilers() {
+    for (compiler, level) in compilers()
+        .into_iter()
+        .flat_map(|it| [(it, "-O0"), (it, "-O2")])
+    {
         for (before, statement, what) in CONSTRUCTS {
             let sandbox = Sandbox::with("program.c", &program(before, statement));
-            let outcome = sandbox.run(&["verify", "program.c", "--cc", compiler]);
-            assert_eq!(outcome.status, Some(0), "{compiler}, {what}: {outcome:?}");
+            let arguments = ["verify", "program.c", "--cc", compiler, "--", "-g", level];
+            let outcome = sandbox.run(&arguments);
+            assert_eq!(
+                outcome.status,
+                Some(0),
+                "{compiler} {level}, {what}: {outcome:?}"
+            );
             outcome.says(" not supported; an execution that reaches one");
         }
     }

@@ -7,6 +7,7 @@
 //! The text must be the same program. So it is assembled and taken apart once more, which has to give the same text;
 //! and everything that is not understood is refused.
 
+mod archive;
 mod lines;
 mod pieces;
 mod writer;
@@ -18,13 +19,22 @@ use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, Symbol};
 use super::Program;
 use crate::input;
 use crate::problem::Problem;
+pub(crate) use archive::{Member, members, needed};
 pub(super) use lines::Lines;
 use writer::Writer;
 
-/// Whether `path` is such an object.
+/// Whether `path` is such an object, or an archive of some.
 pub(crate) fn is(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "o")
-        && input::read(path).is_ok_and(|bytes| is_instrumented(&bytes))
+    let named = |wanted: &str| path.extension().is_some_and(|end| end == wanted);
+    (named("o") || named("a")) && input::read(path).is_ok_and(|bytes| holds(path, &bytes))
+}
+
+/// Whether the file `path` with these bytes is such an object, or an archive of some.
+fn holds(path: &Path, bytes: &[u8]) -> bool {
+    match members(path, bytes) {
+        Some(members) => members.iter().any(|it| is_instrumented(&it.bytes)),
+        None => is_instrumented(bytes),
+    }
 }
 
 /// Refuses an option that needs the source of everything.
@@ -41,7 +51,8 @@ pub(crate) fn refuse(program: &Program, option: &str) -> Result<(), Problem> {
     }
 }
 
-fn is_instrumented(bytes: &[u8]) -> bool {
+/// Whether an object calls ThreadSanitizer.
+pub(crate) fn is_instrumented(bytes: &[u8]) -> bool {
     let called = |symbol: Symbol<'_, '_>| {
         let name = symbol.name().unwrap_or_default();
         symbol.is_undefined() && name.starts_with("__tsan_") && name != "__tsan_init"

@@ -43,6 +43,12 @@ pub(super) enum Given {
     Number(i64),
     /// The expected value is in `rax`; this register has the new one.
     Exchanged(Register),
+    /// This register has the number of a bit, counted from the operand on in both directions. The update is
+    /// given that bit, or all others.
+    Bit {
+        register: Register,
+        others: bool,
+    },
 }
 
 /// The meaning of an instruction; `None` if it is not known.
@@ -133,9 +139,15 @@ fn update(instruction: &Instruction, operand: Operand) -> Option<Meaning> {
         OpKind::Register => Some(Given::Register(register()?)),
         _ => Some(Given::Number(instruction.try_immediate(1).ok()? as i64)),
     };
-    let bit = || {
+    let bit = |others: bool| {
+        if instruction.op1_kind() == OpKind::Register {
+            register()?;
+            let register = instruction.op1_register();
+            return Some(Given::Bit { register, others });
+        }
         let bit = instruction.try_immediate(1).ok()?;
-        Some(1_u64 << (bit % u64::from(8 * operand.bytes)))
+        let mask = 1_i64 << (bit % u64::from(8 * operand.bytes));
+        Some(Given::Number(if others { !mask } else { mask }))
     };
     let (name, given) = match instruction.mnemonic() {
         Mnemonic::Add | Mnemonic::Or if number && operand.base == Register::RSP => {
@@ -150,9 +162,9 @@ fn update(instruction: &Instruction, operand: Operand) -> Option<Meaning> {
         Mnemonic::Inc => ("fetch_add", Given::Number(1)),
         Mnemonic::Dec => ("fetch_sub", Given::Number(1)),
         Mnemonic::Not => ("fetch_xor", Given::Number(-1)),
-        Mnemonic::Bts => ("fetch_or", Given::Number(bit()? as i64)),
-        Mnemonic::Btr => ("fetch_and", Given::Number(!bit()? as i64)),
-        Mnemonic::Btc => ("fetch_xor", Given::Number(bit()? as i64)),
+        Mnemonic::Bts => ("fetch_or", bit(false)?),
+        Mnemonic::Btr => ("fetch_and", bit(true)?),
+        Mnemonic::Btc => ("fetch_xor", bit(false)?),
         Mnemonic::Xadd => ("fetch_add", Given::Register(register()?)),
         Mnemonic::Xchg => ("exchange", Given::Register(register()?)),
         Mnemonic::Cmpxchg => ("compare_exchange_val", Given::Exchanged(register()?)),

@@ -66,9 +66,10 @@ impl Writer {
             } => {
                 let name = format!("__tsan_atomic{}_{name}", 8 * operand.bytes);
                 let address = self.address(operand, code, 16)?;
-                let from = |register: Register| format!("{register:?}").to_lowercase();
+                let from =
+                    |register: Register| format!("{:?}", register.full_register()).to_lowercase();
                 let mut arguments = match given {
-                    Given::Register(register) => {
+                    Given::Register(register) | Given::Bit { register, .. } => {
                         format!("\tpushq $0\n\tpushq %{}\n", from(*register))
                     }
                     Given::Number(number) => {
@@ -82,6 +83,10 @@ impl Writer {
                     arguments,
                     "\tleaq {address}, %rdi\n\tpopq %rsi\n\tpopq %rdx\n"
                 );
+                if let Given::Bit { others, .. } = given {
+                    arguments += bit_at(operand.bytes)?;
+                    arguments += if *others { "\tnotq %rsi\n" } else { "" };
+                }
                 arguments += &match given {
                     Given::Exchanged(_) => {
                         format!("\tmovl ${SEQ_CST}, %ecx\n\tmovl ${SEQ_CST}, %r8d\n")
@@ -90,7 +95,10 @@ impl Writer {
                 };
                 let result = format!("\tmovq %rax, {SCRATCH:#x}\n");
                 self.call(&name, 0, &arguments, &result);
-                self.on_scratch(code)?;
+                match given {
+                    Given::Bit { register, .. } => self.carry(*register),
+                    _ => self.on_scratch(code)?,
+                }
             }
             Meaning::Wide { operand } => {
                 let address = self.address(operand, code, 32)?;
@@ -131,6 +139,27 @@ impl Writer {
         let (before, after) = (&code[..start], &code[end + 1..]);
         line_to(&mut self.text, &format!("\t{before}{SCRATCH:#x}{after}"));
         Some(())
+    }
+
+    /// Sets the carry flag to the bit that `register` tells, modulo its size, of the scratch word. No other flag is
+    /// defined after an instruction on bits, and moves change none.
+    fn carry(&mut self, register: Register) {
+        let other = match register.full_register() {
+            Register::RAX => "rcx",
+            _ => "rax",
+        };
+        let named = format!("{register:?}").to_lowercase();
+        let part = match register.size() {
+            8 => other.to_owned(),
+            4 => format!("e{}", &other[1..]),
+            _ => other[1..].to_owned(),
+        };
+        let kept = SCRATCH + 8;
+        let _ = write!(
+            self.text,
+            "\tmovq %{other}, {kept:#x}\n\tmovq {SCRATCH:#x}, %{other}\n\tbt %{named}, %{part}\n\
+             \tmovq {kept:#x}, %{other}\n"
+        );
     }
 
     /// Calls `name`, and keeps all registers.
@@ -181,5 +210,25 @@ impl Writer {
             "\tpopfq\n\tleaq {red_zone}(%rsp), %rsp\n.Lselvedge_inlined_{n}:"
         );
         self.text += &code;
+    }
+}
+
+/// Moves the address in `rdi` to the operand of so many bytes that has the bit with the signed number in `rsi`,
+/// and leaves that bit of it in `rsi`.
+fn bit_at(bytes: u32) -> Option<&'static str> {
+    match bytes {
+        2 => Some(
+            "\tmovswq %si, %rax\n\tsarq $4, %rax\n\tleaq (%rdi,%rax,2), %rdi\n\
+             \tmovl %esi, %ecx\n\tandl $15, %ecx\n\tmovl $1, %esi\n\tshll %cl, %esi\n",
+        ),
+        4 => Some(
+            "\tmovslq %esi, %rax\n\tsarq $5, %rax\n\tleaq (%rdi,%rax,4), %rdi\n\
+             \tmovl %esi, %ecx\n\tmovl $1, %esi\n\tshll %cl, %esi\n",
+        ),
+        8 => Some(
+            "\tmovq %rsi, %rax\n\tsarq $6, %rax\n\tleaq (%rdi,%rax,8), %rdi\n\
+             \tmovl %esi, %ecx\n\tmovl $1, %esi\n\tshlq %cl, %rsi\n",
+        ),
+        _ => None,
     }
 }
