@@ -144,10 +144,10 @@ fn what_a_thread_does_after_it_has_let_go_is_not_ordered() {
 fn what_owners_did_is_ordered_however_they_own_the_value() {
     /// A value with another alignment than its counts.
     #[repr(align(64))]
-    struct Aligned(Vec<Box<AtomicUsize>>);
-    let make = || Aligned((0..2).map(|n| Box::new(AtomicUsize::new(n))).collect());
+    struct Aligned(Vec<[Box<AtomicUsize>; 1]>);
+    let make = || Aligned((0..2).map(|n| [Box::new(AtomicUsize::new(n))]).collect());
     let uses = |value: &Aligned| {
-        value.0.iter().for_each(|count| {
+        value.0.iter().flatten().for_each(|count| {
             count.fetch_add(1, Relaxed);
         });
     };

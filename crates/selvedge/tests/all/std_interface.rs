@@ -395,11 +395,8 @@ fn a_weak_reference_counts_owners_and_can_be_a_raw_pointer() {
         let none = Weak::<u64>::new();
         assert_eq!(none.strong_count(), 0);
         // SAFETY: as above.
-        assert!(
-            unsafe { Weak::from_raw(none.into_raw()) }
-                .upgrade()
-                .is_none()
-        );
+        let none = unsafe { Weak::from_raw(none.into_raw()) };
+        assert!(none.upgrade().is_none());
     });
 }
 
