@@ -112,6 +112,14 @@ impl Op {
         }
     }
 
+    /// Whether it touches no location and has only one outcome.
+    pub fn is_silent(&self) -> bool {
+        match self {
+            Op::Fence { .. } | Op::Create { .. } | Op::Join { .. } | Op::JoinAll => true,
+            Op::Load { .. } | Op::Store { .. } | Op::Update { .. } | Op::Choose { .. } => false,
+        }
+    }
+
     /// Whether it can come to wait for other threads.
     pub fn may_wait(&self) -> bool {
         match self {

@@ -55,30 +55,53 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
             || self.may_lead_within()
     }
 
-    /// The thread to extend: the one that was extended last if it can go on, since that wastes least, else the left-most;
-    /// one that waits for something newer only if there is no other.
+    /// The thread to extend: the one that was extended last if it can go on, else the left-most; one that waits
+    /// for something newer only if there is no other.
+    ///
+    /// Events that are added early are taken back least often on the way from one execution to the next. So
+    /// operations without alternatives come first, and loads of the main thread last: it mostly looks at the
+    /// results of the others, and a read that is added after the writes is never revisited. With a bound on
+    /// preemptions, the thread that was extended last goes on as long as it can.
     pub(super) fn next(&mut self) -> Option<(ThreadId, Op)> {
         let all = (0..self.machine.threads() as u32).map(ThreadId);
         if self.machine.newest_first() {
-            return self.first_runnable(all.rev());
+            return self.first_runnable(all.rev(), false);
         }
         let last = self.graph().events().last().map(|event| event.id.thread);
-        self.first_runnable(last.into_iter().chain(all))
+        let ordered = self.settings.preemptions.is_none();
+        self.first_runnable(last.into_iter().chain(all), ordered)
     }
 
-    /// The first of these threads that can go on.
-    fn first_runnable(&self, threads: impl Iterator<Item = ThreadId>) -> Option<(ThreadId, Op)> {
-        let mut deferred = None;
+    /// The first of these threads that can go on; if the operations are `ordered`, the first that is about to
+    /// perform one without alternatives, and the main thread before a load only if there is no other.
+    fn first_runnable(
+        &self,
+        threads: impl Iterator<Item = ThreadId>,
+        ordered: bool,
+    ) -> Option<(ThreadId, Op)> {
+        let (mut first, mut looking, mut waiting) = (None, None, None);
         for thread in threads {
             let Some(op) = self.runnable(thread) else {
                 continue;
             };
-            if !self.would_wait(op) && !self.is_deferred(thread) {
-                return Some((thread, op));
+            let next = (thread, op);
+            if ordered && op.is_silent() {
+                return Some(next);
             }
-            deferred = deferred.or(Some((thread, op)));
+            if first.is_some() {
+                continue;
+            }
+            if self.would_wait(op) || self.is_deferred(thread) {
+                waiting.get_or_insert(next);
+            } else if !ordered {
+                return Some(next);
+            } else if thread == ThreadId::MAIN && matches!(op, Op::Load { .. }) {
+                looking = Some(next);
+            } else {
+                first = Some(next);
+            }
         }
-        deferred
+        first.or(looking).or(waiting)
     }
 
     pub(super) fn runnable(&self, thread: ThreadId) -> Option<Op> {
