@@ -21,7 +21,20 @@ use args::{Command, Replay, Selvedge, Test};
 use build::Executable;
 
 fn main() -> ExitCode {
-    let Selvedge { command } = args::Cargo::parse().command();
+    let Selvedge { command } = match args::Cargo::try_parse() {
+        Ok(arguments) => arguments.command(),
+        // The help or the version were asked for, and may fail to be written.
+        Err(help) if !help.use_stderr() => {
+            return match help.print() {
+                Ok(()) => ExitCode::SUCCESS,
+                Err(error) => {
+                    eprintln!("error: cannot write to standard output: {error}");
+                    ExitCode::from(2)
+                }
+            };
+        }
+        Err(error) => error.exit(),
+    };
     let result = match command {
         Command::Test(test) => check(&test),
         Command::Replay(replay) => repeat(&replay),

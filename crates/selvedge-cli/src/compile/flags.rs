@@ -188,7 +188,11 @@ pub(super) fn accepted(flags: &[String]) -> Result<Vec<&str>, Problem> {
 fn from_file(argument: &str) -> bool {
     let value = |flag: &&str| argument.strip_prefix(*flag);
     argument.starts_with('@')
-        || (WITH_VALUE.iter().filter_map(value)).any(|value| value.starts_with('@'))
+        || WITH_VALUE
+            .iter()
+            .chain(&["-l"])
+            .filter_map(value)
+            .any(|value| value.starts_with('@'))
 }
 
 /// The first of these flags that is not known to be harmless when the user did not choose it: with it, a

@@ -16,6 +16,7 @@ stubs![
     "__wrap_secure_getenv" => secure_getenv,
     "__wrap_setlocale" => setlocale,
     "__wrap_newlocale" => newlocale,
+    "__wrap___newlocale" => newlocale,
 ];
 
 /// What a locale without a name is taken from, if `LC_ALL` is not set.
@@ -76,7 +77,7 @@ extern "C" fn setlocale(category: c_int, name: *const c_char) -> *const c_char {
 }
 
 extern "C" fn newlocale(categories: c_int, name: *const c_char, base: usize) -> usize {
-    match is_known(name) {
+    match name.is_null() || is_known(name) {
         // SAFETY: as the program asks.
         true => unsafe { sys::newlocale(categories, name, base) },
         false => {
