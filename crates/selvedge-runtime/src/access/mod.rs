@@ -195,8 +195,18 @@ impl Runtime {
         }
         if access.kind.writes() {
             self.writes_without_event(access);
+            self.wrote(access.address, access.size);
         }
         Step::Go
+    }
+
+    /// Whether visible operations have accessed some of these bytes.
+    pub(crate) fn has_visible_bytes(&self, address: usize, size: usize) -> bool {
+        words(address, size).any(|(word, mask)| {
+            let cell = self.shadow.cell(word);
+            // SAFETY: cells are mapped while the program is loaded.
+            cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
+        })
     }
 
     /// Whether the running thread, which reads `address`, will do nothing else any more.

@@ -84,6 +84,9 @@ pub(crate) fn range(access: Access, by: By) {
     }
     with(Runtime::look_at_given);
     if !with(|runtime| runtime.is_shared(access.address)) {
+        if writes {
+            with(|runtime| runtime.wrote(access.address, access.size));
+        }
         return;
     }
     with(|runtime| {
@@ -108,8 +111,9 @@ fn contents(access: Access) -> (u64, u64) {
 
 impl Runtime {
     /// The running thread arrives at an operation.
-    pub(crate) fn enter_operation(&mut self) {
+    pub(crate) fn enter_operation(&mut self, op: &Op) {
         self.look_at_given();
+        self.compare_from_now(op);
         // SAFETY: the gate is mapped while a program is loaded.
         let gate = unsafe { &*gate() };
         let thread = &mut self.threads[self.running];
