@@ -191,7 +191,7 @@ pub(crate) fn release(block: *mut c_void, site: Site) {
         return;
     }
     if let Some(size) = block_size(block).filter(|_| states::in_use()) {
-        states::announce(Access {
+        states::announce_free(Access {
             address: block.addr(),
             size,
             kind: AccessKind::PlainWrite,

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::pointer;
 use crate::gate::{self, Registers};
 use crate::runtime::{Phase, Runtime, with};
-pub(crate) use operations::{announce, range, stored};
+pub(crate) use operations::{announce, announce_free, range, stored};
 
 /// The part that threads share.
 const SHARED: usize = 0;
@@ -173,6 +173,8 @@ pub(crate) struct Call {
     log: (u64, u64),
     /// The bytes that the pending operation is about, if they are more than its location.
     extent: usize,
+    /// Whether that operation frees them.
+    frees: bool,
     /// The memory that the thread writes after the call, address and size, until it comes back: never anything
     /// while it is stopped.
     given: (usize, usize),
