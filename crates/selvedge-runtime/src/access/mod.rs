@@ -194,6 +194,13 @@ impl Runtime {
             return Step::Event;
         }
         if access.kind.writes() {
+            // On its own stack, the thread is taken at its word by what memory holds.
+            if !self.on_own_stack(access.address)
+                && !self.settings.stateful
+                && self.has_visible_bytes(access.address, access.size)
+            {
+                return self.visible_access(access);
+            }
             self.writes_without_event(access);
             self.wrote(access.address, access.size);
         }

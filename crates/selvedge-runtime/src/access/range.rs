@@ -25,7 +25,8 @@ impl Runtime {
                 self.current().published = true;
             }
         }
-        if own && self.settings.plain == Plain::Sc && !self.threads[self.running].published {
+        let alone = self.on_own_stack(access.address) && !self.threads[self.running].published;
+        if alone && self.settings.plain == Plain::Sc {
             return Ok(());
         }
         for (word, mask) in words(access.address, access.size) {
