@@ -13,6 +13,7 @@ mod confinement;
 mod corpora;
 mod counts;
 mod cxx20;
+mod cxx_lifetimes;
 mod debugger;
 mod docs;
 mod environment;
