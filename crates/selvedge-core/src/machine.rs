@@ -148,6 +148,12 @@ pub trait Machine {
 
     /// The behaviour that is not modelled, if a thread is [`Stop::Refused`].
     fn refusal(&self) -> Option<String>;
+
+    /// A change of memory by something that the machine did not see, which is not modelled either. Asked at the end of
+    /// each execution in which threads wait for ever; a thread that ends looks for itself.
+    fn unseen(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Questions of explorers that drop iterations of spin loops and continue them in place.
@@ -241,7 +247,7 @@ macro_rules! forward_machine {
     };
     (@around $inner:ident) => {
         $crate::forward_machine!(
-            $inner: threads, site, watch, failure, leftover, refusal
+            $inner: threads, site, watch, failure, leftover, refusal, unseen
         );
     };
     (@portable $inner:ident) => {
@@ -353,6 +359,11 @@ macro_rules! forward_machine {
     (@refusal $inner:ident) => {
         fn refusal(&self) -> Option<String> {
             self.$inner.refusal()
+        }
+    };
+    (@unseen $inner:ident) => {
+        fn unseen(&self) -> Option<String> {
+            self.$inner.unseen()
         }
     };
 }

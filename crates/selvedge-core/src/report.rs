@@ -322,6 +322,8 @@ pub(crate) enum End {
     /// A thread waits for a value that is no longer the newest one. Other executions, in which it reads newer
     /// values, stand for this one.
     Stale,
+    /// Something changed memory that the machine did not see.
+    Unseen(String),
     Stuck(Failure, Vec<Waiting>),
 }
 
@@ -396,6 +398,10 @@ pub(crate) fn classify_by<M: Machine>(
     // Machines are asked only about threads that do wait for ever.
     if blocked || hindered.into_iter().any(|thread| machine.pointless(thread)) {
         return End::Blocked;
+    }
+    // A thread that ends looks for itself.
+    if let Some(what) = (!waiting.is_empty()).then(|| machine.unseen()).flatten() {
+        return End::Unseen(what);
     }
     if waiting.is_empty() || over {
         return End::Complete;

@@ -123,6 +123,9 @@ pub struct PendingAccess {
     pub writes: bool,
     /// Whether the access is atomic: two atomic accesses never race.
     pub atomic: bool,
+    /// Whether the memory is freed. What comes after that is an access to freed memory, which is told instead of
+    /// the race.
+    pub frees: bool,
 }
 
 impl PendingAccess {
@@ -130,6 +133,7 @@ impl PendingAccess {
     pub fn races_with(self, other: PendingAccess) -> bool {
         let apart =
             self.address + self.size <= other.address || other.address + other.size <= self.address;
-        !apart && (self.writes || other.writes) && !(self.atomic && other.atomic)
+        let frees = self.frees || other.frees;
+        !apart && !frees && (self.writes || other.writes) && !(self.atomic && other.atomic)
     }
 }

@@ -235,7 +235,7 @@ API _Noreturn void __pthread_unwind_next(void *buffer) { unwind(selvedge_continu
 
 /* ---- sorting and searching ------------------------------------------------------------------- */
 
-void selvedge_wrote(const void *address);
+void selvedge_wrote(const void *address, size_t size);
 
 typedef int (*comparison)(const void *, const void *, void *);
 
@@ -253,7 +253,8 @@ static void swap(struct array *array, size_t i, size_t j) {
         a[k] = b[k];
         b[k] = byte;
     }
-    selvedge_wrote(array->base);
+    selvedge_wrote(a, array->size);
+    selvedge_wrote(b, array->size);
 }
 
 static int less(struct array *array, size_t i, size_t j) {

@@ -62,7 +62,7 @@ mod weak;
 use selvedge_fiber as fiber;
 
 pub use heap::HeapBlock;
-pub use loader::LoadError;
+pub use loader::{FLOAT_SECTION, LoadError};
 pub use locations::Extent;
 pub use machine::NativeMachine;
 pub use overlooked::Overlooked;

@@ -6,7 +6,9 @@
 //!
 //! Memory is not compared with the last known value when a frame ends, as it is when a block is freed: a
 //! difference on a thread's own stack is a store of the thread itself, since compilers announce no stores
-//! to variables that nobody else can reach, and nobody reads the variable any more.
+//! to variables that nobody else can reach, and nobody reads the variable any more. That holds even where
+//! other threads have accessed it: later in the function, its bytes may be another variable's that compilers keep
+//! to the thread.
 
 use selvedge_core::Location;
 

@@ -266,8 +266,12 @@ impl Image {
     }
 }
 
-/// Whether code refers to functions of `<fenv.h>`, or has what looks like an instruction that loads
-/// or stores MXCSR. (Inline assembly that does the same to the x87 control word is refused.)
+/// The section that a program has if its inline assembly may change or tell the x87 control word or flags. Compilers
+/// themselves only change the control word for one conversion at a time.
+pub const FLOAT_SECTION: &str = ".selvedge.float";
+
+/// Whether code refers to functions of `<fenv.h>`, has what looks like an instruction that loads
+/// or stores MXCSR, or inline assembly for the x87 control word.
 fn uses_float(file: &ElfFile64<'_, LittleEndian>, functions: &[Function]) -> bool {
     let refers = file.dynamic_symbols().any(|symbol| {
         let name = symbol.name().unwrap_or_default();
@@ -279,6 +283,7 @@ fn uses_float(file: &ElfFile64<'_, LittleEndian>, functions: &[Function]) -> boo
         .find(|function| function.name == "__atomic_feraiseexcept");
     let own = own.map_or(0..0, |function| function.start..function.end);
     refers
+        || file.section_by_name(FLOAT_SECTION).is_some()
         || file.sections().any(|section| {
             let text = section.kind() == SectionKind::Text;
             let bytes = section.data().unwrap_or_default();

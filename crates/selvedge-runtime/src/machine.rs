@@ -15,6 +15,7 @@ use crate::fiber::{self, Context};
 use crate::float::{self, Float};
 use crate::layout::Layout;
 use crate::loader::{Image, LoadError};
+use crate::problem::UNSEEN;
 use crate::runtime::{self, Phase, Runtime, with};
 use crate::settings::Settings;
 use crate::signals::{self, Handlers};
@@ -162,6 +163,7 @@ fn run(thread: usize) {
         runtime.running = thread;
         runtime.watchdog.steps += 1;
         if runtime.settings.stateful {
+            runtime.begin_comparison();
             // Every store tells when it is made.
             // SAFETY: the gate is mapped while a program is loaded.
             unsafe { (*gate::gate()).stores = 1 };
@@ -289,6 +291,14 @@ impl Machine for NativeMachine {
                 .refusal
                 .as_ref()
                 .map(|what| runtime.fill_in_place(what))
+        })
+    }
+
+    fn unseen(&self) -> Option<String> {
+        with(|runtime| {
+            let access = runtime.unseen_change()?;
+            runtime.failure_place = access.address;
+            Some(runtime.fill_in_place(UNSEEN))
         })
     }
 }

@@ -27,6 +27,13 @@ pub(crate) fn read(address: usize, width: u8) -> Value {
     }
 }
 
+/// Reads the aligned word at `address`, which is mapped.
+#[inline(always)]
+pub(crate) fn word(address: usize) -> u64 {
+    // SAFETY: callers pass words of the program's memory.
+    unsafe { pointer::<u64>(address).read_volatile() }
+}
+
 /// Writes `width` bytes at `address`; as [`read`].
 #[inline(always)]
 pub(crate) fn write(address: usize, width: u8, value: Value) {

@@ -165,6 +165,10 @@ pub(crate) fn report_free(problem: FreeProblem, address: usize, site: Site) -> !
 /// Stands for the place in a message until it is looked up, outside of the program.
 pub(crate) const PLACE: &str = "{place}";
 
+/// Memory that differs from its known contents, where no access is to blame.
+pub(crate) const UNSEEN: &str =
+    "{place}, which was changed by something that Selvedge does not see";
+
 fn describe(kind: Kind, size: usize) -> String {
     let kind = match kind {
         Kind::PlainRead => "read",

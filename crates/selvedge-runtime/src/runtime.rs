@@ -239,6 +239,8 @@ impl Runtime {
         self.threads[index].begin(self.run);
         self.ends[index] = ThreadEnd::NOT_AWAITED;
         self.started.push(index as u32);
+        let slot = self.threads[index].slot;
+        self.wrote(slot.stack_low, slot.end - slot.stack_low);
         if self.placed {
             self.initialise_locals(index);
         }

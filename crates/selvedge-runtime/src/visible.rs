@@ -49,6 +49,7 @@ impl Runtime {
             }
             // A bad address must fault here, in the thread that uses it.
             let _ = memory::read(entry.address, 1);
+            // Where states are kept, memory is compared after every step.
             if !Protection::Comparison.is_off()
                 && self.locations.lies(location, self.run)
                 && !self.settings.stateful
@@ -58,7 +59,7 @@ impl Runtime {
             }
         }
         if self.settings.stateful {
-            self.enter_operation();
+            self.enter_operation(op);
             return Ok(());
         }
         let Some(point) = self.entry_point() else {

@@ -178,6 +178,7 @@ impl StateMachine for StateScript {
             size: 4,
             writes,
             atomic: update || !self.plain.contains(&at.0),
+            frees: false,
         })
     }
 

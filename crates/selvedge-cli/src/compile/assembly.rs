@@ -21,6 +21,13 @@ const MARKS: [(&str, &str); 2] = [
 /// Instructions of builtins that compilers announce nothing of.
 const BARE: [&str; 5] = ["mfence", "lfence", "sfence", "rdtsc", "rdtscp"];
 
+/// Instructions that change or tell the floating-point environment. (Builtins compile to none of them, except
+/// where the environment is as before afterwards.)
+const FLOAT: [&str; 15] = [
+    "fclex", "finit", "fldcw", "fldenv", "fnclex", "fninit", "fnsave", "fnstcw", "fnstenv",
+    "fnstsw", "frstor", "fsave", "fstcw", "fstenv", "fstsw",
+];
+
 /// Directives that bring in neither code nor data: bytes in place are decoded like instructions,
 /// and how far a symbol is seen does not matter.
 const HARMLESS: [&str; 29] = [
@@ -78,7 +85,7 @@ pub(super) fn mark(text: &str) -> Marked {
     let mut marked = String::with_capacity(text.len() + 256);
     let mut blocks: Vec<Inline> = Vec::new();
     let mut open: Option<(&str, Block)> = None;
-    let mut in_function = false;
+    let (mut in_function, mut float) = (false, false);
     for line in text.lines() {
         let trimmed = line.trim();
         let begins = || MARKS.iter().find(|(begin, _)| *begin == trimmed);
@@ -109,10 +116,13 @@ pub(super) fn mark(text: &str) -> Marked {
             Some((end, _)) if *end == trimmed => {
                 line_to(&mut marked, line);
                 label(&mut marked, "end", blocks.len());
-                blocks.extend(open.take().map(|(_, block)| Inline {
-                    opaque: block.opaque,
-                    in_function,
-                }));
+                if let Some((_, block)) = open.take() {
+                    float |= block.float;
+                    blocks.push(Inline {
+                        opaque: block.opaque,
+                        in_function,
+                    });
+                }
             }
             Some((_, block)) => {
                 block.line(line);
@@ -122,10 +132,16 @@ pub(super) fn mark(text: &str) -> Marked {
     }
     if let Some((_, block)) = open {
         label(&mut marked, "end", blocks.len());
+        float |= block.float;
         blocks.push(Inline {
             opaque: block.opaque,
             in_function: false,
         });
+    }
+    if float {
+        let section = selvedge_runtime::FLOAT_SECTION;
+        line_to(&mut marked, &format!("\t.section {section},\"\",@progbits"));
+        line_to(&mut marked, "\t.byte 1");
     }
     if !blocks.is_empty() {
         line_to(
@@ -167,12 +183,15 @@ struct Block {
     commented: bool,
     /// The first thing that cannot be followed.
     opaque: Option<String>,
+    /// It may change or tell the floating-point environment.
+    float: bool,
 }
 
 impl Block {
     fn line(&mut self, line: &str) {
         let code = self.without_comments(line);
         for statement in code.split(';') {
+            self.float |= is_about_float(statement);
             if self.opaque.is_none() {
                 self.opaque = opaque(statement);
             }
@@ -205,6 +224,21 @@ impl Block {
             }
         }
     }
+}
+
+/// Whether a statement has an instruction of [`FLOAT`], or data, which may be one.
+fn is_about_float(statement: &str) -> bool {
+    let data = [
+        ".byte", ".word", ".short", ".value", ".long", ".int", ".quad", ".2byte", ".4byte",
+        ".8byte",
+    ];
+    let mut words = statement.split(|c: char| c.is_whitespace() || c == ':');
+    words.any(|word| {
+        let word = word.to_lowercase();
+        let known =
+            |name: &&str| word == *name || word.strip_suffix(['w', 'l', 's']) == Some(*name);
+        FLOAT.iter().any(known) || data.contains(&word.as_str())
+    })
 }
 
 /// The part of an assembler's statement that is neither a label nor an instruction.
@@ -241,6 +275,28 @@ mod tests {
             blocks: Vec::new(),
         };
         assert_eq!(mark(text), expected);
+    }
+
+    #[test]
+    fn assembly_about_the_floating_point_environment_is_told() {
+        let told = |code: &str| {
+            let marked = mark(&format!("f:\n#APP\n\t{code}\n#NO_APP\n\tret\n"));
+            marked
+                .text
+                .contains("\t.section .selvedge.float,\"\",@progbits\n")
+        };
+        for code in [
+            "fldcw 8(%rbp)",
+            "nop; 1: FNINIT",
+            "fldenvl (%rax)",
+            ".byte 0xdb, 0xe3",
+        ] {
+            assert!(told(code), "{code}");
+        }
+        for code in ["fld1", "nop # fldcw 8(%rbp)", "pause"] {
+            assert!(!told(code), "{code}");
+        }
+        assert!(!mark("\tfldcw 8(%rbp)\n").text.contains("float"));
     }
 
     #[test]

@@ -24,7 +24,8 @@ const INSTRUMENT: &str = "leave out __attribute__((no_sanitize(\"thread\"))) and
 const SIMPLER: &str = "compile without optimisation and without -m… flags, or with another compiler \
                        (--cc)";
 
-/// Code that a compiler made on its own account, which touches nothing that the program shares.
+/// Code that a compiler made on its own account, which touches nothing that the program shares, unless a
+/// constructor or destructor of the program is inlined there.
 const GENERATED: [&str; 11] = [
     "_GLOBAL__",
     "_sub_I_",
@@ -110,10 +111,7 @@ impl Inspection<'_> {
         let range = start..start + bytes.len() as u64;
         let named =
             |&(index, offset): &(SectionIndex, u64)| index == section && range.contains(&offset);
-        if before != self.findings.count()
-            || self.refused.iter().any(named)
-            || names.iter().any(|name| is_generated(name))
-        {
+        if before != self.findings.count() || self.refused.iter().any(named) {
             return;
         }
         let none = BTreeSet::new();
@@ -126,6 +124,9 @@ impl Inspection<'_> {
             leaves_loads: self.source.leaves_loads,
         };
         let verdict = accesses::analyse(&code, entries, continued, &surroundings);
+        if !verdict.instrumented && names.iter().any(|name| is_generated(name)) {
+            return;
+        }
         // Accesses that were announced by hand need not be understood.
         let (own, mut unannounced): (Vec<Unannounced>, Vec<Unannounced>) = verdict
             .unannounced

@@ -87,7 +87,7 @@ impl Machine for Located<'_, '_> {
     }
 
     selvedge_core::forward_machine!(machine: reset, threads, pending, initial, resume);
-    selvedge_core::forward_machine!(machine: pointless, watch, failure, leftover, refusal);
+    selvedge_core::forward_machine!(machine: pointless, watch, failure, leftover, refusal, unseen);
 }
 
 impl SpinLoops for Located<'_, '_> {

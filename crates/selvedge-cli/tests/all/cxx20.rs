@@ -152,6 +152,10 @@ int main() {
     }
     is_verified("gcc", "tso", text, 12);
     is_verified("gcc", "sc", text, 12);
+    let unlocked = text.replacen("lock.acquire();", "lock.try_acquire();", 1);
+    has_bug(&unlocked, "data-race");
+    let kept = text.replacen("lock.release();", "", 1);
+    has_bug(&kept, "deadlock");
 }
 
 /// The lock of a stop token's state spins, and clang would compile it to a jump through a table.

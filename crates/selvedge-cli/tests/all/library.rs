@@ -269,6 +269,51 @@ int main(void) {
     }
 }
 
+/// The x87 control word too, where inline assembly sets it.
+#[test]
+fn the_control_word_of_inline_assembly_is_the_threads_own() {
+    let text = r#"
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x; static volatile long double two = 2, three = 3; static long double third;
+static void set(unsigned short word) { __asm__ volatile("fldcw %0" : : "m"(word)); }
+static unsigned get(void) { unsigned short word; __asm__ volatile("fnstcw %0" : "=m"(word)); return word; }
+static void *down(void *unused) {
+    set(0x077f);
+    x++;
+    assert(two / three != third);
+    x++;
+    assert(get() == 0x077f);
+    return unused;
+}
+static void *as_before(void *unused) {
+    x++;
+    assert(two / three == third);
+    x++;
+    assert(get() == MODE);
+    return unused;
+}
+int main(void) {
+    pthread_t a, b;
+    third = two / three;
+    pthread_create(&a, 0, down, 0);
+    pthread_create(&b, 0, as_before, 0);
+    pthread_join(a, 0);
+    pthread_join(b, 0);
+}
+"#;
+    for compiler in compilers() {
+        for algorithm in ["trust", "source-dpor", "dfs"] {
+            let options = |mode| ["--cc", compiler, "--algorithm", algorithm, "--", mode];
+            let right = verdict(text, &options("-DMODE=0x37f"));
+            assert_eq!(right, "verified", "{compiler}, {algorithm}");
+            let wrong = verdict(text, &options("-DMODE=0x77f"));
+            assert_eq!(wrong, "assertion", "{compiler}, {algorithm}");
+        }
+    }
+}
+
 /// A loop that changes the rounding mode goes on differently.
 #[test]
 fn a_loop_that_changes_the_rounding_mode_does_not_only_wait() {

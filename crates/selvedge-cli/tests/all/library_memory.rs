@@ -16,6 +16,10 @@ enum Fault {
     Freed,
     Short,
     Foreign,
+    /// Nothing: the case tells whether the function changes it.
+    None,
+    /// Nothing either: the case calls the function in a loop that waits, and tells whether that changes it.
+    InLoop,
 }
 
 /// Where the worker has a page of its own that it writes to all the time.
@@ -31,6 +35,7 @@ impl Fault {
             Fault::Freed => "use-after-free",
             Fault::Short => "heap-overflow",
             Fault::Foreign => "wild-access",
+            Fault::None | Fault::InLoop => "abort",
         }
     }
 }
@@ -43,6 +48,8 @@ word pthread_create(word *t, void *a, void *f, void *p); word pthread_join(word 
 extern void *stdout;
 static char *block; static word size; static int writes, sink;
 static char many[1 << 12];
+static _Atomic int flag;
+static void *raise_flag(void *argument) { flag = 1; return argument; }
 static void *nothing(void *argument) { return argument; }
 static int compare(const int *a, const int *b) { return *a - *b; }
 static word thread(void) { word t; pthread_create(&t, 0, nothing, 0); return t; }
@@ -240,6 +247,21 @@ fn case(function: &Function, nth: usize, fault: Fault, directory: usize) -> Stri
             let _ = writeln!(text, "    free(p{nth});");
         }
         Fault::Short | Fault::Foreign => {}
+        Fault::None | Fault::InLoop => {
+            let repeats = match fault {
+                Fault::InLoop => "pthread_create(&t, 0, raise_flag, 0); while (!flag)",
+                _ => "",
+            };
+            let (name, call) = (&function.name, call.join(", "));
+            let _ = writeln!(
+                text,
+                "    char before[{faulty}]; memcpy(before, p{nth}, {faulty});\n    \
+                 {repeats} the_{name}({call});\n    \
+                 for (word i = 0; i < {faulty}; i++) if (((char *)p{nth})[i] != before[i]) abort();\n\
+                 end:\n    if (t) pthread_join(t, 0);\n}}"
+            );
+            return text;
+        }
     }
     let _ = writeln!(text, "    the_{}({});", function.name, call.join(", "));
     // Nothing was noticed.
@@ -254,6 +276,17 @@ enum Place {
     Call,
     /// In their own code: a bug that two functions have there is reported once.
     Inside,
+}
+
+/// Adds a `main` that calls one of the cases.
+fn choose<'a>(program: &mut String, cases: impl Iterator<Item = &'a String>) {
+    let all: Vec<&str> = cases.map(String::as_str).collect();
+    let _ = write!(
+        program,
+        "static void (*const all[])(void) = {{{}}};\nint main(void) {{ all[selvedge_choose({})](); }}\n",
+        all.join(", "),
+        all.len()
+    );
 }
 
 /// Calls every function with every fault in each of its arguments. `helpers` is what their rows use.
@@ -281,13 +314,7 @@ fn walk(functions: &[Function], helpers: &str, place: Place, cases: usize) {
         }
     }
     assert!(expected.len() > cases, "{} cases", expected.len());
-    let all: Vec<&str> = expected.keys().map(String::as_str).collect();
-    let _ = write!(
-        program,
-        "static void (*const all[])(void) = {{{}}};\nint main(void) {{ all[selvedge_choose({})](); }}\n",
-        all.join(", "),
-        all.len()
-    );
+    choose(&mut program, expected.keys());
     sandbox.write("all.c", &program);
     sandbox.write("data", "1234567\n1234567\n");
     for compiler in compilers() {
@@ -346,4 +373,57 @@ fn every_access_of_a_library_function_is_checked() {
 #[test]
 fn every_access_of_the_modelled_environment_is_checked() {
     walk(symbols::environment(), ENVIRONMENT, Place::Inside, 300);
+}
+
+/// A loop that waits makes no progress of its own, unless it writes to memory: what a function has written
+/// in its rounds is there afterwards.
+#[test]
+fn what_library_functions_write_in_a_loop_that_waits_stays() {
+    let sandbox = Sandbox::new();
+    let (mut program, mut cases) = (PROLOGUE.to_owned(), BTreeSet::new());
+    for function in symbols::functions() {
+        let writes = |argument: &Argument| match argument {
+            Argument::Pointer(memory) => {
+                matches!(memory.direction, Direction::Out | Direction::InOut)
+                    && memory.extent != Extent::List
+            }
+            Argument::Value { .. } => false,
+        };
+        let written = (0..function.arguments.len()).filter(|&n| writes(&function.arguments[n]));
+        for (count, nth) in written.enumerate() {
+            if count == 0 {
+                program += &declaration(function);
+            }
+            for fault in [Fault::None, Fault::InLoop] {
+                program += &case(function, nth, fault, 64);
+                cases.insert(format!("{}_{nth}_{fault:?}", function.name));
+            }
+        }
+    }
+    choose(&mut program, cases.iter());
+    sandbox.write("all.c", &program);
+    sandbox.write("data", "1234567\n1234567\n");
+    let options = "verify all.c --keep-going --no-advice --unroll 2 --stdin data --format json";
+    let flags = ["--", "-fno-builtin", "-w"];
+    let report = sandbox
+        .run(&[&options.split(' ').collect::<Vec<_>>(), &flags[..]].concat())
+        .json();
+    let bugs = report["bugs"].as_array().into_iter().flatten();
+    let found = |bug: &serde_json::Value| {
+        let name = bug["function"].as_str()?.to_owned();
+        Some((name, bug["kind"] == "abort"))
+    };
+    let found: BTreeMap<String, bool> = bugs.filter_map(found).collect();
+    let changes = found.iter().filter(|(_, changes)| **changes);
+    let once: Vec<&str> = changes
+        .filter_map(|(name, _)| name.strip_suffix("_None"))
+        .collect();
+    // What is appended to in a loop overflows first.
+    let in_loop = |name: &str| found.contains_key(&format!("{name}_InLoop"));
+    let missed: Vec<&&str> = once.iter().filter(|name| !in_loop(name)).collect();
+    assert!(
+        once.len() > 90 && missed.is_empty(),
+        "{} change memory, {missed:?} not in a loop",
+        once.len()
+    );
 }

@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+mod bounds;
 mod cancellation;
 mod cases;
 #[cfg(feature = "cluster")]
@@ -13,6 +14,7 @@ mod confinement;
 mod corpora;
 mod counts;
 mod cxx20;
+mod cxx_lifetimes;
 mod debugger;
 mod docs;
 mod environment;

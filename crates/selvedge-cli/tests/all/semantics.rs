@@ -32,8 +32,9 @@ fn a_free_that_nothing_orders_with_an_access_is_found_in_any_order() {
         "*(volatile int *)q = 1",
         "atomic_store((atomic_int *)q, 1)",
     ];
-    let options: [&[&str]; 4] = [
+    let options: [&[&str]; 5] = [
         &[],
+        &["--model", "sc", "--algorithm", "csdr"],
         &["--model", "sc", "--plain", "sc"],
         &["--model", "sc", "--algorithm", "source-dpor"],
         &["--model", "ra", "--equivalence", "reads-from"],

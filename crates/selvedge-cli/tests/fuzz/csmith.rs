@@ -46,22 +46,41 @@ fn generate(sandbox: &Sandbox, seed: u64) -> Option<String> {
         .then(|| text.replacen(include, HEADER, 1))
 }
 
-fn experiment(seed: u64) -> End {
+/// How many settings each program is tried in, of [`Setting::COUNT`].
+fn settings() -> u64 {
+    let count = std::env::var("SELVEDGE_SETTINGS").map_or(2, |text| {
+        text.parse().expect("SELVEDGE_SETTINGS is a number")
+    });
+    assert!((1..=Setting::COUNT).contains(&count), "1 to 8 settings");
+    count
+}
+
+/// The seed and the setting of a run: the settings of a program begin with two that differ in everything.
+fn part(run: u64) -> (u64, Setting) {
+    const DIFFERENCES: [u64; Setting::COUNT as usize] = [0, 7, 1, 6, 2, 5, 3, 4];
+    let (seed, nth) = (run / settings(), run % settings());
+    let number = seed % Setting::COUNT ^ DIFFERENCES[nth as usize];
+    (seed, Setting::of(number, HEADERS))
+}
+
+fn experiment(run: u64) -> End {
+    let (seed, setting) = part(run);
     let sandbox = Sandbox::new();
     let Some(program) = generate(&sandbox, seed) else {
         return End::Slow("to generate");
     };
     sandbox.write("program.c", &program);
-    Setting::of(seed, HEADERS).compare(&sandbox, &kept(seed))
+    setting.compare(&sandbox, &kept(run))
 }
 
 /// Where a program stays that something is wrong with.
-fn kept(seed: u64) -> String {
-    format!("{}/csmith-{seed}.c", env!("CARGO_TARGET_TMPDIR"))
+fn kept(run: u64) -> String {
+    format!("{}/csmith-{run}.c", env!("CARGO_TARGET_TMPDIR"))
 }
 
-fn reproduce(seed: u64) -> String {
-    let arguments = Setting::of(seed, HEADERS).arguments(&kept(seed));
+fn reproduce(run: u64) -> String {
+    let (seed, setting) = part(run);
+    let arguments = setting.arguments(&kept(run));
     format!(
         "SELVEDGE_CSMITH={seed}..{} cargo test -p selvedge-cli --test fuzz csmith -- --ignored\n    \
          selvedge {}",
@@ -74,5 +93,6 @@ fn reproduce(seed: u64) -> String {
 #[ignore = "needs csmith and takes minutes"]
 fn csmith_programs_have_the_checksums_that_they_have_natively() {
     let seeds = tally::seeds("SELVEDGE_CSMITH", 1..201);
-    tally::run("csmith", seeds, experiment, reproduce);
+    let runs = seeds.start * settings()..seeds.end * settings();
+    tally::run("csmith", runs, experiment, reproduce);
 }

@@ -404,6 +404,7 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
                 self.counts.blocked += 1;
                 ControlFlow::Continue(())
             }
+            report::End::Unseen(what) => ControlFlow::Break(Ending::Refused(what)),
             report::End::Stuck(failure, waiting) => {
                 self.counts.blocked += 1;
                 self.observer.stuck(&self.state.trace.graph);

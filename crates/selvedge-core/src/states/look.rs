@@ -98,6 +98,7 @@ fn end<M: StateMachine>(machine: &M) -> Look {
             None => Look::Complete,
         },
         End::Blocked | End::Stale => Look::Blocked,
+        End::Unseen(what) => Look::Refused(what),
         End::Stuck(failure, waiting) => Look::Wrong(Box::new((failure, waiting))),
     }
 }

@@ -70,6 +70,7 @@ impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                 }
             }
             End::Blocked | End::Stale => return ControlFlow::Continue(false),
+            End::Unseen(what) => return ControlFlow::Break(Ending::Refused(what)),
             End::Stuck(failure, waiting) => {
                 self.counts.blocked += 1;
                 self.observer.stuck(&graph);

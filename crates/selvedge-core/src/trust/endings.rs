@@ -162,6 +162,9 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
 
     pub(super) fn finish(&mut self) -> ControlFlow<Ending> {
         let end = report::classify(&*self.machine, self.graph());
+        if let report::End::Unseen(what) = end {
+            return ControlFlow::Break(Ending::Refused(what));
+        }
         let within = match end {
             report::End::Blocked if self.failures.is_empty() => true,
             report::End::Stale => {
@@ -185,7 +188,9 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                     self.failures.push((failure, Vec::new()));
                 }
             }
-            report::End::Blocked | report::End::Stale => self.counts.blocked += 1,
+            report::End::Blocked | report::End::Stale | report::End::Unseen(_) => {
+                self.counts.blocked += 1;
+            }
             report::End::Stuck(failure, waiting) => {
                 if within {
                     self.observer.stuck(graph);

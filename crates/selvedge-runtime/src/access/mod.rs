@@ -194,9 +194,26 @@ impl Runtime {
             return Step::Event;
         }
         if access.kind.writes() {
+            // On its own stack, the thread is taken at its word by what memory holds.
+            if !self.on_own_stack(access.address)
+                && !self.settings.stateful
+                && self.has_visible_bytes(access.address, access.size)
+            {
+                return self.visible_access(access);
+            }
             self.writes_without_event(access);
+            self.wrote(access.address, access.size);
         }
         Step::Go
+    }
+
+    /// Whether visible operations have accessed some of these bytes.
+    pub(crate) fn has_visible_bytes(&self, address: usize, size: usize) -> bool {
+        words(address, size).any(|(word, mask)| {
+            let cell = self.shadow.cell(word);
+            // SAFETY: cells are mapped while the program is loaded.
+            cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
+        })
     }
 
     /// Whether the running thread, which reads `address`, will do nothing else any more.

@@ -25,7 +25,8 @@ impl Runtime {
                 self.current().published = true;
             }
         }
-        if own && self.settings.plain == Plain::Sc && !self.threads[self.running].published {
+        let alone = self.on_own_stack(access.address) && !self.threads[self.running].published;
+        if alone && self.settings.plain == Plain::Sc {
             return Ok(());
         }
         for (word, mask) in words(access.address, access.size) {
@@ -90,12 +91,7 @@ impl Runtime {
         if self.settings.stateful {
             return self.plain(access);
         }
-        let visible = words(access.address, access.size).any(|(word, mask)| {
-            let cell = self.shadow.cell(word);
-            // SAFETY: cells are mapped while the program is loaded.
-            cell.is_some_and(|cell| unsafe { (*cell).is_visible(self.run, mask, false) })
-        });
-        if visible {
+        if self.has_visible_bytes(access.address, access.size) {
             return match self.check_address(access.address, access.size, true) {
                 Ok(()) => Step::Event,
                 Err(problem) => Step::Stop(problem),

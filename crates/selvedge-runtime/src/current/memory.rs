@@ -11,7 +11,7 @@ use crate::locations::Kind;
 use crate::memory;
 use crate::problem::{report, report_free};
 use crate::runtime::{Phase, with};
-use crate::shadow::{Kind as AccessKind, words};
+use crate::shadow::Kind as AccessKind;
 use crate::states;
 use crate::tsan::plain::{self, By};
 use crate::watch::Fate;
@@ -63,7 +63,7 @@ pub(crate) fn initialise_object(address: usize, width: Width, value: u64, site: 
                 if runtime.settings.stateful {
                     runtime.locations.forget_objects(address, size);
                 }
-                runtime.wrote(address);
+                runtime.wrote(address, size);
             });
             memory::write(address, width.0, Value::from(value));
         }
@@ -93,11 +93,7 @@ pub(crate) fn is_used_object(address: usize, width: Width) -> bool {
             let mut objects = runtime.locations.objects(runtime.run);
             return objects.any(|(_, entry)| entry.address == address);
         }
-        words(address, width.0.into()).any(|(word, mask)| {
-            let cell = runtime.shadow.cell(word);
-            // SAFETY: cells are mapped while the program is loaded.
-            cell.is_some_and(|cell| unsafe { (*cell).is_visible(runtime.run, mask, false) })
-        })
+        runtime.has_visible_bytes(address, width.0.into())
     })
 }
 
@@ -152,6 +148,7 @@ pub(crate) fn allocate(size: usize, alignment: usize, site: Site) -> Option<*mut
         if runtime.settings.stateful && runtime.phase == Phase::Fiber {
             runtime.states.changed(states::heap_of(index));
             let start = thread.heap.take_again(size, alignment, by)?;
+            runtime.states.known.announce(start, size);
             runtime.note_block(start, Fate::Allocated);
             return Some(pointer(start));
         }
@@ -194,7 +191,7 @@ pub(crate) fn release(block: *mut c_void, site: Site) {
         return;
     }
     if let Some(size) = block_size(block).filter(|_| states::in_use()) {
-        states::announce(Access {
+        states::announce_free(Access {
             address: block.addr(),
             size,
             kind: AccessKind::PlainWrite,

@@ -111,13 +111,13 @@ pub(crate) fn changes(thread: ThreadId) {
 pub(crate) fn writes(address: usize, size: usize) {
     with(|runtime| {
         runtime.undo.bytes(address, size);
-        runtime.wrote(address);
+        runtime.wrote(address, size);
     });
 }
 
-/// The runtime writes, unannounced, to what lies at `address`.
-pub(crate) fn wrote(address: usize) {
-    with(|runtime| runtime.wrote(address));
+/// The runtime writes, unannounced, `size` bytes at `address`.
+pub(crate) fn wrote(address: usize, size: usize) {
+    with(|runtime| runtime.wrote(address, size));
 }
 
 /// The runtime writes `size` bytes at `address` that were announced, perhaps before the thread was

@@ -103,7 +103,7 @@ pub(crate) extern "C" fn perform(call: *mut Call) {
             store(address, memory.extent, results[register], site);
         } else if memory.direction != Direction::In {
             // It may have been saved between its announcement and the call.
-            current::wrote(address);
+            current::wrote(address, size(function, memory, &given));
         }
         if let Extent::Number(end) = memory.extent {
             let end = register_of(function, end);

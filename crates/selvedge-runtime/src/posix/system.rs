@@ -9,7 +9,7 @@ use crate::current;
 
 entry_points![
     selvedge_touch(4),
-    selvedge_wrote(1),
+    selvedge_wrote(2),
     selvedge_syscall(3),
     selvedge_check_jump(2),
 ];
@@ -19,8 +19,8 @@ extern "C" fn selvedge_touch(address: usize, size: usize, write: c_int, site: us
 }
 
 /// A part of the announced bytes is now written: the state may have been saved in between.
-extern "C" fn selvedge_wrote(address: usize) {
-    current::wrote(address);
+extern "C" fn selvedge_wrote(address: usize, size: usize) {
+    current::wrote(address, size);
 }
 
 extern "C" fn selvedge_syscall(number: c_long, arguments: usize, site: usize) -> c_long {

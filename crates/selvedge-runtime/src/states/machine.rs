@@ -43,6 +43,7 @@ impl StateMachine for NativeMachine {
 
     fn restore(&mut self, part: usize, from: &[u8]) {
         let number = number_of(from);
+        with(|runtime| runtime.states.known.forget());
         with(|runtime| match (Part::of(part), number) {
             (Part::Shared, Some(number)) => runtime.restore_shared(number),
             (Part::Shared, None) => {}

@@ -13,6 +13,7 @@
 //! the program makes it when it goes on.
 
 mod heap;
+mod known;
 mod machine;
 mod operations;
 mod pieces;
@@ -24,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use crate::arena::pointer;
 use crate::gate::{self, Registers};
 use crate::runtime::{Phase, Runtime, with};
-pub(crate) use operations::{announce, range, stored};
+pub(crate) use operations::{announce, announce_free, range, stored};
 
 /// The part that threads share.
 const SHARED: usize = 0;
@@ -72,6 +73,8 @@ pub(crate) struct States {
     bytes: usize,
     /// Scratch.
     contents: Vec<u8>,
+    /// What memory held before the present step.
+    pub(crate) known: known::Known,
 }
 
 impl States {
@@ -105,6 +108,7 @@ impl Runtime {
     /// The running thread writes `size` bytes at `address`.
     fn writes(&mut self, address: usize, size: usize) {
         self.locations.forget_objects(address, size);
+        self.states.known.announce(address, size);
         self.changes(address);
     }
 
@@ -118,8 +122,9 @@ impl Runtime {
     }
 
     /// The same where nobody has asked whether states are saved.
-    pub(crate) fn wrote(&mut self, address: usize) {
+    pub(crate) fn wrote(&mut self, address: usize, size: usize) {
         if self.settings.stateful {
+            self.states.known.announce(address, size);
             self.changes(address);
         }
     }
@@ -134,6 +139,7 @@ impl Runtime {
     /// The thread `running` has taken a step.
     pub(crate) fn stepped(&mut self, running: usize) {
         if self.settings.stateful {
+            self.end_comparison();
             self.states.changed(SHARED);
             self.states.changed(stack_of(running));
             if self.image.has_library {
@@ -146,6 +152,7 @@ impl Runtime {
     /// Everything may have changed.
     pub(crate) fn begin_states(&mut self) {
         if self.settings.stateful {
+            self.states.known.forget();
             (0..2 * self.threads.len() + 1).for_each(|part| self.states.changed(part));
         }
     }
@@ -166,6 +173,8 @@ pub(crate) struct Call {
     log: (u64, u64),
     /// The bytes that the pending operation is about, if they are more than its location.
     extent: usize,
+    /// Whether that operation frees them.
+    frees: bool,
     /// The memory that the thread writes after the call, address and size, until it comes back: never anything
     /// while it is stopped.
     given: (usize, usize),

@@ -18,6 +18,13 @@ use crate::shadow::Kind;
 use crate::tsan::plain::By;
 use crate::visible::{Write, leaves_behind};
 
+/// Stops before memory is freed, like an access to all of it.
+pub(crate) fn announce_free(access: Access) {
+    with(|runtime| runtime.current().call.frees = true);
+    announce(access);
+    with(|runtime| runtime.current().call.frees = false);
+}
+
 /// Stops before an access to shared memory that is made when the thread goes on.
 pub(crate) fn announce(access: Access) {
     let width = match access.size {
@@ -52,6 +59,9 @@ pub(crate) fn announce(access: Access) {
             thread.call.given = (access.address, access.size);
             runtime.writes(access.address, access.size);
         }
+        if runtime.current().call.frees {
+            return Ok(());
+        }
         // Others may have freed it meanwhile.
         runtime
             .check_address(access.address, access.size, access.kind.writes())
@@ -84,6 +94,9 @@ pub(crate) fn range(access: Access, by: By) {
     }
     with(Runtime::look_at_given);
     if !with(|runtime| runtime.is_shared(access.address)) {
+        if writes {
+            with(|runtime| runtime.wrote(access.address, access.size));
+        }
         return;
     }
     with(|runtime| {
@@ -108,12 +121,13 @@ fn contents(access: Access) -> (u64, u64) {
 
 impl Runtime {
     /// The running thread arrives at an operation.
-    pub(crate) fn enter_operation(&mut self) {
+    pub(crate) fn enter_operation(&mut self, op: &Op) {
         self.look_at_given();
+        self.compare_from_now(op);
         // SAFETY: the gate is mapped while a program is loaded.
         let gate = unsafe { &*gate() };
         let thread = &mut self.threads[self.running];
-        let extent = thread.call.extent;
+        let Call { extent, frees, .. } = thread.call;
         if gate.stack_pointer != 0 {
             let mut arguments = [0; gate::ARGUMENTS];
             let noted = abi::noted_arguments(gate.entering);
@@ -126,6 +140,7 @@ impl Runtime {
                 arguments,
                 log: (0, 0),
                 extent,
+                frees,
                 given: (0, 0),
             };
         } else {
@@ -236,6 +251,7 @@ impl Runtime {
             size: known.call.extent.max(entry.width.into()) as u64,
             writes,
             atomic: order != MemoryOrder::Plain,
+            frees: known.call.frees,
         })
     }
 }

@@ -86,7 +86,7 @@ impl Image {
 }
 
 impl Thread {
-    fn went_wrong(&self) -> bool {
+    pub(super) fn went_wrong(&self) -> bool {
         matches!(self.pending, Pending::Stopped(Stop::Failed | Stop::Refused))
     }
 
@@ -284,6 +284,9 @@ impl Runtime {
         state::restore_thread(index, image.local.as_deref());
         if !self.started.contains(&(index as u32)) {
             self.started.push(index as u32);
+        }
+        if let Pending::Op(op) = control.pending {
+            self.compare_from_now(&op);
         }
     }
 }
