@@ -4,6 +4,7 @@
 mod bad_input;
 mod cancellation;
 mod cases;
+mod checkpoints;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod commands;
