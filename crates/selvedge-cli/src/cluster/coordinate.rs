@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use selvedge_cluster::{Answers, Run, Units};
 use selvedge_core::report::Counts;
 
-use super::messages::{Alive, Answer, Job, Open, Record, RunState, Snapshot, Trouble, key};
+use super::fold::{Fold, Step};
+use super::messages::{Alive, Record, RunState, Snapshot, Trouble};
 use super::{STATE, identity};
 use crate::interrupt;
 use crate::pool::checkpoint::{Subject, encode};
@@ -94,10 +95,9 @@ impl Elsewhere for Coordinator {
             limits,
             record: begun.record,
             revision: begun.revision,
-            state: begun.state,
+            fold: Fold::new(begun.state),
             last: begun.answer,
             saved: begun.answer,
-            open: Open::new(),
             units: self.run.units(),
             answers: self.run.answers(begun.answer),
             reports,
@@ -120,11 +120,10 @@ struct Session<'a> {
     limits: Limits,
     record: Record,
     revision: u64,
-    state: State,
+    fold: Fold,
     /// The last answer that was taken up, and the last one of the saved state.
     last: u64,
     saved: u64,
-    open: Open,
     units: Units,
     answers: Answers,
     reports: Receiver<Vec<u8>>,
@@ -146,7 +145,7 @@ impl Session<'_> {
         let mut progress = Progress::new(self.limits);
         self.requeue();
         let mut cause = None;
-        while !self.state.work.is_done() && self.trouble.is_none() && !self.is_over_limit() {
+        while !self.fold.state.work.is_done() && self.trouble.is_none() && !self.is_over_limit() {
             self.read();
             self.hear();
             if self.next_beat <= Instant::now() {
@@ -173,12 +172,12 @@ impl Session<'_> {
     }
 
     fn elapsed(&self) -> Duration {
-        self.state.elapsed + self.start.elapsed()
+        self.fold.state.elapsed + self.start.elapsed()
     }
 
     fn is_over_limit(&self) -> bool {
         let limit = self.limits.executions;
-        limit.is_some_and(|limit| self.state.work.counts().all() > limit)
+        limit.is_some_and(|limit| self.fold.counts().all() > limit)
     }
 
     fn jobs(&self) -> u64 {
@@ -190,12 +189,12 @@ impl Session<'_> {
 
     fn now(&self) -> Now {
         Now {
-            counts: self.state.work.counts(),
+            counts: self.fold.counts(),
             states: None,
             memory: 0,
             memory_limit: u64::MAX,
-            done: Some(self.state.done()),
-            estimate: self.state.estimate(self.elapsed()),
+            done: Some(self.fold.state.done()),
+            estimate: self.fold.state.estimate(self.elapsed()),
             workers: Some((self.jobs(), self.machines.len() as u64)),
         }
     }
@@ -210,75 +209,45 @@ impl Session<'_> {
             wait = Duration::ZERO;
             self.last = number;
             self.fold(&bytes);
-            if self.state.work.is_done() || self.trouble.is_some() {
+            if self.fold.state.work.is_done() || self.trouble.is_some() {
                 return;
             }
         }
     }
 
-    /// Takes up an answer. The first one for a unit counts.
+    /// Takes up an answer.
     fn fold(&mut self, bytes: &[u8]) {
-        // The unit of an answer that cannot be read is queued again after a while.
-        let Ok(answer) = postcard::from_bytes::<Answer>(bytes) else {
-            return;
-        };
-        let Some(&unit) = self.open.get(&answer.key) else {
-            return;
-        };
-        self.answered = Instant::now();
-        let key = answer.key;
-        match answer.outcome() {
-            Ok(Ok(sliced)) => {
-                self.open.remove(&key);
-                let ended = sliced.ending.clone().of_search().is_some();
-                match self.state.answer(unit, sliced) || ended {
-                    // Workers need not explore what is of no interest any more.
-                    true => self.requeue(),
-                    false => self.hand_out(),
-                }
-            }
-            Ok(Err(trouble)) => self.trouble = Some(trouble),
-            Err(_) => {}
+        match self.fold.answer(bytes) {
+            Step::Ignored => return,
+            Step::Next => self.hand_out(),
+            Step::Requeue => self.requeue(),
+            Step::Trouble(trouble) => self.trouble = Some(trouble),
         }
+        self.answered = Instant::now();
     }
 
     /// Queues all open units, and no others.
     fn requeue(&mut self) {
         self.units.clear();
-        self.open.clear();
-        self.state.work.give_back_all();
+        self.fold.clear();
         self.hand_out();
     }
 
     /// Queues the units that are new.
     fn hand_out(&mut self) {
-        let work = &mut self.state.work;
-        let epoch = work.epoch();
-        while let Some((id, unit)) = self.state.work.take() {
-            let key = key(epoch, &unit);
-            let (budget, pieces) = self.budget();
-            let job = Job {
-                key,
-                unit,
-                known: self.state.work.known_before(id),
-                learned: self.state.work.learned().to_vec(),
-                budget,
-                pieces,
-            };
-            self.open.insert(key, id);
-            let job = postcard::to_stdvec(&job);
-            self.units.add(job.expect("a unit can be serialised"));
+        while let Some(job) = self.fold.next(self.budget()) {
+            self.units.add(job);
         }
     }
 
     /// How long the next slice takes, and into how many units its rest is divided.
     fn budget(&self) -> (Budget, u64) {
         let jobs = self.jobs().max(1);
-        let scarce = (self.open.len() as u64) < 2 * jobs;
+        let scarce = self.fold.open() < 2 * jobs;
         let forced = forced_budget();
         let time = if scarce { SHORT_SLICE } else { SLICE };
         let limit = self.limits.executions;
-        let left = limit.map(|limit| (limit + 1).saturating_sub(self.state.work.counts().all()));
+        let left = limit.map(|limit| (limit + 1).saturating_sub(self.fold.counts().all()));
         let budget = Budget {
             time: forced.time.or(forced.executions.is_none().then_some(time)),
             executions: forced.executions.into_iter().chain(left).min(),
@@ -309,7 +278,7 @@ impl Session<'_> {
 
     /// Tells everybody how far the run has come, and that it has a coordinator.
     fn beat(&mut self, state: RunState) -> Result<(), Problem> {
-        let counts: Counts = self.state.work.counts();
+        let counts: Counts = self.fold.counts();
         let (since, before) = self.before;
         let seconds = since.elapsed().as_secs_f64().max(1e-3);
         self.before = (Instant::now(), counts.executions);
@@ -317,13 +286,13 @@ impl Session<'_> {
             state,
             beat: self.record.beat + 1,
             executions: counts.executions,
-            bugs: self.state.work.found().bugs.len() as u64,
+            bugs: self.fold.state.work.bugs() as u64,
             per_second: counts.executions.saturating_sub(before) as f64 / seconds,
-            progress: self.state.done(),
+            progress: self.fold.state.done(),
             seconds: self.elapsed().as_secs_f64(),
             machines: self.machines.len() as u64,
             jobs: self.jobs(),
-            units: self.open.len() as u64,
+            units: self.fold.open(),
             ..self.record.clone()
         };
         match self.run.update(self.record.encode(), self.revision) {
@@ -367,7 +336,7 @@ impl Session<'_> {
     fn save(&mut self) -> bool {
         let begun = Instant::now();
         let elapsed = self.elapsed();
-        let saved = encode(self.subject, [0; 16], &self.state, elapsed).ok();
+        let saved = encode(self.subject, [0; 16], &self.fold.state, elapsed).ok();
         let snapshot = saved.and_then(|checkpoint| {
             let answer = self.last;
             postcard::to_stdvec(&Snapshot { answer, checkpoint }).ok()
@@ -382,7 +351,7 @@ impl Session<'_> {
     }
 
     fn finish(mut self, cause: Option<Cause>, history: Vec<Sample>) -> Result<Outcome, Problem> {
-        let left = !self.state.work.is_done();
+        let left = !self.fold.state.work.is_done();
         let deadline = Instant::now() + 2 * QUIET;
         let mut saved = self.save();
         while !saved && Instant::now() < deadline && interrupt::requests() < 2 {
@@ -421,7 +390,7 @@ impl Session<'_> {
             cause,
             unloadable,
             history,
-            ..self.state.outcome(elapsed, self.limits)
+            ..self.fold.state.outcome(elapsed, self.limits)
         })
     }
 }

@@ -1,6 +1,5 @@
 //! The messages between coordinators and workers.
 
-use selvedge_core::trust::UnitId;
 use selvedge_core::{Fact, Failure};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -93,9 +92,6 @@ pub(super) struct Alive {
     /// Why it does not take part.
     pub(super) refuses: Option<String>,
 }
-
-/// The data of an open unit.
-pub(super) type Open = std::collections::HashMap<Key, UnitId>;
 
 /// Whether a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@
 
 mod attach;
 mod coordinate;
+mod fold;
 mod messages;
 mod runs;
 mod serve;

@@ -1,12 +1,13 @@
 //! A search in a file, so that it can be continued.
 //!
 //! The file is replaced as a whole: whatever happens, it holds the newest or the previous state of the
-//! search. It holds units, which only a search of the same program can continue; so it says which
-//! program that is.
+//! search. It holds units, which only a search of the same program by the same executable can continue; so it says
+//! which they are.
 
-use std::fs;
-use std::io::{self, Write as _};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ use crate::args::{self, Format, Sources, Verify};
 use crate::compile::Program;
 use crate::input;
 use crate::problem::Problem;
+use crate::worker::libraries::hexadecimal;
 
 const MAGIC: &[u8; 20] = b"selvedge checkpoint\n";
 /// The version of the format: it changes with that of units.
@@ -72,6 +74,31 @@ pub(crate) struct Saved {
     /// The identity of the compiled program.
     pub(crate) fingerprint: [u8; 16],
     pub(crate) state: State,
+    /// The executable that wrote it.
+    build: String,
+}
+
+/// This executable: its version, and a hash. Two builds of a version may differ in what units mean to them.
+static BUILD: LazyLock<String> = LazyLock::new(|| {
+    let version = env!("CARGO_PKG_VERSION");
+    match hash_of_this_executable() {
+        Ok(hash) => format!("{version} {hash}"),
+        Err(_) => format!("{version} unknown"),
+    }
+});
+
+fn hash_of_this_executable() -> io::Result<String> {
+    let mut file = BufReader::with_capacity(1 << 20, File::open("/proc/self/exe")?);
+    let mut hash = Sha256::new();
+    loop {
+        let part = file.fill_buf()?;
+        if part.is_empty() {
+            return Ok(hexadecimal(&hash.finalize()[..8]));
+        }
+        hash.update(part);
+        let length = part.len();
+        file.consume(length);
+    }
 }
 
 /// The contents of the file after its header. What is shown to people is kept as JSON.
@@ -93,10 +120,17 @@ impl Saved {
         let bytes = input::read(path).map_err(|error| {
             Problem::request(format!("cannot read the checkpoint {name}: {error}"))
         })?;
-        Saved::decode(&name.to_string(), &bytes)
+        let saved = Saved::decode(&name.to_string(), &bytes)?;
+        if saved.build != *BUILD {
+            return Err(Problem::request(format!(
+                "{name} was written by another build of Selvedge"
+            ))
+            .help("the executable that wrote it can continue the search"));
+        }
+        Ok(saved)
     }
 
-    /// Takes it out of the bytes that are kept under some name.
+    /// Takes it out of the bytes that are kept under some name. Another build of the same version may have written them.
     pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Saved, Problem> {
         let refuse = |why: &str| {
             Problem::request(format!("{name} {why}"))
@@ -116,15 +150,16 @@ impl Saved {
             return Err(damaged());
         }
         let body: Body<Work> = postcard::from_bytes(body).map_err(|_| damaged())?;
-        if body.selvedge != env!("CARGO_PKG_VERSION") {
+        let version = body.selvedge.split(' ').next().unwrap_or_default();
+        if version != env!("CARGO_PKG_VERSION") {
             return Err(refuse(&format!(
-                "was written by another version of Selvedge ({})",
-                body.selvedge
+                "was written by another version of Selvedge ({version})"
             )));
         }
         Ok(Saved {
             subject: serde_json::from_str(&body.subject).map_err(|_| damaged())?,
             fingerprint: body.fingerprint,
+            build: body.selvedge,
             state: State {
                 work: body.work,
                 elapsed: body.elapsed,
@@ -173,11 +208,13 @@ impl Checkpoint {
         let write = || -> io::Result<()> {
             let bytes = encode(&self.subject, self.fingerprint, state, elapsed)?;
             let directory = self.path.parent().filter(|path| *path != Path::new(""));
-            let mut file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
+            let directory = directory.unwrap_or(Path::new("."));
+            let mut file = NamedTempFile::new_in(directory)?;
             file.write_all(&bytes)?;
             file.as_file().sync_data()?;
             file.persist(&self.path)?;
-            Ok(())
+            // The name is safe only now.
+            File::open(directory)?.sync_all()
         };
         write().map_err(|error| {
             let name = self.path.display();
@@ -199,7 +236,7 @@ pub(crate) fn encode(
     elapsed: Duration,
 ) -> io::Result<Vec<u8>> {
     let body = Body {
-        selvedge: env!("CARGO_PKG_VERSION").to_owned(),
+        selvedge: BUILD.clone(),
         subject: subject.to_owned(),
         fingerprint,
         work: &state.work,

@@ -175,7 +175,14 @@ impl<'a> Pool<'a> {
                     progress.clear();
                     self.client.hot_loop(hot);
                 }
-                Ok((number, Some(reply))) => self.hear(number, reply),
+                Ok((number, Some(reply))) => {
+                    let sliced = matches!(reply, Reply::Sliced(_));
+                    self.hear(number, reply);
+                    // Tests of slices need a file soon.
+                    if sliced && self.plan.budget != Budget::default() {
+                        self.save()?;
+                    }
+                }
                 Ok((number, None)) => self.bury(number)?,
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
@@ -331,6 +338,8 @@ impl<'a> Pool<'a> {
             pieces: 1,
             rerun: Rerun::No,
             forecast: match self.start.elapsed() {
+                // Tests of slices look at nothing else.
+                _ if forced != Budget::default() => Duration::ZERO,
                 elapsed if elapsed < self.forecast => Duration::ZERO,
                 elapsed => elapsed / FORECAST_PART,
             },

@@ -171,6 +171,8 @@ impl Search<'_> {
             return Err(hung());
         }
         let mut bugs: Vec<FoundBug> = outcome.found.bugs.into_iter().map(|bug| bug.0).collect();
+        // The simplest first. Equal ones stay in the order of the search tree.
+        bugs.sort_by_key(|bug| bug.described.context_switches);
         let counts = outcome.found.counts;
         let loaded = outcome.unloadable.is_none();
         if let Some(why) = outcome.unloadable {

@@ -308,7 +308,7 @@ pub(crate) fn without_support(sandbox: &Sandbox, arguments: &[&str]) -> Outcome 
 
 #[test]
 fn where_the_kernel_cannot_confine_one_line_says_so() {
-    let sandbox = Sandbox::with("program.c", crate::kills::COUNTERS);
+    let sandbox = Sandbox::with("program.c", crate::scale::COUNTERS);
     for options in [
         &["--jobs", "1"][..],
         &["--jobs", "2"],

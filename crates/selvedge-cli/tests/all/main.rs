@@ -5,6 +5,7 @@ mod bad_input;
 mod bounds;
 mod cancellation;
 mod cases;
+mod checkpoints;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod commands;

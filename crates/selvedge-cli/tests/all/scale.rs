@@ -1,6 +1,7 @@
 //! Searches that are divided: over several processes, over several runs of the command.
 
-use std::fs;
+use std::sync::Mutex;
+use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::common::{Sandbox, wait_until, workers_of};
 use crate::examples;
+use crate::kills::{LONG, Moments};
 
 /// 34,650 executions.
 pub(crate) const COUNTERS: &str = "
@@ -126,14 +128,10 @@ fn assert_indivisible(sandbox: &Sandbox, arguments: &[&str]) {
     }
 }
 
-#[test]
-#[ignore = "takes two minutes"]
-fn neither_jobs_nor_slices_change_what_is_found_in_any_example() {
-    let sandbox = Sandbox::new();
+/// Every program of the manifest, with its bugs one by one and all together.
+fn all_examples() -> Vec<Vec<String>> {
+    let mut all = Vec::new();
     for program in examples::manifest() {
-        if program["executions"].as_u64() > Some(5_000) {
-            continue;
-        }
         let words = |key: &str| {
             let list = program[key].as_array().expect("a list").clone();
             list.into_iter()
@@ -143,12 +141,68 @@ fn neither_jobs_nor_slices_change_what_is_found_in_any_example() {
         let file = examples::directory().join(file).display().to_string();
         let flags = ["--".to_owned()].into_iter().chain(words("flags"));
         let arguments: Vec<_> = words("options").chain([file]).chain(flags).collect();
-        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
-        assert_indivisible(&sandbox, &arguments);
         if program["verdict"] != "verified" {
-            assert_indivisible(&sandbox, &[&["--keep-going"], &arguments[..]].concat());
+            all.push([vec!["--keep-going".to_owned()], arguments.clone()].concat());
         }
+        all.push(arguments);
     }
+    all
+}
+
+/// By default one way to divide one example in eight, both as the seed says; with `SELVEDGE_GRID=all`, all nine ways
+/// for all examples.
+#[test]
+#[ignore = "takes a minute"]
+fn neither_jobs_nor_slices_change_what_is_found_in_any_example() {
+    let every = std::env::var("SELVEDGE_GRID").is_ok_and(|grid| grid == "all");
+    let mut moments = Moments::new();
+    let mut one_in = |n: u64| moments.next(0..n).is_zero();
+    let mut searches = Vec::new();
+    for arguments in all_examples() {
+        if !every && !one_in(8) {
+            continue;
+        }
+        let ways = ["1", "2", "5"].map(|jobs| ["1", "10", "10ms"].map(|slice| (jobs, slice)));
+        let mut ways = ways.concat();
+        if !every {
+            ways.retain(|_| one_in(3));
+        }
+        searches.push((arguments, ways));
+    }
+    let sandbox = Sandbox::new();
+    let compared: usize = searches.iter().map(|(_, ways)| ways.len()).sum();
+    println!("{} searches, divided in {compared} ways", searches.len());
+    assert!(compared > 0, "nothing is compared");
+    let queue = Mutex::new(searches.into_iter());
+    let next = || queue.lock().expect("no thread panics here").next();
+    let work = || {
+        while let Some((arguments, ways)) = next() {
+            let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+            let whole = divided(&sandbox, &arguments, "1", "1000000ms");
+            for (jobs, slice) in ways {
+                let found = divided(&sandbox, &arguments, jobs, slice);
+                assert_eq!(found, whole, "{arguments:?} {jobs} {slice}");
+            }
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(work);
+        scope.spawn(work);
+    });
+}
+
+/// The essence of what `selvedge verify` finds with so many workers and slices of that length.
+fn divided(sandbox: &Sandbox, arguments: &[&str], jobs: &str, slice: &str) -> Value {
+    let fixed = ["verify", "--format", "json", "--no-advice", "--jobs", jobs];
+    let mut command = sandbox.command(&[&fixed, arguments].concat());
+    // Two of them run at a time, so that the directory may hold files of the other one.
+    command
+        .env("SELVEDGE_SLICE", slice)
+        .env("TMPDIR", sandbox.path("."));
+    let output = command.output().expect("the command runs");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let json = serde_json::from_slice(&output.stdout);
+    essence(&json.unwrap_or_else(|error| panic!("{error}: {arguments:?} {told}")))
 }
 
 #[test]
@@ -193,107 +247,6 @@ fn a_program_that_ends_its_process_is_shown_with_its_schedule() {
     assert_eq!(run("2", "1"), run("1", ""));
 }
 
-#[test]
-fn an_interrupted_search_is_continued() {
-    let sandbox = Sandbox::with("counters.c", COUNTERS);
-    let start = [
-        "verify",
-        "counters.c",
-        "--checkpoint",
-        "search",
-        "--format",
-        "json",
-    ];
-    let go_on = ["resume", "search", "--jobs", "2", "--format", "json"];
-    let mut times = 0;
-    loop {
-        let arguments = if times == 0 { &start[..] } else { &go_on };
-        let mut command = sandbox.command(arguments);
-        let mut child = command.env("SELVEDGE_SLICE", "20ms").spawn().unwrap();
-        let pid = child.id();
-        if times < 4 {
-            wait_until("it searches", || {
-                !workers_of(pid).is_empty() || child.try_wait().unwrap().is_some()
-            });
-            std::thread::sleep(Duration::from_millis(60 + 70 * times));
-            let signal = [Signal::SIGINT, Signal::SIGTERM][times as usize % 2];
-            let _ = kill(Pid::from_raw(pid as i32), signal);
-        }
-        times += 1;
-        let outcome = sandbox.finish(child);
-        if outcome.status == Some(0) {
-            assert_eq!(outcome.json()["executions"], EXECUTIONS);
-            break;
-        }
-        let json = outcome.ends_with(3).json();
-        assert_eq!(json["resume"], "selvedge resume search");
-        assert!(json["executions"].as_u64().unwrap() < EXECUTIONS);
-    }
-    assert!(!sandbox.path("search").exists(), "a search that is done");
-}
-
-#[test]
-fn a_limit_is_no_end() {
-    let sandbox = Sandbox::with("counters.c", COUNTERS);
-    let limit = ["--max-executions", "1000"];
-    let start = ["verify", "counters.c", "--checkpoint", "search"];
-    sandbox
-        .run(&[&start[..], &limit].concat())
-        .ends_with(3)
-        .prints("incomplete: stopped after 1000 executions (--max-executions)")
-        .prints("\nnext: selvedge resume search\n");
-    sandbox
-        .run(&start)
-        .ends_with(2)
-        .says("error: search exists already\nhelp: selvedge resume search continues");
-    sandbox
-        .run(&["resume", "search"])
-        .ends_with(0)
-        .prints("(34,650 executions");
-}
-
-#[test]
-fn a_checkpoint_that_does_not_fit_is_refused() {
-    let sandbox = Sandbox::with("counters.c", COUNTERS);
-    let limit = [
-        "verify",
-        "counters.c",
-        "--checkpoint",
-        "search",
-        "--max-executions",
-        "10",
-    ];
-    sandbox.run(&limit).ends_with(3);
-    let good = fs::read(sandbox.path("search")).unwrap();
-    let refused = |bytes: &[u8], message: &str| {
-        fs::write(sandbox.path("search"), bytes).unwrap();
-        sandbox
-            .run(&["resume", "search"])
-            .ends_with(2)
-            .says(message);
-    };
-    let mut damaged = good.clone();
-    damaged[good.len() / 2] ^= 1;
-    refused(&damaged, "error: search is damaged\n");
-    refused(&good[..good.len() - 1], "error: search is damaged\n");
-    refused(&good[..30], "error: search is damaged\n");
-    refused(b"int main;", "error: search is not a checkpoint\n");
-    let mut other = good.clone();
-    other[20] += 1;
-    refused(
-        &other,
-        "error: search was written by another version of Selvedge\n",
-    );
-    sandbox.write("counters.c", &COUNTERS.replace("i < 4", "i < 3"));
-    refused(&good, "error: search is about another program");
-    sandbox.write("counters.c", COUNTERS);
-    fs::write(sandbox.path("search"), &good).unwrap();
-    sandbox
-        .run(&["resume", "search"])
-        .ends_with(0)
-        .prints("(34,650 executions");
-}
-
 /// Every bound is divided, and the last one tells the counts.
 #[test]
 fn an_iterative_search_is_divided_too() {
@@ -315,5 +268,135 @@ fn an_iterative_search_is_divided_too() {
         if status == 0 {
             assert_eq!(whole[0], EXECUTIONS);
         }
+    }
+}
+
+#[test]
+fn only_a_long_search_has_several_workers() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    sandbox.write("short.c", &COUNTERS.replace("i < 4", "i < 1"));
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let workers = |program: &str| {
+        let result = sandbox.run(&["verify", program, "--format", "json"]);
+        let times = result.ends_with(0).json()["processor_seconds"].clone();
+        // One worker is not listed.
+        times.as_array().map_or(1, |times| times.len().max(1))
+    };
+    assert_eq!(workers("short.c"), 1);
+    match processors {
+        1..=4 => assert_eq!(workers("long.c"), processors),
+        _ => assert!((2..=processors).contains(&workers("long.c"))),
+    }
+}
+
+/// The bug that the search meets first takes one switch more than the other one.
+#[test]
+fn of_several_bugs_the_simplest_is_reported() {
+    let sandbox = Sandbox::with(
+        "two.c",
+        "
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y, z;
+static void *writer(void *unused) {
+    int early = z;
+    assert(early == 0);
+    x = 1;
+    y = 1;
+    return unused;
+}
+static void *reader(void *unused) {
+    int first = x, second = y;
+    z = 1;
+    assert(!(first == 0 && second == 1));
+    return unused;
+}
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, writer, 0);
+    pthread_create(&threads[1], 0, reader, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    return 0;
+}
+",
+    );
+    let found = |options: &[&str], jobs: &str, slice: &str| {
+        let arguments = [
+            "verify",
+            "two.c",
+            "--format",
+            "json",
+            "--no-advice",
+            "--jobs",
+            jobs,
+        ];
+        let mut command = sandbox.command(&[&arguments[..], options].concat());
+        command.env("SELVEDGE_SLICE", slice);
+        let json = sandbox.finish(command.spawn().unwrap()).ends_with(1).json();
+        let bug = |bug: &Value| {
+            let switches = bug["context_switches"].as_u64().expect("a number");
+            (bug["message"].as_str().expect("text").to_owned(), switches)
+        };
+        let all = json["bugs"]
+            .as_array()
+            .map(|bugs| bugs.iter().map(bug).collect());
+        (bug(&json["bug"]), all.unwrap_or_default())
+    };
+    for (jobs, slice) in [("1", ""), ("1", "1"), ("2", "1"), ("3", "1")] {
+        let (first, none): (_, Vec<_>) = found(&[], jobs, slice);
+        assert!(first.0.contains("first == 0"), "{first:?}");
+        assert!(none.is_empty());
+        let (simplest, all) = found(&["--keep-going"], jobs, slice);
+        assert!(simplest.0.contains("early == 0"), "{simplest:?}");
+        assert!(simplest.1 < first.1, "{simplest:?} {first:?}");
+        assert_eq!(all, [simplest, first]);
+    }
+}
+
+/// What is told while a search runs, and when it is stopped.
+#[test]
+fn a_long_search_tells_how_much_is_left() {
+    let sandbox = Sandbox::with("long.c", LONG);
+    let stopped = [
+        "verify",
+        "long.c",
+        "--jobs",
+        "1",
+        "--timeout",
+        "4",
+        "--format",
+        "jsonl",
+    ];
+    let mut command = sandbox.command(&stopped);
+    // Some slices are enough for an estimate.
+    let child = command.env("SELVEDGE_SLICE", "50ms").spawn().unwrap();
+    let outcome = sandbox.finish(child);
+    let events = outcome.stdout.lines();
+    let events: Vec<Value> = events
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let is_told = |event: &Value| {
+        let progress = event["progress"].as_f64().expect("the part that is done");
+        assert!((0.0..=1.0).contains(&progress), "{event}");
+        let estimate = &event["estimate"];
+        let number = |name: &str| estimate[name].as_f64().expect("a number");
+        let (low, high) = (number("low"), number("high"));
+        assert!(
+            low <= number("executions") && number("executions") <= high,
+            "{event}"
+        );
+        assert!(number("seconds_left") >= 0.0, "{event}");
+    };
+    let progress = events.iter().filter(|event| event["event"] == "progress");
+    let told: Vec<&Value> = progress
+        .filter(|event| !event["estimate"].is_null())
+        .collect();
+    told.iter().for_each(|event| is_told(event));
+    let result = events.last().expect("a result");
+    // A quick machine may be done by then.
+    if result["verdict"] == "incomplete" {
+        assert!(!told.is_empty(), "{events:?}");
+        is_told(result);
     }
 }

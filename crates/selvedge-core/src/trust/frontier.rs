@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::segments::{Open, Segment, Segments};
 use crate::failure::Failure;
 use crate::machine::Fact;
 use crate::report::{Counts, Ending, same_bug};
@@ -59,7 +60,7 @@ impl<B> Default for Found<B> {
 
 impl<B: Known> Found<B> {
     /// Adds what was found in the next part.
-    fn append(&mut self, next: Found<B>) {
+    pub(super) fn append(&mut self, next: Found<B>) {
         let before = self.counts.all();
         let first = next.first_bug.map(|number| before.saturating_add(number));
         self.first_bug = self.first_bug.or(first);
@@ -76,27 +77,10 @@ impl<B: Known> Found<B> {
     }
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Segment<U, B> {
-    Done(Found<B>),
-    Open(Open<U>),
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Open<U> {
-    id: UnitId,
-    unit: U,
-    share: f64,
-    #[serde(skip)]
-    taken: bool,
-}
-
-/// The parts of a search tree, from the first to the last that one search would come to.
-///
-/// Two neighbours are never both done.
+/// What is left of a search, and what was found, in the order of the search tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frontier<U, B> {
-    segments: Vec<Segment<U, B>>,
+    segments: Segments<U, B>,
     root: U,
     next: UnitId,
     /// How often the search started over.
@@ -111,7 +95,7 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
     /// A search that has not begun; `root` is all of it.
     pub fn new(root: U) -> Frontier<U, B> {
         let mut frontier = Frontier {
-            segments: Vec::new(),
+            segments: Segments::new([]),
             root,
             next: 0,
             epoch: 0,
@@ -124,182 +108,105 @@ impl<U: Clone, B: Known + Clone> Frontier<U, B> {
 
     fn begin(&mut self) {
         let root = self.open(self.root.clone(), 1.0);
-        self.segments = vec![root];
+        self.segments = Segments::new([Segment::Open(root)]);
     }
 
-    fn open(&mut self, unit: U, share: f64) -> Segment<U, B> {
+    fn open(&mut self, unit: U, share: f64) -> Open<U> {
         self.next += 1;
-        Segment::Open(Open {
+        Open {
             id: self.next,
             unit,
             share,
             taken: false,
-        })
-    }
-
-    fn all_open(&self) -> impl Iterator<Item = &Open<U>> {
-        self.segments.iter().filter_map(|segment| match segment {
-            Segment::Open(open) => Some(open),
-            Segment::Done(_) => None,
-        })
-    }
-
-    fn open_mut(&mut self, id: UnitId) -> Option<&mut Open<U>> {
-        let mut open = self
-            .segments
-            .iter_mut()
-            .filter_map(|segment| match segment {
-                Segment::Open(open) => Some(open),
-                Segment::Done(_) => None,
-            });
-        open.find(|open| open.id == id)
+        }
     }
 
     /// Hands out the largest unit that no worker has.
     pub fn take(&mut self) -> Option<(UnitId, U)> {
-        let free = self.all_open().filter(|open| !open.taken);
-        let largest = free.max_by(|a, b| a.share.total_cmp(&b.share))?.id;
-        self.hand_out(largest)
+        self.hand_out(self.segments.largest()?)
     }
 
     /// Hands out the unit that one search would come to next, if no worker has it.
     pub fn take_first(&mut self) -> Option<(UnitId, U)> {
-        let first = self.all_open().next().filter(|open| !open.taken)?.id;
+        let first = self.segments.first().filter(|open| !open.taken)?.id;
         self.hand_out(first)
     }
 
     fn hand_out(&mut self, id: UnitId) -> Option<(UnitId, U)> {
-        let open = self.open_mut(id)?;
-        open.taken = true;
-        Some((id, open.unit.clone()))
+        self.segments.set_taken(id, true);
+        Some((id, self.unit(id)?.clone()))
     }
 
     /// How many units no worker has.
     pub fn waiting(&self) -> usize {
-        self.all_open().filter(|open| !open.taken).count()
+        self.segments.free()
     }
 
     /// Whether a unit is still of interest.
     pub fn wants(&self, id: UnitId) -> bool {
-        self.all_open().any(|open| open.id == id)
+        self.segments.open(id).is_some()
     }
 
     /// A unit that is still of interest.
     pub fn unit(&self, id: UnitId) -> Option<&U> {
-        let open = self.all_open().find(|open| open.id == id)?;
-        Some(&open.unit)
+        self.segments.open(id).map(|open| &open.unit)
     }
 
     /// Takes a unit back that was handed out.
     pub fn give_back(&mut self, id: UnitId) {
-        if let Some(open) = self.open_mut(id) {
-            open.taken = false;
-        }
+        self.segments.set_taken(id, false);
     }
 
     /// Takes all units back that were handed out.
     pub fn give_back_all(&mut self) {
-        for segment in &mut self.segments {
-            if let Segment::Open(open) = segment {
-                open.taken = false;
-            }
-        }
+        self.segments.give_back_all();
     }
 
-    /// The bugs that are known from before unit `id`: they need not be found again there.
+    /// The different bugs that are known from before unit `id`: they need not be found again there.
     pub fn known_before(&self, id: UnitId) -> Vec<Failure> {
-        let before = self
-            .segments
-            .iter()
-            .take_while(|segment| !matches!(segment, Segment::Open(open) if open.id == id));
-        let bugs = before.filter_map(|segment| match segment {
-            Segment::Done(found) => Some(&found.bugs),
-            Segment::Open(_) => None,
-        });
-        bugs.flatten().map(|bug| bug.failure().clone()).collect()
+        self.segments.bugs(Some(id)).into_iter().cloned().collect()
     }
 
     /// Unit `id` was explored: `found` comes first, and `rest` is left, each with its share, in the
     /// order of the tree. Ignored if the unit is no longer of interest.
     pub fn answer(&mut self, id: UnitId, found: Found<B>, rest: Vec<(U, f64)>) {
-        let is = |segment: &Segment<U, B>| matches!(segment, Segment::Open(open) if open.id == id);
-        let Some(mut at) = self.segments.iter().position(is) else {
-            return;
-        };
-        let ends = found.ending.is_some();
-        let rest: Vec<_> = match ends {
-            true => Vec::new(),
-            false => rest
-                .into_iter()
-                .map(|(unit, share)| self.open(unit, share))
-                .collect(),
-        };
-        let done = std::iter::once(Segment::Done(found));
-        let added = 1 + rest.len();
-        self.segments.splice(at..=at, done.chain(rest));
-        if ends {
-            // One search would not have come to what follows.
-            self.segments.truncate(at + 1);
-        }
-        if at > 0 && self.merge(at - 1) {
-            at -= 1;
-        }
-        if added == 1 {
-            self.merge(at);
-        }
-    }
-
-    /// Makes one of the segment at `at` and the next one if both are done.
-    fn merge(&mut self, at: usize) -> bool {
-        let (Some(Segment::Done(_)), Some(Segment::Done(_))) =
-            (self.segments.get(at), self.segments.get(at + 1))
-        else {
-            return false;
-        };
-        let Segment::Done(next) = self.segments.remove(at + 1) else {
-            unreachable!("seen above");
-        };
-        if let Segment::Done(found) = &mut self.segments[at] {
-            found.append(next);
-        }
-        true
+        let rest = rest.into_iter();
+        let rest = rest.map(|(unit, share)| self.open(unit, share)).collect();
+        self.segments.replace(id, found, rest);
     }
 
     /// Whether nothing is left to be explored.
     pub fn is_done(&self) -> bool {
-        self.all_open().next().is_none()
+        self.units() == 0
     }
 
     /// The findings so far, in the order of the tree.
     pub fn found(&self) -> Found<B> {
         let mut all = Found::default();
-        for segment in &self.segments {
-            if let Segment::Done(found) = segment {
-                all.append(found.clone());
-            }
+        for found in self.segments.done() {
+            all.append(found.clone());
         }
         all
     }
 
+    /// The number of different bugs so far.
+    pub fn bugs(&self) -> usize {
+        self.segments.bugs(None).len()
+    }
+
     /// The counts so far.
     pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
-        for segment in &self.segments {
-            if let Segment::Done(found) = segment {
-                counts += found.counts;
-            }
-        }
-        counts
+        self.segments.counts()
     }
 
     /// The part of the tree that is left, where all of it is 1.
     pub fn left(&self) -> f64 {
-        self.all_open().map(|open| open.share).sum()
+        self.segments.left()
     }
 
     /// How many units there are.
     pub fn units(&self) -> usize {
-        self.all_open().count()
+        self.segments.number_open()
     }
 
     /// How often the search started over.

@@ -31,6 +31,7 @@ mod level;
 mod maximal;
 mod replay;
 mod schedule;
+mod segments;
 mod unit;
 mod writes;
 

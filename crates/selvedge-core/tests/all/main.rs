@@ -7,6 +7,7 @@ mod descents;
 mod dpor_brute_force;
 mod dpor_figures;
 mod dpor_lost_classes;
+mod frontier;
 mod irs;
 mod known_counts;
 mod litmus;

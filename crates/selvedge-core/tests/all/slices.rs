@@ -1,25 +1,25 @@
 //! Searches that are stopped between executions, split and continued by fresh searches, against
-//! searches in one piece.
+//! searches in one piece: of 2,002 random programs, under every model, with and without a bound.
 
 use std::collections::HashSet;
 use std::fmt::Debug;
 use std::ops::ControlFlow;
 
-use selvedge_core::Failure;
 use selvedge_core::graph::Graph;
 use selvedge_core::model::{Model, Rc11, ReleaseAcquire, SequentialConsistency, TotalStoreOrder};
 use selvedge_core::random::Random;
 use selvedge_core::trust::{
     self, Answer, Bug, Counts, Ending, Found, Frontier, Observer, Settings, Unit,
 };
+use selvedge_core::{Fact, Failure, Machine, Outcome, Portable, SpinLoops, ThreadId};
 use selvedge_testkit::{
     Axioms, Execution, Program, ScriptMachine, random_litmus, random_program, with_random_orders,
 };
 
 use crate::common::{FLAVOURS, number};
 
-/// How many programs of each flavour, for each model.
-const PROGRAMS: u64 = 80;
+/// How many programs of each of the seven flavours.
+const PROGRAMS: u64 = 286;
 /// Programs with more executions than this are left out.
 const LIMIT: u64 = 400;
 
@@ -86,8 +86,8 @@ impl Result {
 }
 
 /// Explores a unit with a fresh machine for at most `budget` executions.
-fn slice<C: Model>(
-    program: &Program,
+fn slice<C: Model, M: Portable>(
+    machine: &mut M,
     settings: Settings,
     work: (Option<Unit>, Vec<Failure>),
     (budget, seen): (u64, &mut Seen),
@@ -97,13 +97,8 @@ fn slice<C: Model>(
         left: budget,
         twice: false,
     };
-    let mut machine = ScriptMachine::new(program.clone());
-    let answer = trust::slice::<C, _>(&mut machine, settings, work, &mut observer);
-    assert!(
-        !observer.twice,
-        "an execution was visited twice: {program:?}"
-    );
-    assert!(!answer.misjudged);
+    let answer = trust::slice::<C, _>(machine, settings, work, &mut observer);
+    assert!(!observer.twice, "an execution was visited twice");
     answer
 }
 
@@ -113,12 +108,22 @@ fn sent(unit: &Unit) -> Unit {
     postcard::from_bytes(&bytes).expect("what was serialised can be read")
 }
 
-/// Explores everything in slices, whose lengths and order are random. Some are explored in vain.
-fn in_slices<C: Model>(
-    program: &Program,
+/// The length of a slice.
+fn budget(random: &mut Random) -> u64 {
+    match random.below(8) {
+        0..5 => 1 + random.below(4),
+        5..7 => 5 + random.below(46),
+        _ => 200,
+    }
+}
+
+/// Explores everything in slices, whose lengths and order are random. Some are explored in vain. Machines are made with
+/// what is known of the program. How often the search started over is returned as well.
+fn in_slices<C: Model, M: Portable>(
+    machine: &dyn Fn(&[(Fact, Fact)]) -> M,
     settings: Settings,
     random: &mut Random,
-) -> (Result, Seen) {
+) -> (Result, Seen, u32) {
     let mut seen = Seen::default();
     let mut frontier: Frontier<Option<Unit>, Bug> = Frontier::new(None);
     let mut taken = Vec::new();
@@ -136,9 +141,18 @@ fn in_slices<C: Model>(
             continue;
         }
         let share = unit.as_ref().map_or(1.0, Unit::share);
-        let budget = 1 + random.below(4);
+        let budget = budget(random);
         let known = frontier.known_before(id);
-        let answer = slice::<C>(program, settings, (unit, known), (budget, &mut seen));
+        let mut machine = machine(frontier.learned());
+        let work = (unit, known);
+        let answer = slice::<C, M>(&mut machine, settings, work, (budget, &mut seen));
+        let (relied, learned) = (machine.relied_on(), machine.learned());
+        if frontier.learn(&relied, &learned) || answer.misjudged {
+            // Units that others have by now are of no interest any more.
+            frontier.start_over();
+            seen = Seen::default();
+            continue;
+        }
         let mut rest = Vec::new();
         if let Some(mut left) = answer.rest {
             assert!(
@@ -173,21 +187,24 @@ fn in_slices<C: Model>(
     }
     let found = frontier.found();
     let first = found.ending == Some(Ending::FirstBug);
-    (Result::new(found.counts, &found.bugs, first), seen)
+    let result = Result::new(found.counts, &found.bugs, first);
+    (result, seen, frontier.epoch())
 }
 
 fn compare<C: Model>(program: &Program, settings: Settings, seed: u64, what: &dyn Debug) -> bool {
     let mut expected = Seen::default();
     let all = (None, Vec::new());
-    let answer = slice::<C>(program, settings, all, (LIMIT, &mut expected));
+    let machine = |_: &[_]| ScriptMachine::new(program.clone());
+    let answer = slice::<C, _>(&mut machine(&[]), settings, all, (LIMIT, &mut expected));
     let report = answer.report;
     if report.ending == Ending::Stopped {
         return false;
     }
     let first = report.ending == Ending::FirstBug;
     let whole = Result::new(report.counts, &report.bugs, first);
-    let (result, seen) = in_slices::<C>(program, settings, &mut Random::new(seed));
+    let (result, seen, epochs) = in_slices::<C, _>(&machine, settings, &mut Random::new(seed));
     assert_eq!(result, whole, "{what:?}");
+    assert_eq!(epochs, 0, "{what:?}");
     assert!(first || seen == expected, "other executions: {what:?}");
     true
 }
@@ -201,7 +218,7 @@ fn compare_many<C: Model>(model: Axioms) {
         let others = FLAVOURS.map(|flavour| (Some(flavour), random_program(seed, flavour)));
         for (flavour, program) in others.into_iter().chain([litmus]) {
             let program = with_random_orders(&program, seed);
-            // Without a bound and with one of three.
+            // Without a bound, and with one of three.
             for preemptions in [None, Some((seed % 3) as u32)] {
                 let settings = Settings {
                     keep_going: seed % 4 != 0,
@@ -214,6 +231,105 @@ fn compare_many<C: Model>(model: Axioms) {
     }
     println!("{model:?}: {compared} searches compared");
     assert!(compared > 7 * programs, "too many programs were skipped");
+}
+
+/// The fact about a program that [`Facts`] relies on not to hold.
+const FACT: Fact = 7;
+
+/// A machine that does something else once it knows a fact, which holds if some operation reads or writes 2.
+struct Facts {
+    machine: ScriptMachine,
+    knows: bool,
+    found: bool,
+}
+
+impl Facts {
+    fn new([before, after]: [&Program; 2], learned: &[(Fact, Fact)]) -> Facts {
+        let mut facts = Facts {
+            machine: ScriptMachine::new(before.clone()),
+            knows: false,
+            found: false,
+        };
+        if learned
+            .iter()
+            .any(|range| (range.0..=range.1).contains(&FACT))
+        {
+            facts.machine = ScriptMachine::new(after.clone());
+            facts.knows = true;
+        }
+        facts
+    }
+}
+
+impl Machine for Facts {
+    selvedge_core::forward_machine!(machine: reset, around, pending, initial);
+
+    fn resume(&mut self, thread: ThreadId, outcome: Outcome, clock: &[u32]) {
+        self.found |= outcome.read == 2 || outcome.wrote == Some(2);
+        self.machine.resume(thread, outcome, clock);
+    }
+}
+
+impl SpinLoops for Facts {
+    selvedge_core::forward_machine!(machine: quiet, never_races);
+
+    fn misjudged(&mut self) -> bool {
+        self.found && !self.knows
+    }
+}
+
+impl Portable for Facts {
+    fn relied_on(&mut self) -> Vec<Fact> {
+        let relies = !self.knows;
+        relies.then_some(FACT).into_iter().collect()
+    }
+
+    fn learned(&mut self) -> Vec<(Fact, Fact)> {
+        let learned = self.found.then_some((FACT - 1, FACT));
+        learned.into_iter().collect()
+    }
+}
+
+/// Whichever slice learns it, and when: the result is that of the program that knows.
+#[test]
+fn slices_that_learn_something_start_over() {
+    let mut started_over = [0, 0];
+    for seed in 0..300 {
+        let programs = [0, 1].map(|n| {
+            let program = random_program(seed, FLAVOURS[seed as usize % FLAVOURS.len()]);
+            with_random_orders(&program, seed + 1000 * n)
+        });
+        let settings = Settings {
+            keep_going: true,
+            preemptions: None,
+        };
+        let machine = |learned: &[_]| Facts::new([&programs[0], &programs[1]], learned);
+        let mut learned = Vec::new();
+        let whole = loop {
+            let (mut machine, mut seen) = (machine(&learned), Seen::default());
+            let work = (None, Vec::new());
+            let answer = slice::<Rc11, _>(&mut machine, settings, work, (LIMIT, &mut seen));
+            if !answer.misjudged {
+                break (answer.report, seen);
+            }
+            learned = machine.learned();
+        };
+        let (report, expected) = whole;
+        if report.ending != Ending::Complete {
+            continue;
+        }
+        let result = Result::new(report.counts, &report.bugs, false);
+        let mut random = Random::new(seed);
+        let (found, seen, epochs) = in_slices::<Rc11, _>(&machine, settings, &mut random);
+        assert_eq!((found, epochs), (result, learned.len() as u32), "{seed}");
+        assert!(seen == expected, "other executions: {seed}");
+        started_over[epochs as usize] += 1;
+    }
+    println!("{started_over:?} searches did not start over, and did");
+    assert!(
+        started_over.iter().all(|&searches| searches > 40),
+        "{started_over:?}"
+    );
 }
 
 #[test]
