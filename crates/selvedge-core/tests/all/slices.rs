@@ -120,7 +120,7 @@ fn budget(random: &mut Random) -> u64 {
 /// Explores everything in slices, whose lengths and order are random. Some are explored in vain. Machines are made with
 /// what is known of the program. How often the search started over is returned as well.
 fn in_slices<C: Model, M: Portable>(
-    machine: &dyn Fn(&[(Fact, Fact)]) -> M,
+    machine: impl Fn(&[(Fact, Fact)]) -> M,
     settings: Settings,
     random: &mut Random,
 ) -> (Result, Seen, u32) {
