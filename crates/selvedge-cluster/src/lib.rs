@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectOptions, ServerAddr};
 use tokio::runtime::{Builder, Runtime};
 
 pub use answers::{Answers, Numbered};
@@ -149,9 +149,13 @@ async fn connect(access: &Access) -> Result<Client, Error> {
     if let Some((certificate, key)) = &access.certificate {
         options = options.add_client_certificate(certificate.clone(), key.clone());
     }
+    let address: ServerAddr = access.url.parse().map_err(|error| failed(&error))?;
+    if let (Some(user), Some(password)) = (address.username(), address.password()) {
+        options = options.user_and_password(user.to_owned(), password.to_owned());
+    }
     if access.url.starts_with("tls:") {
         options = options.require_tls(true);
     }
-    let client = options.connect(&access.url).await;
+    let client = options.connect(address).await;
     client.map_err(|error| failed(&error))
 }

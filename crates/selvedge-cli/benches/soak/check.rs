@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use selvedge_testkit::random::Random;
 use serde_json::Value;
 
 use crate::programs::Programs;
+
+/// How many commands were killed that had saved something and were still searching.
+pub(crate) static KILLED: AtomicU64 = AtomicU64::new(0);
 
 /// A command that takes longer has hung.
 const HANGS: &str = "120";
@@ -78,9 +82,10 @@ impl Round {
             counts = Counts::Otherwise;
         }
         let bound = (graphs && random.once_in(4)).then(|| random.below(4) as u32);
-        let slice = (graphs && random.once_in(2)).then(|| {
+        let slices = ["1", "10", "5ms"];
+        let mut slice = (graphs && random.once_in(2)).then(|| {
             words.extend(["--jobs", "2"]);
-            ["1", "10", "5ms"][random.below(3) as usize]
+            slices[random.below(3) as usize]
         });
         let trouble = match random.below(8) {
             0 if !states => Trouble::Executions,
@@ -91,6 +96,10 @@ impl Round {
             5 => Trouble::FullOutput,
             _ => Trouble::None,
         };
+        if trouble == Trouble::KilledCommand {
+            // These are saved after every slice.
+            slice = slice.or(Some(slices[0]));
+        }
         let mut arguments: Vec<String> = words.into_iter().map(str::to_owned).collect();
         if let Some(bound) = bound {
             arguments.extend(["--preemptions".to_owned(), bound.to_string()]);
@@ -199,7 +208,7 @@ impl Round {
         command
     }
 
-    /// Kills the command three times; what it has saved is taken up.
+    /// Kills the command three times, after it has saved something; what it has saved is taken up.
     fn resumed(
         &self,
         mut child: Child,
@@ -207,11 +216,17 @@ impl Round {
         mut random: Random,
     ) -> io::Result<Output> {
         let search: PathBuf = directory.join("search");
+        let written = || fs::metadata(&search).and_then(|file| file.modified()).ok();
         for _ in 0..3 {
-            thread::sleep(Duration::from_millis(random.below(1_500)));
+            let before = written();
+            while written() <= before && child.try_wait()?.is_none() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            thread::sleep(Duration::from_millis(random.below(30)));
             if child.try_wait()?.is_some() {
                 break;
             }
+            KILLED.fetch_add(u64::from(search.exists()), Ordering::Relaxed);
             children_of(child.id()).into_iter().for_each(end);
             child.wait()?;
             let words: &[&str] = match search.exists() {

@@ -62,6 +62,8 @@ fn main() -> ExitCode {
     for ((trouble, end), rounds) in &tally.ends {
         println!("{trouble:<20} {end:<10} {rounds:>7}");
     }
+    let killed = check::KILLED.load(Ordering::Relaxed);
+    println!("commands killed while they searched: {killed}");
     println!(
         "{} rounds with {} programs, seeds {first} to {}: {} wrong",
         tally.rounds,

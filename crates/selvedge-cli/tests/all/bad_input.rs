@@ -197,7 +197,7 @@ fn places_whose_names_are_not_text() {
     run(&[replay, &trace])
         .ends_with(1)
         .prints("bug: assertion failed: 0");
-    sandbox.write("program.c", crate::kills::COUNTERS);
+    sandbox.write("program.c", crate::scale::COUNTERS);
     fs::copy(sandbox.path("program.c"), odd(b"q\xfe.c")).unwrap();
     let (program, checkpoint) = (odd(b"q\xfe.c"), odd(b"c\xfe"));
     let limit =

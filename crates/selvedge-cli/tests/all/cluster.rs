@@ -3,43 +3,56 @@
 //!
 //! `SELVEDGE_KILLS=100` kills processes this often, instead of ten times.
 
+mod members;
+
 use std::net::TcpListener;
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use selvedge_cluster::{Access, Cluster};
 
 use crate::common::{Outcome, Sandbox, wait_until, workers_of};
 use crate::confinement::{attack, distance, without_support};
-use crate::kills::{COUNTERS, EXECUTIONS, Moments, end, kills};
-use crate::scale::{CRASH, NESTED, essence};
+use crate::kills::{LONG, Moments, end, kills};
+use crate::scale::{COUNTERS, CRASH, NESTED, essence};
 
 /// A broker that keeps its files.
 struct Broker<'a> {
     sandbox: &'a Sandbox,
     port: u16,
+    options: Vec<String>,
     server: Child,
 }
 
 impl<'a> Broker<'a> {
     fn start(sandbox: &'a Sandbox) -> Broker<'a> {
+        Broker::with(sandbox, &[])
+    }
+
+    /// One with these options, which is started in the sandbox.
+    fn with(sandbox: &'a Sandbox, options: &[&str]) -> Broker<'a> {
         let free = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = free.local_addr().unwrap().port();
         drop(free);
-        let server = Broker::server(sandbox, port);
+        let options: Vec<String> = options.iter().copied().map(str::to_owned).collect();
+        let server = Broker::server(sandbox, port, &options);
         Broker {
             sandbox,
             port,
+            options,
             server,
         }
     }
 
-    fn server(sandbox: &Sandbox, port: u16) -> Child {
+    fn server(sandbox: &Sandbox, port: u16, options: &[String]) -> Child {
         let mut command = Command::new("nats-server");
         command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]);
-        command.arg(sandbox.path("broker"));
+        command.arg(sandbox.path("broker")).args(options);
+        command.current_dir(sandbox.path("."));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let server = command.spawn().expect("nats-server starts");
         wait_until("the broker listens", || {
@@ -55,7 +68,7 @@ impl<'a> Broker<'a> {
     /// Kills it, and starts it again with the same files.
     fn restart(&mut self) {
         end(&mut self.server);
-        self.server = Broker::server(self.sandbox, self.port);
+        self.server = Broker::server(self.sandbox, self.port, &self.options);
     }
 
     fn serve(&self) -> Child {
@@ -217,34 +230,52 @@ fn runs_can_be_listed_while_their_records_change() {
     });
 }
 
-/// Kills somebody at random moments of searches, until that has happened often enough.
-fn killing(mut somebody: impl FnMut(&mut Broker<'_>, &mut [Child; 2], &mut Child)) {
+/// Kills somebody at random moments of searches, until that has happened often enough, five times in each: searches to
+/// the end, up to a bug, for all bugs, and with a bound, in turns. `somebody` tells whether anybody was killed.
+fn killing(mut somebody: impl FnMut(&mut Broker<'_>, &mut [Child; 2], &mut Child) -> bool) {
     let sandbox = sandbox();
+    sandbox.write("long.c", LONG);
+    // Coordinators that are killed leave files behind.
+    let quiet = Sandbox::with("long.c", LONG);
+    let searches = [
+        &["long.c"][..],
+        &["long.c", "--", "-DBUG=2"],
+        &["long.c", "--preemptions", "3", "--model", "sc"],
+        &["long.c", "--keep-going", "--", "-DBUG=0"],
+    ];
     let mut broker = Broker::start(&sandbox);
     let mut machines = [broker.serve(), broker.serve()];
     let (mut moments, mut done) = (Moments::new(), 0);
-    while done < kills() {
+    let first = moments.next(0..4).as_millis() as usize;
+    for search in searches.iter().cycle().skip(first) {
+        if done >= kills() {
+            break;
+        }
+        let command = ["verify", "--format", "json", "--no-advice"];
+        let alone = quiet.run(&[&command[..], search].concat());
         let url = broker.url();
-        let arguments = ["verify", "counters.c", "--cluster", &url];
-        let mut child = broker.command(&arguments, "20ms");
+        let mut child = broker.command(
+            &[&command[..], &["--cluster", &url], search].concat(),
+            "20ms",
+        );
         wait_until("a worker explores", || {
             let busy = |machine: &Child| !workers_of(machine.id()).is_empty();
             machines.iter().any(busy) || child.try_wait().unwrap().is_some()
         });
-        while done < kills() {
-            std::thread::sleep(moments.next(50..700));
+        let most = kills().min(done + 5);
+        while done < most {
+            std::thread::sleep(moments.next(50..500));
             if child.try_wait().unwrap().is_some() {
                 break;
             }
-            somebody(&mut broker, &mut machines, &mut child);
-            done += 1;
+            done += u32::from(somebody(&mut broker, &mut machines, &mut child));
         }
         let start = Instant::now();
         let outcome = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&outcome.stdout);
-        let expected = format!("({EXECUTIONS} executions");
         let says = String::from_utf8_lossy(&outcome.stderr);
-        assert!(text.replace(',', "").contains(&expected), "{text}{says}");
+        let json = serde_json::from_str(&text).unwrap_or_else(|why| panic!("{why}: {text}{says}"));
+        assert_eq!(essence(&json), essence(&alone.json()), "{search:?}{says}");
         assert!(
             start.elapsed() < Duration::from_secs(120),
             "it takes too long"
@@ -261,6 +292,18 @@ fn machines_that_are_killed_lose_nothing() {
         turn += 1;
         end(&mut machines[turn % 2]);
         machines[turn % 2] = broker.serve();
+        true
+    });
+}
+
+#[test]
+#[ignore = "needs nats-server"]
+fn workers_of_machines_that_are_killed_lose_nothing() {
+    killing(|_, machines, _| {
+        let mut workers = machines.iter().flat_map(|machine| workers_of(machine.id()));
+        workers
+            .next()
+            .is_some_and(|worker| kill(Pid::from_raw(worker as i32), Signal::SIGKILL).is_ok())
     });
 }
 
@@ -268,14 +311,20 @@ fn machines_that_are_killed_lose_nothing() {
 #[ignore = "needs nats-server"]
 fn a_coordinator_that_is_killed_is_replaced() {
     killing(|broker, _, coordinator| {
-        let Some(run) = broker.run() else { return };
+        let Some(run) = broker.run() else {
+            return false;
+        };
         end(coordinator);
-        *coordinator = broker.command(&["attach", &run], "20ms");
+        *coordinator = broker.command(&["attach", &run, "--format", "json"], "20ms");
+        true
     });
 }
 
 #[test]
 #[ignore = "needs nats-server"]
 fn a_broker_that_is_killed_comes_back() {
-    killing(|broker, _, _| broker.restart());
+    killing(|broker, _, _| {
+        broker.restart();
+        true
+    });
 }

@@ -59,7 +59,7 @@ fn settings() -> u64 {
 fn part(run: u64) -> (u64, Setting) {
     const DIFFERENCES: [u64; Setting::COUNT as usize] = [0, 7, 1, 6, 2, 5, 3, 4];
     let (seed, nth) = (run / settings(), run % settings());
-    let number = seed % Setting::COUNT ^ DIFFERENCES[nth as usize];
+    let number = (seed % Setting::COUNT) ^ DIFFERENCES[nth as usize];
     (seed, Setting::of(number, HEADERS))
 }
 
