@@ -32,16 +32,8 @@ const PROGRAMS: [(&str, &[&str], &[&str]); 5] = [
     ("treiber_stack.c", &[], &["-DTHREADS=4"]),
 ];
 
-<<<<<<< HEAD
 /// The number of times that everything is measured, in turns.
-const ROUNDS: usize = 7;
-||||||| 527b3bc
-/// So often is everything measured, in turns.
-const ROUNDS: usize = 7;
-=======
-/// So often is everything measured, in turns.
 const ROUNDS: usize = 5;
->>>>>>> w22
 
 /// Options, and the length of slices. If it is set, no random descents are made.
 const WAYS: [(&[&str], &str); 7] = [
