@@ -104,23 +104,22 @@ impl Ending {
     }
 }
 
-/// The consequence of a thread's state that all searches share: a failure to be recorded, or the end of the search.
-#[inline]
+/// The consequence of a thread's stop that all searches share: a failure to be recorded, or the end of the search.
 pub(crate) fn halted<M: Machine>(
     machine: &M,
-    pending: Pending,
+    stop: Stop,
     unrolled: &mut bool,
 ) -> ControlFlow<Ending, Option<Failure>> {
-    match pending {
-        Pending::Stopped(Stop::Failed) => {
+    match stop {
+        Stop::Failed => {
             let failure = machine.failure();
             ControlFlow::Continue(Some(failure.expect("a failed thread has a failure")))
         }
-        Pending::Stopped(Stop::Refused) => {
+        Stop::Refused => {
             let what = machine.refusal().unwrap_or_default();
             ControlFlow::Break(Ending::Refused(what))
         }
-        Pending::Stopped(Stop::Unrolled) => {
+        Stop::Unrolled => {
             *unrolled = true;
             ControlFlow::Continue(None)
         }

@@ -354,8 +354,10 @@ impl<M: Machine, O: Observer<M>, A: Algorithm> Search<'_, M, O, A> {
 
     /// Looks whether `thread` ran into something that ends the search.
     fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
-        let pending = self.machine.pending(thread);
-        let Some(failure) = report::halted(&*self.machine, pending, &mut self.unrolled)? else {
+        let Pending::Stopped(stop) = self.machine.pending(thread) else {
+            return ControlFlow::Continue(());
+        };
+        let Some(failure) = report::halted(&*self.machine, stop, &mut self.unrolled)? else {
             return ControlFlow::Continue(());
         };
         self.undefined |= failure.kind.is_undefined_behaviour();

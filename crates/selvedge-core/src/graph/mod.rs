@@ -301,17 +301,18 @@ impl Graph {
         if event.id.index == 0 && !self.predecessor(event.id).is_none_or(counted) {
             return false;
         }
-        if event.kind.reads() {
-            return counted(event.source);
-        }
         let all = |thread: ThreadId| clock[thread.index()] as usize >= self.thread(thread).len();
-        match event.op {
-            Op::Join { child } => all(child),
-            Op::JoinAll => {
-                let mut others = (0..self.threads() as u32).map(ThreadId);
-                others.all(|other| other == event.id.thread || all(other))
-            }
-            _ => true,
+        match event.kind {
+            Kind::Read | Kind::ReadHalf | Kind::Parked => counted(event.source),
+            Kind::Write | Kind::WriteHalf => true,
+            Kind::Silent => match event.op {
+                Op::Join { child } => all(child),
+                Op::JoinAll => {
+                    let mut others = (0..self.threads() as u32).map(ThreadId);
+                    others.all(|other| other == event.id.thread || all(other))
+                }
+                _ => true,
+            },
         }
     }
 

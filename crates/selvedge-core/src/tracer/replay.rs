@@ -90,10 +90,11 @@ impl<C: Consistency, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
         self.awaits.check(&*self.machine, thread);
         match pending {
             Pending::Stopped(Stop::Spinning { since }) => self.completed_iteration(thread, since),
-            _ => match halted(&*self.machine, pending, &mut self.unrolled)? {
+            Pending::Stopped(stop) => match halted(&*self.machine, stop, &mut self.unrolled)? {
                 Some(failure) => self.failed(failure),
                 None => ControlFlow::Continue(()),
             },
+            _ => ControlFlow::Continue(()),
         }
     }
 }

@@ -23,8 +23,13 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
     pub(super) fn check(&mut self, thread: ThreadId) -> ControlFlow<Ending> {
         let threads = self.machine.threads();
         self.level().graph.reserve_threads(threads);
-        let pending = self.machine.pending(thread);
-        match pending {
+        match self.machine.pending(thread) {
+            Pending::Stopped(stop @ (Stop::Failed | Stop::Refused | Stop::Unrolled)) => {
+                match report::halted(&*self.machine, stop, &mut self.unrolled)? {
+                    Some(failure) => self.failed(failure),
+                    None => ControlFlow::Continue(()),
+                }
+            }
             Pending::Stopped(Stop::Finished | Stop::Returned | Stop::Exited) => {
                 self.level().graph.note_next(thread, Next::Nothing);
                 ControlFlow::Continue(())
@@ -61,10 +66,7 @@ impl<C: Model, M: SpinLoops, O: Observer<M>> Search<'_, C, M, O> {
                 self.level().graph.note_next(thread, Next::JoinAll);
                 ControlFlow::Continue(())
             }
-            _ => match report::halted(&*self.machine, pending, &mut self.unrolled)? {
-                Some(failure) => self.failed(failure),
-                None => ControlFlow::Continue(()),
-            },
+            _ => ControlFlow::Continue(()),
         }
     }
 
