@@ -93,10 +93,8 @@ extern "C" fn newlocale(categories: c_int, name: *const c_char, base: usize) -> 
 fn is_known(name: *const c_char) -> bool {
     // SAFETY: the string that the program names a locale with.
     let name = unsafe { CStr::from_ptr(name) };
-    if name.is_empty() {
-        if is_set(c"LC_ALL").is_none_or(|known| !known) {
-            let _ = LOCALE.map(is_set);
-        }
+    if name.is_empty() && is_set(c"LC_ALL") != Some(true) {
+        let _ = LOCALE.map(is_set);
     }
     name.is_empty() || is_the_locale(name)
 }
