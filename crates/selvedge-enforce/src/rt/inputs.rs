@@ -1,4 +1,4 @@
-//! Checks the inputs of a program: arguments and environment.
+//! What a program gets from outside: arguments and environment.
 //!
 //! The verifier runs the program without arguments and without an environment, so a proof holds for
 //! programs that get none. A program that is given something else is stopped before it can use it.
@@ -93,7 +93,7 @@ extern "C" fn newlocale(categories: c_int, name: *const c_char, base: usize) -> 
 fn is_known(name: *const c_char) -> bool {
     // SAFETY: the string that the program names a locale with.
     let name = unsafe { CStr::from_ptr(name) };
-    if name.is_empty() && is_set(c"LC_ALL").is_none_or(|known| !known) {
+    if name.is_empty() && is_set(c"LC_ALL") != Some(true) {
         let _ = LOCALE.map(is_set);
     }
     name.is_empty() || is_the_locale(name)
