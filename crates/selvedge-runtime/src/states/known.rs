@@ -82,7 +82,7 @@ impl Known {
 /// A byte of ones for each bit.
 fn spread(bits: u8) -> u64 {
     (0..8)
-        .map(|n| u64::from(bits >> n & 1) * 0xff << (8 * n))
+        .map(|n| (u64::from(bits >> n & 1) * 0xff) << (8 * n))
         .sum()
 }
 
