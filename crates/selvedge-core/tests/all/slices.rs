@@ -117,10 +117,13 @@ fn budget(random: &mut Random) -> u64 {
     }
 }
 
+/// What is known of a program, as ranges of facts.
+type Learned = [(Fact, Fact)];
+
 /// Explores everything in slices, whose lengths and order are random. Some are explored in vain. Machines are made with
 /// what is known of the program. How often the search started over is returned as well.
 fn in_slices<C: Model, M: Portable>(
-    machine: impl Fn(&[(Fact, Fact)]) -> M,
+    machine: &dyn Fn(&Learned) -> M,
     settings: Settings,
     random: &mut Random,
 ) -> (Result, Seen, u32) {
