@@ -1,7 +1,7 @@
 /* ---- files ------------------------------------------------------------------------------------ */
 
 /* Files are read when they are first opened, and written in memory only. */
-enum { INODES = 64 };
+enum { INODES = 256 };
 static int inodes_used;
 static struct inode inodes[INODES];
 /* What `--stdin` gives. */
@@ -16,24 +16,71 @@ static int is_special(const char *path) {
     return !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6) || !strncmp(path, "/sys/", 5);
 }
 
-static struct inode *inode_of(const char *path) {
+/* What a file is called that has no name any more: nothing that is looked up. */
+static char NAMELESS[] = "./";
+
+static const char *plain(const char *path) {
     while (path[0] == '.' && path[1] == '/')
         path += 2;
+    return path;
+}
+
+/* Under the table's lock. */
+static struct inode *named(const char *path) {
+    for (int i = 0; i < inodes_used; i++)
+        if (!strcmp(inodes[i].name, path))
+            return &inodes[i];
+    return 0;
+}
+
+/* Under the table's lock. */
+static struct inode *new_inode(char *name) {
+    if (inodes_used == INODES)
+        selvedge_give_up("more than 256 files in one execution", 0);
+    struct inode *inode = &inodes[inodes_used++];
+    inode->path = inode->name = name;
+    return inode;
+}
+
+static struct inode *inode_of(const char *path) {
+    path = plain(path);
     if (is_special(path))
-        selvedge_give_up("a file of /dev, /proc or /sys", (uintptr_t)__builtin_return_address(0));
+        selvedge_give_up("a file of /dev, /proc or /sys; replace what is read there by a constant", SITE);
     enter(&table);
-    struct inode *inode = 0;
-    for (int i = 0; i < inodes_used && !inode; i++)
-        if (!strcmp(inodes[i].path, path))
-            inode = &inodes[i];
-    if (!inode) {
-        if (inodes_used == INODES)
-            selvedge_give_up("more than 64 files in one execution", 0);
-        inode = &inodes[inodes_used++];
-        inode->path = strdup(path);
-    }
+    struct inode *inode = named(path);
+    if (!inode)
+        inode = new_inode(strdup(path));
     leave(&table, 0);
     return inode;
+}
+
+/* Takes the lock of the file that is called so. */
+static struct inode *enter_file(const char *path) {
+    for (;;) {
+        struct inode *inode = inode_of(path);
+        enter(&inode->guard);
+        enter(&table);
+        int is_it = !strcmp(inode->name, plain(path));
+        leave(&table, 0);
+        if (is_it)
+            return inode;
+        leave(&inode->guard, 0);
+    }
+}
+
+/* Gives a file, if it is called `from`, another name. Threads that have it open go on using it. */
+static int call(struct inode *inode, const char *from, const char *to) {
+    enter(&table);
+    int done = !strcmp(inode->name, plain(from));
+    if (done) {
+        struct inode *none = new_inode(inode->name), *other = to ? named(plain(to)) : 0;
+        none->loaded = 1;
+        inode->name = other ? other->name : to ? strdup(plain(to)) : NAMELESS;
+        if (other)
+            other->name = NAMELESS;
+    }
+    leave(&table, 0);
+    return done;
 }
 
 /* Under the file's lock: fetches the contents that the search found. 0, or an error number. */
@@ -61,8 +108,7 @@ static int load(struct inode *inode) {
 }
 
 static int open_file(const char *path, int flags) {
-    struct inode *inode = inode_of(path);
-    enter(&inode->guard);
+    struct inode *inode = enter_file(path);
     int number = load(inode);
     if (number == ENOENT && flags & O_CREAT) {
         number = 0;
@@ -92,7 +138,7 @@ API int creat(const char *path, mode_t mode) { return open_file(path, O_CREAT | 
 
 API int openat(int directory, const char *path, int flags, ...) {
     if (directory != AT_FDCWD && path[0] != '/')
-        REFUSE("openat relative to a directory");
+        REFUSE("openat relative to a directory; give a path from the current directory");
     return open_file(path, flags);
 }
 
@@ -187,18 +233,63 @@ API int fsync(int descriptor) { return file_of(descriptor) ? 0 : -1; }
 
 API int fdatasync(int descriptor) { return file_of(descriptor) ? 0 : -1; }
 
-API int unlink(const char *path) {
+/* Gives a file another name, or none. */
+static int move(const char *from, const char *to, uintptr_t site) {
+    for (;;) {
+        struct inode *inode = inode_of(from);
+        enter(&inode->guard);
+        int number = load(inode);
+        leave(&inode->guard, 0);
+        if (!strncmp(inode->path, "/dev/", 5) || !strncmp(inode->path, "/proc/", 6))
+            selvedge_give_up("another name for a file of /dev or /proc", site);
+        if (number)
+            return fail(number);
+        if (to && !strcmp(plain(from), plain(to)))
+            return 0;
+        if (call(inode, from, to))
+            return 0;
+    }
+}
+
+static int is_directory(const char *path) {
     struct inode *inode = inode_of(path);
     enter(&inode->guard);
     int number = load(inode);
-    /* Who has it open goes on using the contents: a new file of that name is another one. */
-    if (!number && inode->size)
-        selvedge_give_up("unlink of a file that is not empty", (uintptr_t)__builtin_return_address(0));
-    inode->loaded = 1;
-    inode->exists = 0;
     leave(&inode->guard, 0);
-    return number ? fail(number) : 0;
+    return number == EISDIR;
 }
+
+API int unlink(const char *path) { return move(path, 0, SITE); }
+
+API int remove(const char *path) {
+    if (is_directory(path))
+        REFUSE("remove of a directory; keep to files");
+    return move(path, 0, SITE);
+}
+
+API int rename(const char *from, const char *to) {
+    if (is_directory(from) || is_directory(to))
+        REFUSE("rename of a directory; keep to files");
+    return move(from, to, SITE);
+}
+
+/* The letters are those of a number, so that they are the same in every run. */
+API int mkstemp(char *path) {
+    static unsigned used;
+    size_t length = strlen(path);
+    if (length < 6 || strcmp(path + length - 6, "XXXXXX"))
+        return fail(EINVAL);
+    for (;;) {
+        unsigned number = __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);
+        for (size_t i = length - 6; i < length; i++, number /= 26)
+            path[i] = (char)('a' + number % 26);
+        int descriptor = open_file(path, O_RDWR | O_CREAT | O_EXCL);
+        if (descriptor >= 0 || errno != EEXIST)
+            return descriptor;
+    }
+}
+
+API int mkstemp64(char *path) { return mkstemp(path); }
 
 API int access(const char *path, int mode) {
     struct inode *inode = inode_of(path);

@@ -31,7 +31,8 @@
 #include <unistd.h>
 
 #define API __attribute__((weak, visibility("hidden")))
-#define REFUSE(what) selvedge_give_up(what, (uintptr_t)__builtin_return_address(0))
+#define SITE ((uintptr_t)__builtin_return_address(0))
+#define REFUSE(what) selvedge_give_up(what, SITE)
 
 typedef uint64_t lock;
 
@@ -74,7 +75,9 @@ struct channel {
 /* The contents of a file. */
 struct inode {
     lock guard;
-    char *path, *data;
+    /* Where it was read, and what it is called by now, under the table's lock. */
+    char *path, *name;
+    char *data;
     size_t size, room;
     int exists, loaded;
 };

@@ -24,7 +24,7 @@ API void *mmap(void *wanted, size_t size, int protection, int flags, int descrip
         return MAP_FAILED;
     }
     if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
-        REFUSE("mmap at a fixed address");
+        REFUSE("mmap at a fixed address; let the system choose it");
     struct file *file = flags & MAP_ANONYMOUS ? 0 : file_of(descriptor);
     if (!(flags & MAP_ANONYMOUS) && !file)
         return MAP_FAILED;
@@ -33,11 +33,12 @@ API void *mmap(void *wanted, size_t size, int protection, int flags, int descrip
         return MAP_FAILED;
     }
     if (file && flags & MAP_SHARED && protection & PROT_WRITE)
-        REFUSE("mmap of a file that is written through memory");
+        REFUSE("mmap of a file that is written through memory; use write");
     if (!(protection & PROT_READ) || protection & PROT_EXEC)
-        REFUSE("mmap of memory that cannot be read, or that can be executed");
+        REFUSE("mmap of memory that cannot be read, or that can be executed; "
+               "ask for reading and writing");
     if (!file && !(protection & PROT_WRITE))
-        REFUSE("mmap of memory that cannot be written");
+        REFUSE("mmap of memory that cannot be written; ask for reading and writing");
     char *start = (char *)aligned_alloc(PAGE, pages(size));
     if (!start) {
         errno = ENOMEM;
@@ -63,7 +64,8 @@ API int munmap(void *start, size_t size) {
     enter(&mappings_guard);
     struct mapping *mapping = start ? mapping_at(start) : 0;
     if (!mapping || mapping->size != pages(size))
-        REFUSE("munmap of something else than one whole mapping");
+        REFUSE("munmap of something else than one whole mapping; "
+               "give back what one call of mmap returned");
     mapping->start = 0;
     leave(&mappings_guard, 0);
     free(start);
@@ -72,7 +74,7 @@ API int munmap(void *start, size_t size) {
 
 API int mprotect(void *start, size_t size, int protection) {
     if (protection != (PROT_READ | PROT_WRITE))
-        REFUSE("mprotect to anything else than reading and writing");
+        REFUSE("mprotect to anything else than reading and writing; leave the protection as it is");
     return 0;
 }
 

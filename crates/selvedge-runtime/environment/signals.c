@@ -136,7 +136,7 @@ API int raise(int number) {
 
 API int kill(pid_t process, int number) {
     if (process != getpid() && process != 0)
-        REFUSE("kill of another process");
+        REFUSE("kill of another process; there is one process only");
     enter(&signals_guard);
     void (*handler)(int) = is_signal(number) ? actions[number].sa_handler : SIG_DFL;
     leave(&signals_guard, 0);
@@ -147,7 +147,7 @@ API int kill(pid_t process, int number) {
 
 API int pthread_kill(pthread_t thread, int number) {
     if (number && thread != pthread_self())
-        REFUSE("pthread_kill of another thread");
+        REFUSE("pthread_kill of another thread; use a flag or a condition variable");
     return raise(number) ? errno : 0;
 }
 

@@ -64,6 +64,17 @@ API FILE *fdopen(int descriptor, const char *mode) {
     return file_of(descriptor) ? new_stream(descriptor) : 0;
 }
 
+API FILE *tmpfile(void) {
+    char path[] = "/tmp/XXXXXX";
+    int descriptor = mkstemp(path);
+    if (descriptor < 0)
+        return 0;
+    unlink(path);
+    return new_stream(descriptor);
+}
+
+API FILE *tmpfile64(void) { return tmpfile(); }
+
 API int fclose(FILE *file) {
     struct stream *stream = stream_of(file);
     int result = close(stream->descriptor);

@@ -1,6 +1,7 @@
 /* ---- properties of the system, raw system calls -------------------------------------------------- */
 
 #include <gnu/libc-version.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -43,6 +44,7 @@ API long syscall(long number, ...) {
     case SYS_dup3: return dup3(word[0], word[1], word[2]);
     case SYS_pipe2: return pipe2((void *)word[0], word[1]);
     case SYS_eventfd2: return eventfd(word[0], word[1]);
+    case SYS_getrandom: return getrandom((void *)word[0], word[1], word[2]);
     case SYS_epoll_create1: return epoll_create1(word[0]);
     default: return selvedge_syscall(number, word, (uintptr_t)__builtin_return_address(0));
     }

@@ -175,7 +175,8 @@ API int epoll_ctl(int descriptor, int command, int other, struct epoll_event *ev
         return fail(EPERM);
     if (command != EPOLL_CTL_DEL && event->events & ~(uint32_t)(EPOLLIN | EPOLLOUT | EPOLLRDHUP |
                                                                EPOLLERR | EPOLLHUP | EPOLLONESHOT))
-        REFUSE("epoll_ctl with EPOLLET or other events than EPOLLIN, EPOLLOUT and EPOLLONESHOT");
+        REFUSE("epoll_ctl with EPOLLET or other events than EPOLLIN, EPOLLOUT and EPOLLONESHOT; "
+               "use level-triggered events");
     uint64_t state = enter(&set->guard);
     struct watch *watch = watch_of(set, other, file);
     int number = 0;

@@ -14,6 +14,8 @@ pub struct Overlooked {
     pub freed_pointers: bool,
     /// The largest status that it ended with.
     pub status: i32,
+    /// It starts threads.
+    pub threads: bool,
     /// It accesses these bytes with different widths, and nothing orders these accesses.
     pub mixed: Option<Extent>,
 }

@@ -10,7 +10,7 @@ use super::Plain;
 use super::{Format, ProgramOptions, SearchOptions, Sources, Words};
 use crate::compile::{Program, foreign, plainly};
 use crate::input;
-use crate::problem::Problem;
+use crate::problem::{Problem, note};
 use crate::verify::cases::{self, Case};
 
 pub(super) const VERIFY_EXAMPLES: &str = "\
@@ -152,6 +152,15 @@ impl Verify {
         }
         if self.gtest_filter.is_some() || self.test_case.is_some() {
             self.settle_cases()?;
+        } else if let Some(executable) = self.sources.executable()
+            && let Some(option) = cases::option_for_all(executable)
+        {
+            note(&format!(
+                "{} runs test cases, so a status other than zero is a bug; {option} checks each case as a program of its \
+                 own",
+                executable.display()
+            ));
+            self.machine.check_status = true;
         }
         let built = self.sources.build_dir.is_some() || self.sources.executable().is_some();
         if !built || self.sources.flags.is_empty() {

@@ -19,6 +19,7 @@ use selvedge_runtime::NativeMachine;
 pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
 use self::names::{Blocks, Names};
+use crate::place;
 use crate::report::{Bug, Party, Place, Stack, Step, Wait};
 
 /// The calls that each step of a schedule was taken in, innermost first, where they are known.
@@ -171,6 +172,13 @@ pub(crate) fn ending(binary: &Binary, machine: &NativeMachine, ending: Ending) -
 /// Says where and through which calls a thread came to `what`, which is not supported, if `machine`
 /// is in that state.
 fn refusal(binary: &Binary, machine: &NativeMachine, what: String) -> String {
+    // A function that is not there is told by its symbol.
+    let what = match what.split_once(": ") {
+        Some((name, reason)) if name.starts_with("_Z") => {
+            format!("{}: {reason}", short::function(&place::readable(name)))
+        }
+        _ => what,
+    };
     let mut threads = (0..machine.threads() as u32).map(ThreadId);
     let stopped =
         threads.find(|&thread| machine.pending(thread) == Pending::Stopped(Stop::Refused));

@@ -57,9 +57,12 @@ impl Wrapper {
         Ok(u8::try_from(code).unwrap_or(1))
     }
 
-    /// Compiles as asked, and notes it in each object.
+    /// Compiles as asked, and notes it in each object. Objects for optimization while linking would lose their notes
+    /// there, so they become ordinary ones.
     fn compile(&self, line: &CommandLine) -> Result<u8, Problem> {
-        let status = self.call(&self.words)?;
+        let words = self.words.iter().filter(|word| !word.starts_with("-flto"));
+        let words: Vec<String> = words.cloned().collect();
+        let status = self.call(&words)?;
         if status == 0 {
             for &source in &line.sources {
                 let source = Path::new(&self.words[source]);

@@ -15,6 +15,7 @@ mod flow;
 mod frame;
 mod index;
 mod instructions;
+mod library;
 mod lines;
 mod state;
 mod stores;
@@ -40,6 +41,7 @@ pub(crate) use self::code::Omission;
 use self::findings::Findings;
 pub(crate) use self::findings::{Finding, Trap, listed, refuse};
 use self::index::Index;
+pub(crate) use self::library::library;
 use self::lines::Lines;
 pub(crate) use self::stores::Store;
 use crate::compile::Object;
@@ -171,78 +173,6 @@ pub(crate) fn rescan(object: &Object, last: bool) -> Result<Scanned, Problem> {
     })
 }
 
-/// Functions that a program calls and that have no definition, and all else about what it needs that cannot
-/// be checked.
-#[derive(Debug, Default)]
-pub(crate) struct Needed {
-    /// Functions for which a stub has to take its place.
-    pub(crate) stubs: Vec<String>,
-    /// The code that cannot be checked.
-    pub(crate) findings: Vec<Finding>,
-}
-
-/// Inspects the linked program: what it still needs must be something that the runtime models.
-pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<Needed, Problem> {
-    let bytes = read(library)?;
-    let file = parse(library, &bytes)?;
-    let mut findings = Findings::default();
-    let mut stubs = Vec::new();
-    let missing = file
-        .dynamic_symbols()
-        .filter(|symbol| symbol.is_undefined() && !symbol.is_weak());
-    let names: BTreeSet<&str> = missing.filter_map(|symbol| symbol.name().ok()).collect();
-    for name in names.into_iter().filter(|name| !name.is_empty()) {
-        let (what, help) = match symbols::classify(name) {
-            External::Known | External::Provided => continue,
-            External::Refused(reason) => (format!("calls {}: {reason}", readable(name)), ""),
-            External::Unknown => (
-                format!("needs {}, which Selvedge does not model", readable(name)),
-                "give its source file to selvedge verify, or a stub with --stub FILE",
-            ),
-        };
-        let users = users_of(name, objects);
-        // A name that is called somewhere is a function; one that is never called may be a
-        // variable.
-        let called = users.iter().any(|user| user.call);
-        let trap = if called { Trap::Callee } else { Trap::Nothing };
-        if called {
-            stubs.push(name.to_owned());
-        }
-        let places = users.into_iter().map(|user| user.place);
-        let nowhere = findings.count();
-        for place in places {
-            findings.add(Finding {
-                place,
-                what: what.clone(),
-                help: help.to_owned(),
-                trap: trap.clone(),
-            });
-        }
-        if findings.count() == nowhere {
-            findings.add(Finding {
-                place: String::new(),
-                what,
-                help: help.to_owned(),
-                trap,
-            });
-        }
-    }
-    if file
-        .dynamic_symbols()
-        .chain(file.symbols())
-        .any(|symbol| is_ifunc(&symbol))
-    {
-        findings.add(Finding {
-            place: String::new(),
-            what: "chooses functions while it is loaded (ifunc)".to_owned(),
-            help: String::new(),
-            trap: Trap::Nothing,
-        });
-    }
-    let findings = findings.into_list();
-    Ok(Needed { stubs, findings })
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, Problem> {
     fs::read(path).map_err(|error| Problem::internal(format!("{}: {error}", path.display())))
 }
@@ -269,17 +199,8 @@ struct User {
     place: String,
     /// Whether it calls it.
     call: bool,
-}
-
-/// Where the user's code refers to `name`.
-fn users_of(name: &str, objects: &[Object]) -> Vec<User> {
-    let users = objects.iter().filter_map(|object| {
-        let bytes = fs::read(&object.path).ok()?;
-        let file = File::parse(&*bytes).ok()?;
-        let mut findings = Findings::default();
-        Some(Inspection::new(&file, object, &mut findings).references(name))
-    });
-    users.flatten().collect()
+    /// The symbol of the function, if it is in one.
+    function: Option<String>,
 }
 
 /// A name as it is written in the source, marked as such.
@@ -417,13 +338,16 @@ impl<'a> Inspection<'a> {
             }
         }
         for (name, reason) in refused {
-            let trap = match symbols::is_variable(&name) {
-                true => Trap::Nothing,
-                false => Trap::Callee,
-            };
+            let variable = symbols::is_variable(&name);
+            let verb = if variable { "uses" } else { "calls" };
             for user in self.references(&name) {
-                let what = format!("calls {}: {reason}", readable(&name));
-                self.find(user.place, what, "", trap.clone());
+                let trap = match (variable, user.function) {
+                    (false, _) => Trap::Callee,
+                    (true, Some(function)) => Trap::Entry(vec![function]),
+                    (true, None) => Trap::Nothing,
+                };
+                let what = format!("{verb} {}: {reason}", readable(&name));
+                self.find(user.place, what, "", trap);
             }
         }
     }
@@ -444,7 +368,14 @@ impl<'a> Inspection<'a> {
                         relocation.flags(),
                         &data[..(offset as usize).min(data.len())],
                     );
-                    users.push(User { place, call });
+                    let is_code = section.kind() == SectionKind::Text;
+                    let function = self.function_at(section.index(), offset);
+                    let function = function.filter(|_| is_code).map(str::to_owned);
+                    users.push(User {
+                        place,
+                        call,
+                        function,
+                    });
                 }
             }
         }
@@ -457,16 +388,20 @@ impl<'a> Inspection<'a> {
         lines.as_ref()?.find(section, offset)
     }
 
+    /// The symbol of the function, or whatever it is, that `offset` is in.
+    fn function_at(&self, section: SectionIndex, offset: u64) -> Option<&'a str> {
+        let symbols = self.file.symbols();
+        let here = symbols.filter(|s| s.section_index() == Some(section) && s.is_definition());
+        let named =
+            here.filter(|s| s.address() <= offset && !s.name().unwrap_or_default().is_empty());
+        let last = named.max_by_key(|s| (s.address(), s.size()))?;
+        last.name().ok()
+    }
+
     /// `file:line: function`, as far as it is known.
     fn place(&mut self, section: SectionIndex, offset: u64) -> String {
-        let file = self.file;
         let line = self.line(section, offset);
-        let function = file
-            .symbols()
-            .filter(|s| s.section_index() == Some(section) && s.is_definition())
-            .filter(|s| s.address() <= offset && !s.name().unwrap_or_default().is_empty())
-            .max_by_key(|s| (s.address(), s.size()))
-            .and_then(|s| s.name().ok().map(readable));
+        let function = self.function_at(section, offset).map(readable);
         let line = match line {
             Some((path, line)) => format!("{path}:{line}"),
             None => self.source_name(),

@@ -13,7 +13,7 @@ use crate::compile::{self, Build};
 use crate::explorer::Explorer;
 use crate::input;
 use crate::output;
-use crate::problem::{Problem, Status};
+use crate::problem::{Problem, Status, note};
 use crate::project;
 use crate::report::{Report, Verdict, human};
 
@@ -92,7 +92,17 @@ pub(crate) fn list(
     let listed = command.stdin(Stdio::null()).output();
     let listed = listed.map_err(|error| failed(error.to_string()))?;
     let text = String::from_utf8_lossy(&listed.stdout);
-    let names = names(framework, &text);
+    let mut names = names(framework, &text);
+    if framework == Framework::GoogleTest {
+        let all = names.len();
+        names.retain(|name| !is_disabled(name));
+        if all > names.len() {
+            note(&format!(
+                "disabled test cases are left out: {}",
+                all - names.len()
+            ));
+        }
+    }
     if names.is_empty() {
         return Err(failed(format!("nothing matches {pattern}")));
     }
@@ -114,7 +124,22 @@ fn matches(pattern: &str, name: &str) -> bool {
     ends.into_iter().any(|at| matches(rest, &name[at..]))
 }
 
-/// The framework that an executable of Catch2, doctest or Rust is built with.
+/// Whether GoogleTest runs this case on demand only.
+fn is_disabled(name: &str) -> bool {
+    name.split(['/', '.'])
+        .any(|part| part.starts_with("DISABLED_"))
+}
+
+/// The option that selects all cases of `executable`, if it is known to have some.
+pub(crate) fn option_for_all(executable: &Path) -> Option<&'static str> {
+    match framework(executable)? {
+        Framework::GoogleTest => Some("--gtest_filter='*'"),
+        Framework::Catch2 | Framework::Doctest => Some("--test-case='*'"),
+        Framework::Rust => None,
+    }
+}
+
+/// The framework that an executable is built with.
 fn framework(executable: &Path) -> Option<Framework> {
     if project::is_rust(executable) {
         return Some(Framework::Rust);
@@ -124,7 +149,10 @@ fn framework(executable: &Path) -> Option<Framework> {
     if has(b"doctest_listener") || has(b"[doctest]") {
         return Some(Framework::Doctest);
     }
-    (has(b"list-test-names-only") || has(b"Catch::Session")).then_some(Framework::Catch2)
+    if has(b"list-test-names-only") || has(b"Catch::Session") {
+        return Some(Framework::Catch2);
+    }
+    has(b"gtest_list_tests").then_some(Framework::GoogleTest)
 }
 
 /// The names in what an executable of `framework` prints.
@@ -196,8 +224,8 @@ pub(super) fn check(verify: &args::Verify) -> Result<Status, Problem> {
     tell_unsupported(build.compiled.unsupported.len());
     let mut counts = [0; 3];
     for case in &verify.cases {
-        let report = one(verify, case, &build, &explorer)?;
-        output::print(&line(&report, case, verify));
+        let (report, alone) = one(verify, case, &build, &explorer)?;
+        output::print(&line(&report, alone, case, verify));
         counts[report.verdict as usize] += 1;
     }
     let [verified, failed, incomplete] = counts;
@@ -217,15 +245,16 @@ fn one(
     case: &Case,
     build: &Build,
     explorer: &Explorer,
-) -> Result<Report, Problem> {
+) -> Result<(Report, bool), Problem> {
     let image = build.image();
     let mut search = Search::new(verify, &image, explorer);
     search.machine.select(case);
     let found = search.run()?;
-    Ok(found.report(explorer, &verify.search, &search.machine))
+    let report = found.report(explorer, &verify.search, &search.machine);
+    Ok((report, found.starts_no_thread()))
 }
 
-fn line(report: &Report, case: &Case, verify: &args::Verify) -> String {
+fn line(report: &Report, alone: bool, case: &Case, verify: &args::Verify) -> String {
     let name = &case.name;
     match (report.verdict, &report.bug) {
         (Verdict::Bug, Some(bug)) => {
@@ -247,7 +276,9 @@ fn line(report: &Report, case: &Case, verify: &args::Verify) -> String {
                 1 => "1 execution".to_owned(),
                 count => format!("{count} executions"),
             };
-            format!("verified    {name}: {executions}\n")
+            // Cases that skip themselves are among these.
+            let alone = if alone { ", no thread was started" } else { "" };
+            format!("verified    {name}: {executions}{alone}\n")
         }
     }
 }
@@ -267,6 +298,14 @@ mod tests {
                     [doctest] unskipped test cases passing the current filters: 2\n";
         assert_eq!(names(Framework::Doctest, text), ["a, b", "c"]);
         assert_eq!(names(Framework::Catch2, "one\ntwo\n"), ["one", "two"]);
+    }
+
+    #[test]
+    fn disabled_cases_are_known_by_their_names() {
+        for name in ["DISABLED_A.B", "A.DISABLED_B", "All/DISABLED_A/0.B"] {
+            assert!(is_disabled(name), "{name}");
+        }
+        assert!(!is_disabled("A.NotDISABLED_B"));
     }
 
     #[test]

@@ -198,8 +198,24 @@ impl Found {
                 end.status
             )
         });
-        let told = weak.into_iter().chain(freed).map(str::to_owned);
+        let alone = self.starts_no_thread().then_some(
+            "no execution started a thread; --args gives the program the arguments that it needs, as words after -- \
+             do for an executable",
+        );
+        let told = alone
+            .into_iter()
+            .chain(weak)
+            .chain(freed)
+            .map(str::to_owned);
         status.into_iter().chain(told).collect()
+    }
+
+    /// Whether the program has one thread only. Where several processes share the states, each knows its own part.
+    pub(super) fn starts_no_thread(&self) -> bool {
+        let ended = self.searched.as_ref();
+        ended.is_some_and(|end| {
+            !end.threads && end.states.is_none() && matches!(end.ending, Ending::Complete)
+        })
     }
 
     fn warnings(&self, machine: &args::ProgramOptions) -> Vec<String> {

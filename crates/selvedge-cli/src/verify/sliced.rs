@@ -205,6 +205,7 @@ impl Search<'_> {
             weak_exchanges: outcome.noticed.weak_exchanges,
             freed_pointers: outcome.noticed.freed_pointers,
             status: outcome.noticed.status,
+            threads: outcome.noticed.threads,
             mixed: outcome.noticed.mixed,
             memory: outcome.noticed.memory,
             processor_seconds: match &outcome.processor[..] {

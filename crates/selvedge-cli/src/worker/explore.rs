@@ -154,6 +154,7 @@ impl<'a> Exploration<'a> {
             weak_exchanges: overlooked.weak_exchanges,
             freed_pointers: overlooked.freed_pointers,
             status: overlooked.status,
+            threads: overlooked.threads,
             mixed: overlooked.mixed,
             first_bug: None,
             beyond: None,

@@ -99,6 +99,9 @@ pub(crate) struct Noticed {
     pub(crate) freed_pointers: bool,
     /// The largest status that it ended with.
     pub(crate) status: i32,
+    /// Whether it started threads.
+    #[serde(default)]
+    pub(crate) threads: bool,
     /// Bytes that it accesses with different widths at the same time.
     pub(crate) mixed: Option<Extent>,
     /// The most memory that the worker had, in bytes.
@@ -121,6 +124,7 @@ impl Noticed {
         self.weak_exchanges |= other.weak_exchanges;
         self.freed_pointers |= other.freed_pointers;
         self.status = self.status.max(other.status);
+        self.threads |= other.threads;
         self.mixed = self.mixed.or(other.mixed);
         self.memory = self.memory.max(other.memory);
         self.reached.extend(other.reached);

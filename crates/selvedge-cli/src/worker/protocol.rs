@@ -263,6 +263,8 @@ pub(crate) struct Searched {
     pub(crate) freed_pointers: bool,
     /// The largest status that it ended with.
     pub(crate) status: i32,
+    /// Whether it started threads.
+    pub(crate) threads: bool,
     /// Bytes that it accesses with different widths at the same time.
     pub(crate) mixed: Option<Extent>,
     /// The first bug was found in the execution with this number, of all that ended in any way.

@@ -104,6 +104,7 @@ impl<'a> Exploration<'a> {
                 weak_exchanges: overlooked.weak_exchanges,
                 freed_pointers: overlooked.freed_pointers,
                 status: overlooked.status,
+                threads: overlooked.threads,
                 mixed: overlooked.mixed,
                 memory: memory("VmHWM:"),
                 ..Noticed::default()

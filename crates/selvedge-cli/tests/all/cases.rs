@@ -39,10 +39,19 @@ fn cases_of_googletest() {
         "verified    Counter.Adds: 2 executions
 bug         Counter.Loses: the program ended with status 1
             selvedge verify ./tests --gtest_filter=Counter.Loses
-verified    Other.Starts: 1 execution
-3 test cases: 2 verified, 1 with a bug, 0 incomplete
+verified    Other.Skips: 1 execution, no thread was started
+verified    Other.Starts: 1 execution, no thread was started
+4 test cases: 3 verified, 1 with a bug, 0 incomplete
 "
     );
+    outcome.says("note: disabled test cases are left out: 1");
+    let outcome = sandbox.run(&["verify", "./tests", "--gtest_filter=Other.DISABLED_*"]);
+    outcome.ends_with(2).says("nothing matches");
+    let outcome = sandbox.run(&["verify", "./tests"]);
+    outcome
+        .ends_with(1)
+        .says("a status other than zero is a bug; --gtest_filter='*' checks each case")
+        .prints("bug: assertion failed: the program ended with status 1");
     let outcome = sandbox.run(&["verify", "./tests", "--gtest_filter=Nothing.*"]);
     outcome.ends_with(2).says("nothing matches Nothing.*");
 }

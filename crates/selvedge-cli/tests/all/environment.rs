@@ -33,7 +33,7 @@ fn is_verified(arguments: &[&str], executions: u64) {
 }
 
 /// The programs, and in how many executions each is verified.
-const PROGRAMS: [(&str, u64); 7] = [
+const PROGRAMS: [(&str, u64); 8] = [
     // The reader comes between the write and the close, or after both.
     ("pipe.c", 2),
     // Either writer first, and the reader before or after the second one.
@@ -42,6 +42,7 @@ const PROGRAMS: [(&str, u64); 7] = [
     ("poll.c", 3),
     ("epoll.c", 21),
     ("files.c", 1),
+    ("names.c", 8),
     ("calls.c", 1),
 ];
 

@@ -471,6 +471,42 @@ fn parts_that_selvedge_cc_did_not_compile_are_named() {
     outcome.says("help: build again, and keep generated files until the check is done");
 }
 
+#[test]
+fn stubs_stand_for_what_is_not_modelled() {
+    let programs = [
+        (
+            "gettext",
+            "#include <libintl.h>",
+            "!strcmp(gettext(\"x\"), \"x\") && !strcmp(ngettext(\"a\", \"b\", 2), \"b\")",
+        ),
+        (
+            "machine",
+            "#include <sys/utsname.h>\nstruct utsname name;",
+            "!uname(&name) && !strcmp(name.sysname, \"Linux\")",
+        ),
+        (
+            "offline",
+            "#include <sys/socket.h>",
+            "socket(AF_INET, SOCK_STREAM, 0) == -1",
+        ),
+        (
+            "any_random",
+            "#include <stdlib.h>",
+            "rand() + random() != 4",
+        ),
+    ];
+    for (stub, before, what) in programs {
+        let text = format!(
+            "#include <assert.h>\n#include <string.h>\n{before}\nint main(void) {{ assert({what}); return 0; }}\n"
+        );
+        let sandbox = Sandbox::with("main.c", &text);
+        let file = root().join(format!("examples/stubs/{stub}.c"));
+        let outcome = sandbox.run(&["verify", "main.c", "--stub", &file.to_string_lossy()]);
+        let status = if stub == "any_random" { 1 } else { 0 };
+        assert_eq!(outcome.status, Some(status), "{stub}: {outcome:?}");
+    }
+}
+
 /// What `./configure` asks of a compiler, and what other builds do.
 #[test]
 fn compilers_are_called_in_many_ways() {
@@ -506,6 +542,9 @@ fn compilers_are_called_in_many_ways() {
         run(&sandbox, "verify answered --check-status").status,
         Some(1)
     );
+    succeeds(&sandbox, "cc -flto=auto -O2 -DVALUE=0 -c f.c -o f.o");
+    succeeds(&sandbox, "cc -flto=auto -O2 main.c f.o -o optimized");
+    assert_eq!(succeeds(&sandbox, "verify optimized").stderr, "");
     // What a build adds to a program for other tools is not what is checked.
     for added in [
         "-fsanitize=thread",

@@ -35,9 +35,10 @@ fn table() -> (Libraries, Variables) {
     let mut library = String::new();
     for line in page.lines().filter(|line| line.contains("| `verify ")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
-        let [_, name, _, command, result, _] = cells[..] else {
+        let [_, name, _, command, result, time, _] = cells[..] else {
             panic!("not a row of the table: {line}");
         };
+        assert!(time.ends_with(" s"), "{line}");
         if !name.is_empty() {
             name.clone_into(&mut library);
         }

@@ -19,4 +19,8 @@ TEST(Counter, Loses) {
     EXPECT_EQ(count.load(), 2);
 }
 
+TEST(Other, DISABLED_Fails) { EXPECT_EQ(count.load(), 1); }
+
+TEST(Other, Skips) { GTEST_SKIP(); }
+
 TEST(Other, Starts) { EXPECT_EQ(count.load(), 0); }

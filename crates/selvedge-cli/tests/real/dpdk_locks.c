@@ -1,25 +1,40 @@
-/* DPDK's locks: LOCK is spinlock or ticketlock. */
+/* DPDK's locks: LOCK is spinlock, ticketlock, rwlock or mcslock. */
 #include <rte_config.h>
 #ifdef WEAK
 #undef __ATOMIC_RELEASE
 #define __ATOMIC_RELEASE __ATOMIC_RELAXED
 #endif
+#include <rte_mcslock.h>
+#include <rte_rwlock.h>
 #include <rte_spinlock.h>
 #include <rte_ticketlock.h>
 #include <assert.h>
 #include <pthread.h>
 
-#define PASTE_(a, b, c) a##b##c
-#define PASTE(a, b, c) PASTE_(a, b, c)
+#define TYPE_spinlock rte_spinlock_t
+#define LOCK_spinlock rte_spinlock_lock(&lock)
+#define UNLOCK_spinlock rte_spinlock_unlock(&lock)
+#define TYPE_ticketlock rte_ticketlock_t
+#define LOCK_ticketlock rte_ticketlock_lock(&lock)
+#define UNLOCK_ticketlock rte_ticketlock_unlock(&lock)
+#define TYPE_rwlock rte_rwlock_t
+#define LOCK_rwlock rte_rwlock_write_lock(&lock)
+#define UNLOCK_rwlock rte_rwlock_write_unlock(&lock)
+#define TYPE_mcslock rte_mcslock_t *
+#define LOCK_mcslock rte_mcslock_t mine; rte_mcslock_lock(&lock, &mine)
+#define UNLOCK_mcslock rte_mcslock_unlock(&lock, &mine)
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
 /* Zero is what the initialisers say. The function that initialises a ticket lock writes both of its halves at
  * once, which is checked under sc only. */
-static PASTE(rte_, LOCK, _t) lock;
+static PASTE(TYPE_, LOCK) lock;
 static int count;
 
 static void *work(void *unused) {
-    PASTE(rte_, LOCK, _lock)(&lock);
+    PASTE(LOCK_, LOCK);
     count++;
-    PASTE(rte_, LOCK, _unlock)(&lock);
+    PASTE(UNLOCK_, LOCK);
     return unused;
 }
 

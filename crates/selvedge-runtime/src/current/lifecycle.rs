@@ -45,6 +45,7 @@ pub(crate) fn spawn(
     }
     let child = next_thread();
     with(|runtime| {
+        runtime.overlooked.threads = true;
         let thread = runtime.current();
         thread.published |= thread.slot.contains(argument.addr());
     });

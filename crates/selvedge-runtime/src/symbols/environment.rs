@@ -25,7 +25,9 @@ pub(super) const ROWS: &str = "
     open open64 __open_2 __open64_2 creat = int(in string, int=0)
     openat = int(int=-100, in string, int=0)
     lseek lseek64 ftruncate ftruncate64 fsync fdatasync
-    unlink = int(in string)
+    unlink remove = int(in string)
+    rename = int(in string, in string)
+    mkstemp mkstemp64 = int(inout string=\"aXXXXXX\")
     access = int(in string, int=0)
     stat stat64 lstat lstat64 = int(in string=\"/dev/null\", out 144)
     fstat fstat64 = int(int=file(), out 144)
@@ -47,6 +49,7 @@ pub(super) const ROWS: &str = "
     epoll_pwait = int(int=ready(), out 12, int=1, int=0, int=0)
 
     # streams
+    tmpfile tmpfile64
     fopen fopen64 = int(in string, in string=\"r\")
     fdopen = int(int=file(), in string=\"r\")
     fclose fileno fileno_unlocked fgetc getc getc_unlocked fgetc_unlocked _IO_getc getchar
