@@ -17,6 +17,7 @@ mod debugger;
 mod docs;
 mod environment;
 mod estimate;
+mod evidence;
 mod examples;
 mod explain;
 mod fleet;
