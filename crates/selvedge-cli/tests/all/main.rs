@@ -28,6 +28,7 @@ mod irs_enforce;
 mod irs_progress;
 mod irs_promises;
 mod irs_verify;
+mod keys;
 mod kills;
 mod libraries;
 mod library;
