@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+mod book;
 mod cancellation;
 mod cases;
 #[cfg(feature = "cluster")]
