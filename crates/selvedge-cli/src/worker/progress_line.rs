@@ -380,7 +380,10 @@ mod tests {
             format!("{short}, 4:00"),
             "the limit is left out before the rest"
         );
-        assert_eq!(line(50), "40% done, 6:06 left, 225k of ~569k, 938/s, 4:00");
+        assert_eq!(
+            line(50),
+            "40% done, 6:06 left, 225k of ~569k, 938/s, 22 MiB"
+        );
         assert_eq!(line(20), "40% done, 6:06 left");
     }
 }
