@@ -63,9 +63,12 @@ pub fn main() -> ExitCode {
         Command::Worker(worker) => return worker::child::run(&worker),
         Command::Verify(mut verify) => {
             interrupt::install();
-            verify
+            let result = verify
                 .settle_arguments()
-                .and_then(|()| verify::run(&verify))
+                .and_then(|()| verify::run(&verify));
+            result.inspect_err(|problem| {
+                report::print_failed(verify.format, &verify.sources.names(), problem);
+            })
         }
         Command::Compare(mut compare) => {
             interrupt::install();
@@ -96,7 +99,10 @@ pub fn main() -> ExitCode {
         Command::Man { directory } => manual::pages(&directory),
         Command::Resume(resume) => {
             interrupt::install();
-            resume::run(&resume)
+            resume::run(&resume).inspect_err(|problem| {
+                let file = resume.checkpoint.display().to_string();
+                report::print_failed(resume.format, &[file], problem);
+            })
         }
         #[cfg(feature = "cluster")]
         Command::Serve(serve) => {

@@ -103,4 +103,7 @@ pub struct Other {
     pub site: Site,
     /// The access there, such as `write of 4 bytes`.
     pub what: String,
+    /// The events of its thread before it, if they were counted.
+    #[serde(default)]
+    pub events: Option<u32>,
 }

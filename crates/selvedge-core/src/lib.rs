@@ -34,7 +34,7 @@ pub mod trust;
 pub mod witness;
 pub mod words;
 
-pub use failure::{Failure, FailureKind};
+pub use failure::{Failure, FailureKind, Other};
 pub use ids::{EventId, Location, Site, ThreadId};
 pub use machine::{Fact, Machine, Outcome, Pending, Portable, SpinLoops, Stop};
 pub use op::{Effect, Function, MemoryOrder, Op, Value, Width};

@@ -9,6 +9,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::graph::{Graph, Kind, Slot};
 use crate::ids::{Site, ThreadId};
 use crate::machine::{Machine, Pending, Stop};
+use crate::objects::ObjectFunction;
 use crate::op::{Function, Op};
 use crate::witness::Witness;
 
@@ -468,10 +469,35 @@ fn reads_newest(graph: &Graph, slot: Slot, idle: impl Fn(&Slot) -> bool) -> bool
     }
 }
 
-/// The thread whose write a parked read is stuck at.
+/// The thread that holds what a parked read waits for. Semaphores, condition variables and barriers are
+/// held by no thread: whose write the read is stuck at says nothing about who could help.
 fn owner(graph: &Graph, parked: Slot) -> Option<ThreadId> {
     match graph.event(parked).source {
         crate::graph::INIT => None,
-        source => Some(graph.event(source).id.thread),
+        source => {
+            let taken = graph.event(source);
+            takes_hold(&taken.op).then_some(taken.id.thread)
+        }
     }
+}
+
+/// Whether a thread that wrote with `op` holds the object from then on.
+fn takes_hold(op: &Op) -> bool {
+    use ObjectFunction as F;
+    matches!(
+        op,
+        Op::Update {
+            function: Function::Object(
+                F::MutexLock { .. }
+                    | F::MutexTryLock { .. }
+                    | F::ReadLock
+                    | F::ReadTryLock
+                    | F::WriteLock
+                    | F::WriteTryLock
+                    | F::OnceBegin
+                    | F::LockWhen { .. }
+            ),
+            ..
+        }
+    )
 }

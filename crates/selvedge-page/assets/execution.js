@@ -11,6 +11,24 @@ class Execution {
     this.column = new Map(this.threads.map((thread, n) => [thread, n]));
     this.readClocks();
     this.readCoherence();
+    this.ends = this.readEnds();
+  }
+
+  // Where threads stand when the bug happens: those that wait, both sides of a race, or the one that fails.
+  // `from` is the step, and `other` the place in this list, that it is because of.
+  readEnds() {
+    const { bug, steps } = this;
+    if (bug.cycle) return [];
+    if (bug.waiting?.length) {
+      return bug.waiting.map((wait) => {
+        const from = wait.since ? wait.since - 1 : steps.findLastIndex((step) => step.thread === wait.on);
+        const other = wait.since ? -1 : bug.waiting.findIndex(({ thread }) => thread === wait.on);
+        return { kind: 'waits', thread: wait.thread, text: `waits ${wait.what}`, from: wait.on === undefined || other >= 0 ? -1 : from, other };
+      });
+    }
+    if (bug.name !== 'data-race' || !bug.other) return [{ kind: 'fails', thread: bug.thread, text: bug.title, from: -1, other: -1 }];
+    return [[bug.other, bug], [bug, bug.other]].map(([one, two], n) => (
+      { kind: 'races', thread: one.thread, text: `${bug.title} with ${threadName(two.thread)}, at ${placeName(one).split('/').pop()}`, from: -1, other: n - 1 }));
   }
 
   get length() { return this.steps.length; }
@@ -155,6 +173,18 @@ class Execution {
         known.writer = n;
       }
       values.set(location, known);
+    }
+    return [...values.values(), ...this.plainVariables(index)];
+  }
+
+  // The values of plain global variables behind step `index`: when its thread has come to its next step.
+  plainVariables(index) {
+    const values = new Map((this.bug.plain ?? []).map(({ variable, value }) => [variable, { name: variable, value, writer: -1, touched: -1, plain: true }]));
+    for (let n = 0; n <= index; n += 1) {
+      for (const { variable, value } of this.steps[n].plain ?? []) {
+        const before = values.get(variable)?.value;
+        values.set(variable, { name: variable, value, before, writer: n, touched: n, plain: true });
+      }
     }
     return [...values.values()];
   }

@@ -1,10 +1,12 @@
 // The execution graph: events as nodes, relations as edges. It can be zoomed and moved.
 
-const NODE = { height: 34, gap: 60, down: 52 };
+const NODE = { height: 34, gap: 60, down: 52, letter: 7.3, padding: 20 };
 // What edges need beside the first and the last column.
 const MARGIN = 44;
-// The widest text of a node, in characters.
-const widest = () => (window.innerWidth < 600 ? 20 : 34);
+// The narrowest and the widest text of a node, in characters; with many threads, nodes have numbers only.
+const [NARROWEST, WIDEST, MANY] = [14, 34, 12];
+// So many units of the drawing a pixel are still legible. With many threads, the picture tells more than its text.
+const [LEGIBLE, OVERVIEW] = [1.25, 3.2];
 const SHOWN = 240;
 const RELATIONS = [
   ['po', 'program order'], ['rf', 'reads from'], ['co', 'coherence'], ['fr', 'from-read'], ['hb', 'synchronises (happens-before)'],
@@ -16,14 +18,16 @@ class ExecutionGraph {
     this.select = select;
     this.selected = -1;
     this.shown = { po: true, rf: true, co: true, fr: true, hb: false };
-    const longest = Math.max(...execution.steps.map((step, n) => `${step.step} ${execution.text(n)}`.length), 16);
-    this.letters = Math.min(widest(), longest);
-    this.nodeWidth = this.letters * 7.3 + 20;
+    this.longest = Math.max(...execution.steps.map((step, n) => `${step.step} ${execution.text(n)}`.length), ...execution.ends.map((end) => end.text.length), 16);
+    this.measure(0);
     this.picture = s('svg', { class: 'graph', role: 'img', 'aria-label': 'execution graph' });
     this.scope = h('span', { class: 'dim' });
     const boxes = RELATIONS.map(([kind, name]) => h('label', { class: `relation ${kind}` },
       h('input', { type: 'checkbox', checked: this.shown[kind], 'data-relation': kind, onchange: (event) => { this.shown[kind] = event.target.checked; this.draw(); } }),
       h('i', {}), `${kind} `, h('span', { class: 'dim wide' }, name)));
+    for (const [kind, name] of [['waits', 'waits for'], ['races', 'races with']]) {
+      if (execution.ends.some((end) => end.kind === kind)) boxes.push(h('span', { class: `relation ${kind}` }, h('i', {}), name));
+    }
     if (execution.bug.cycle) boxes.push(h('span', { class: 'relation cycle' }, h('i', {}), 'repeats for ever'));
     const tool = (name, label, action) => h('button', { type: 'button', title: label, 'aria-label': label, onclick: action }, name);
     this.element = h('div', { class: 'graph-view' },
@@ -33,9 +37,23 @@ class ExecutionGraph {
     this.listen();
   }
 
+  // The width of nodes with which all columns fit into so many pixels, within limits.
+  measure(pixels) {
+    const threads = this.execution.threads.length;
+    this.many = threads > MANY;
+    [this.gap, this.down, this.height] = this.many ? [16, 34, 24] : [NODE.gap, NODE.down, NODE.height];
+    const room = (pixels * LEGIBLE - 2 * MARGIN) / threads - this.gap - NODE.padding;
+    const fitting = Math.max(NARROWEST, Math.floor(room / NODE.letter));
+    this.letters = this.many ? 4 : Math.min(WIDEST, this.longest, fitting);
+    this.nodeWidth = this.letters * NODE.letter + NODE.padding;
+  }
+
+  column(thread) { return this.execution.column.get(thread) * (this.nodeWidth + this.gap) + MARGIN; }
+
+  // Where the node of a step is; behind the last step are those of the ends.
   position(index) {
-    const step = this.execution.steps[index];
-    return [this.execution.column.get(step.thread) * (this.nodeWidth + NODE.gap) + MARGIN, (index - this.first) * NODE.down + 44];
+    const thread = this.execution.steps[index]?.thread ?? this.execution.ends[index - this.execution.length].thread;
+    return [this.column(thread), (index - this.first) * this.down + 44];
   }
 
   draw() {
@@ -44,22 +62,28 @@ class ExecutionGraph {
     this.first = Math.max(0, Math.min(around - SHOWN / 2, execution.length - SHOWN));
     this.last = Math.min(execution.length - 1, this.first + SHOWN - 1);
     this.scope.textContent = execution.length > SHOWN ? `steps ${this.first + 1} to ${this.last + 1} of ${number(execution.length)}` : '';
+    if (!this.box) this.measure(this.picture.getBoundingClientRect().width);
     const edges = execution.edges(this.first, this.last);
     const lines = RELATIONS.filter(([kind]) => this.shown[kind]).flatMap(([kind]) => edges[kind].map((edge) => this.edge(kind, edge)));
     const nodes = [];
     for (let n = this.first; n <= this.last; n += 1) nodes.push(this.node(n));
-    const heads = execution.threads.map((thread, n) =>
-      s('text', { x: n * (this.nodeWidth + NODE.gap) + MARGIN + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
-    const markers = [...RELATIONS, ['cycle']].map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
+    this.shownEnds().forEach((end, n) => {
+      const from = end.other >= 0 ? execution.length + end.other : end.from;
+      if (from >= this.first) lines.push(this.edge(end.kind, [from, execution.length + n]));
+      nodes.push(this.ending(end, execution.length + n));
+    });
+    const heads = execution.threads.map((thread) =>
+      s('text', { x: this.column(thread) + this.nodeWidth / 2, y: 24, class: 'head', style: threadHue(thread) }, threadName(thread)));
+    const markers = [...RELATIONS, ['cycle'], ['waits'], ['races']].map(([kind]) => s('marker', { id: `to-${kind}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: 'auto-start-reverse', class: kind },
       s('path', { d: 'M0 0 L8 4 L0 8 z' })));
     clear(this.picture, s('defs', {}, markers), heads, this.lasso(), lines, nodes);
     if (!this.box) {
       // Text that is too small to be read shows nothing.
       this.fit();
-      const tooSmall = this.box[2] / Math.max(1, this.picture.getBoundingClientRect().width) / 1.25;
+      const tooSmall = this.box[2] / Math.max(1, this.picture.getBoundingClientRect().width) / (this.many ? OVERVIEW : LEGIBLE);
       if (tooSmall > 1) {
-        const [x, y] = this.position(around);
         this.zoom(1 / tooSmall);
+        const [x, y] = this.position(this.many ? this.busiest() : around);
         const [width, height] = this.size();
         const within = (at, most) => Math.max(0, Math.min(at, most));
         this.box[0] = within(x + this.nodeWidth / 2 - this.box[2] / 2, width - this.box[2]);
@@ -69,13 +93,24 @@ class ExecutionGraph {
     }
   }
 
+  // The step in the middle of the rows in view that have steps of the most threads.
+  busiest() {
+    const rows = Math.floor(this.box[3] / this.down);
+    let [best, most] = [this.first, 0];
+    for (let n = this.first; n + rows <= this.last + 1; n += 1) {
+      const threads = new Set(this.execution.steps.slice(n, n + rows).map((step) => step.thread)).size;
+      if (threads > most) [best, most] = [n + Math.floor(rows / 2), threads];
+    }
+    return best;
+  }
+
   // The steps of a lasso that repeat: a frame around them, with an arrow back to the first.
   lasso() {
     const { bug, length } = this.execution;
     if (!bug.cycle || bug.cycle > this.last + 1) return [];
     const [from, to] = [Math.max(this.first, bug.cycle - 1), this.last];
-    const y = (n) => (n - this.first) * NODE.down + 44;
-    const [top, bottom] = [y(from) - 9, y(to) + NODE.height + 9];
+    const y = (n) => (n - this.first) * this.down + 44;
+    const [top, bottom] = [y(from) - 9, y(to) + this.height + 9];
     const [left, right] = [12, this.size()[0] - 3];
     const whole = from === bug.cycle - 1 && to === length - 1;
     return [s('path', { d: `M${left} ${top} H${right} V${bottom} H${left}`, class: 'edge cycle' }),
@@ -87,7 +122,7 @@ class ExecutionGraph {
     const [x, y] = this.position(n);
     const step = this.execution.steps[n];
     const text = this.execution.text(n);
-    const whole = `${step.step} ${text}`;
+    const whole = this.many ? String(step.step) : `${step.step} ${text}`;
     const short = whole.length > this.letters ? `${whole.slice(0, this.letters - 1)}…` : whole;
     let relation = '';
     if (this.selected >= 0 && n !== this.selected) {
@@ -98,17 +133,26 @@ class ExecutionGraph {
       class: `node${n === this.selected ? ' selected' : ''}${cycle}${relation}`, 'data-step': step.step, style: threadHue(step.thread),
       onclick: () => { if (!this.moved) this.select(n); },
     }, s('title', {}, `step ${step.step}: ${text} (${placeName(step)})`),
-    s('rect', { x, y, width: this.nodeWidth, height: NODE.height, rx: 6 }),
-    s('text', { x: x + 10, y: y + 21 }, short));
+    s('rect', { x, y, width: this.nodeWidth, height: this.height, rx: 6 }),
+    s('text', { x: x + 10, y: y + this.height / 2 + 4 }, short));
+  }
+
+  shownEnds() { return this.last === this.execution.length - 1 ? this.execution.ends : []; }
+
+  ending(end, n) {
+    const [x, y] = this.position(n);
+    const short = this.many ? '✗' : end.text.length > this.letters ? `${end.text.slice(0, this.letters - 1)}…` : end.text;
+    return s('g', { class: `ending ${end.kind}`, style: threadHue(end.thread) }, s('title', {}, `${threadName(end.thread)}: ${end.text}`),
+      s('rect', { x, y, width: this.nodeWidth, height: this.height, rx: 6 }), s('text', { x: x + 10, y: y + this.height / 2 + 4 }, short));
   }
 
   edge(kind, [from, to]) {
     const [x1, y1] = this.position(from);
     const [x2, y2] = this.position(to);
-    const [w, half] = [this.nodeWidth, NODE.height / 2];
-    const bend = { po: 0, rf: 14, co: 26, fr: -26, hb: 36 }[kind];
+    const [w, half] = [this.nodeWidth, this.height / 2];
+    const bend = { po: 0, rf: 14, co: 26, fr: -26, hb: 36, waits: -14, races: 0 }[kind];
     let path;
-    if (kind === 'po') path = `M${x1 + w / 2} ${y1 + NODE.height} L${x2 + w / 2} ${y2}`;
+    if (kind === 'po') path = `M${x1 + w / 2} ${y1 + this.height} L${x2 + w / 2} ${y2}`;
     else if (x1 === x2) {
       const side = bend >= 0 ? x1 + w : x1;
       const out = side + (bend >= 0 ? 22 + bend : bend - 22);
@@ -124,7 +168,7 @@ class ExecutionGraph {
 
   // The width and height of the whole drawing.
   size() {
-    return [this.execution.threads.length * (this.nodeWidth + NODE.gap) - NODE.gap + 2 * MARGIN, (this.last - this.first + 1) * NODE.down + 60];
+    return [this.execution.threads.length * (this.nodeWidth + this.gap) - this.gap + 2 * MARGIN, (this.last - this.first + 1 + this.shownEnds().length) * this.down + 60];
   }
 
   fit() {
@@ -180,7 +224,7 @@ class ExecutionGraph {
     this.draw();
     const [x, y] = this.position(index);
     const [left, top, width, height] = this.box;
-    if (before !== this.first || y < top || y + NODE.height > top + height) this.box[1] = y - height / 2;
+    if (before !== this.first || y < top || y + this.height > top + height) this.box[1] = y - height / 2;
     if (x < left || x + this.nodeWidth > left + width) this.box[0] = x - width / 2 + this.nodeWidth / 2;
     this.view();
   }

@@ -2,6 +2,7 @@
 
 const data = JSON.parse(document.getElementById('data').textContent);
 const main = h('main', {});
+const sentence = h('p', { class: 'sentence' });
 const state = { bug: 0, tab: '', step: -1 };
 let views = null;
 
@@ -17,13 +18,15 @@ const openBug = (number) => {
     const details = h('aside', { class: 'details', 'aria-live': 'polite' });
     const go = (label, name, where) => h('button', { type: 'button', title: label, 'aria-label': label, onclick: () => move(where) }, name);
     const bar = h('div', { class: 'bar' }, go('first step', '⇤', 'first'), go('step back', '← back', -1), go('step forward', 'step →', 1), go('last step', '⇥', 'last'),
-      h('span', { class: 'legend' }, h('span', { class: 'key rf' }, 'reads from'), h('span', { class: 'key missed' }, 'misses a newer write'), h('span', { class: 'key past' }, 'happens before'), h('span', { class: 'key future' }, 'happens after')));
+      h('span', { class: 'legend' }, h('span', { class: 'key rf' }, 'reads from'), h('span', { class: 'key missed' }, 'misses a newer write'), bug.waiting?.length ? h('span', { class: 'key waits' }, 'waits for') : null,
+        execution.ends.some((end) => end.kind === 'races') ? h('span', { class: 'key races' }, 'races with') : null, h('span', { class: 'key past' }, 'happens before'), h('span', { class: 'key future' }, 'happens after')));
     const split = h('div', { class: 'split' }, h('div', { class: 'left' }, bar, schedule.element), details);
     views = { execution, schedule, graph, details, tabs: [['summary', 'Summary', summaryView(execution, data.sources, selectStep, openTab)]] };
     if (bug.trace.length) views.tabs.push(['schedule', 'Schedule', split], ['graph', 'Graph', graph.element]);
     if (data.facts.length) views.tabs.push(['search', 'Search', searchView(data)]);
   }
   state.step = -1;
+  sentence.textContent = bug?.heading ?? data.sentence;
   render();
   openTab(views.tabs[0][0]);
   if (bug?.trace.length) selectStep(bug.trace.length - 1);
@@ -86,7 +89,7 @@ const render = () => {
   const tabs = views.tabs.length > 1 ? h('div', { class: 'tabs', role: 'tablist' }, views.tabs.map(([name, label], n) =>
     h('button', { id: `tab-${name}`, role: 'tab', type: 'button', title: `key ${n + 1}`, onclick: () => openTab(name) }, label))) : null;
   const bugs = data.bugs.length > 1 ? h('label', { class: 'bugs' }, `${data.bugs.length} distinct bugs: `,
-    h('select', { onchange: (event) => openBug(Number(event.target.value)) }, data.bugs.map((bug, n) => h('option', { value: n, selected: n === state.bug }, `${n + 1}: ${bug.heading}`)))) : null;
+    h('select', { onchange: (event) => { openBug(Number(event.target.value)); main.querySelector('.bugs select').focus(); } }, data.bugs.map((bug, n) => h('option', { value: n, selected: n === state.bug }, `${n + 1}: ${bug.heading}`)))) : null;
   clear(main, bugs, tabs, views.tabs.map(([name, , view]) => { view.id = `view-${name}`; view.setAttribute('role', views.tabs.length > 1 ? 'tabpanel' : 'region'); return view; }));
 };
 
@@ -105,7 +108,7 @@ const keys = {
 const stepping = new Set(['ArrowDown', 'ArrowUp', 'Home', 'End', 'PageDown', 'PageUp']);
 
 document.addEventListener('keydown', (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) || help.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === 'SELECT' || help.open) return;
   const tab = views.tabs[Number(event.key) - 1];
   if (tab && views.tabs.length > 1) { openTab(tab[0]); event.preventDefault(); return; }
   const tabs = document.activeElement?.getAttribute('role') === 'tab';
@@ -132,7 +135,8 @@ document.body.append(
       h('span', { class: 'space' }),
       h('button', { type: 'button', title: 'keys', 'aria-label': 'keys', onclick: () => help.showModal() }, '?'),
       h('button', { type: 'button', title: 'light or dark', 'aria-label': 'light or dark', onclick: theme }, '◐')),
-    h('p', { class: 'sentence' }, data.sentence),
+    sentence,
     h('p', { class: 'command', title: data.command }, h('code', {}, data.command), ' ', h('span', { class: 'dim' }, `selvedge ${data.version}`))),
   main, help);
 recall();
+window.addEventListener('hashchange', recall);

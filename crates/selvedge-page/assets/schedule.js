@@ -34,16 +34,8 @@ class Schedule {
       this.rows.push({ remark: ended ? 'the program has ended; nothing changes any more' : `everything is as it was before step ${bug.cycle} ↻` });
       return;
     }
-    for (const wait of bug.waiting ?? []) {
-      this.rows.push({ end: `waits ${wait.what}`, thread: wait.thread, from: wait.since ? wait.since - 1 : -1, on: wait.on });
-    }
-    if (bug.waiting?.length) return;
-    if (bug.name !== 'data-race' || !bug.other) this.rows.push({ end: bug.title, thread: bug.thread, from: -1 });
-    else {
-      for (const [one, two] of [[bug.other, bug], [bug, bug.other]]) {
-        this.rows.push({ end: `${bug.title} with ${threadName(two.thread)}, at ${placeName(one).split('/').pop()}`, thread: one.thread, from: -1 });
-      }
-    }
+    this.firstEnd = this.rows.length;
+    this.execution.ends.forEach((end) => this.rows.push({ end }));
   }
 
   // How wide a column is that shows every text whole, within limits.
@@ -93,12 +85,14 @@ class Schedule {
     const top = `top:${n * ROW}px`;
     if (row.remark) return h('div', { class: 'row remark', style: top }, h('span', { class: 'gutter' }, ''), h('em', {}, row.remark));
     if (row.end) {
-      // Nothing else is in this row, so that long texts may reach into other columns.
-      const left = this.left(row.thread);
+      // Nothing else is in this row, so that a long text may reach into other columns.
+      const { thread, text } = row.end;
       const total = GUTTER + this.width * this.execution.threads.length;
-      const side = left < total / 2 ? `left:${left + 4}px` : `right:${total - left - this.width + 4}px`;
+      const width = Math.max(this.width - 8, Math.min(text.length * 7.6 + 16, total - GUTTER - 8));
+      const left = Math.min(this.left(thread) + 4, total - width - 4);
+      const named = left < this.left(thread) ? `${threadName(thread)}: ${text}` : text;
       return h('div', { class: 'row end', style: top }, h('span', { class: 'gutter' }, '✗'),
-        h('span', { class: 'cell failed', style: `${side};min-width:${this.width - 8}px`, title: row.end }, row.end));
+        h('span', { class: 'cell failed', style: `left:${left}px;width:${width}px`, title: named }, named));
     }
     const { execution } = this;
     const step = execution.steps[row.index];
@@ -132,13 +126,14 @@ class Schedule {
     this.arrows.setAttribute('height', String(height));
     const paths = [];
     const { steps } = this.execution;
-    const add = (from, to, kind, row) => {
-      if (from < 0) return;
-      const y1 = this.rowOf[from] * ROW + ROW / 2 - offset;
+    // An arrow to the thread `to` in `row`, from the step `from` or from the thread `thread` in the row `above`.
+    const add = (from, to, kind, row, above = this.rowOf[from], thread = steps[from]?.thread) => {
+      if (thread === undefined) return;
+      const y1 = above * ROW + ROW / 2 - offset;
       const y2 = row * ROW + ROW / 2 - offset;
-      const a = this.left(steps[from].thread);
+      const a = this.left(thread);
       const b = this.left(to);
-      const chosen = from === this.selected || this.rows[row].index === this.selected;
+      const chosen = from >= 0 && (from === this.selected || this.rows[row].index === this.selected);
       const w = this.width;
       let path;
       if (a === b) path = `M${a + 6} ${y1} C${a - 14} ${y1} ${a - 14} ${y2} ${a + 4} ${y2}`;
@@ -148,7 +143,11 @@ class Schedule {
     };
     for (let n = first; n <= last; n += 1) {
       const row = this.rows[n];
-      if (row.end) add(row.from, row.thread, 'waits', n);
+      if (row.end) {
+        const { from, other, kind, thread } = row.end;
+        if (other >= 0) add(-1, thread, kind, n, this.firstEnd + other, this.execution.ends[other].thread);
+        else add(from, thread, kind, n);
+      }
       if (row.index === undefined) continue;
       const step = steps[row.index];
       const source = this.execution.source(row.index);
@@ -201,6 +200,10 @@ const stepDetails = (execution, sources, index, select) => {
     fact(has(step.read) ? 'misses' : 'comes before', h('span', { class: 'warn' }, has(step.read) ? 'newer writes: ' : 'writes made earlier: '),
       step.passes.slice(-5).map((passed) => [stepLink(passed, select), ' ']));
   }
+  const changes = step.plain?.length ? execution.plainVariables(index).filter((variable) => variable.touched === index) : [];
+  if (changes.length) {
+    fact('then writes', changes.slice(0, 8).map(({ name, value, before }, n) => [n ? ', ' : '', h('code', {}, `${name} = ${value}`), has(before) ? [' over ', h('code', {}, String(before))] : '']), changes.length > 8 ? '…' : '');
+  }
   const readers = execution.steps.filter((other) => other.reads_from === step.step);
   if (readers.length) fact('read by', readers.slice(0, 8).map((reader) => [stepLink(reader.step, select), ' ']), readers.length > 8 ? '…' : '');
   let past = 0;
@@ -227,5 +230,5 @@ const variableTable = (execution, index, select) => {
     variables.map((variable) => h('tr', { class: variable.touched === index ? 'changed' : '' },
       h('td', {}, h('code', {}, variable.name ?? '?')),
       h('td', {}, h('code', {}, variable.value === undefined || variable.value === null ? '?' : String(variable.value))),
-      h('td', {}, variable.writer < 0 ? 'initial' : stepLink(variable.writer + 1, select)))), 'variables')];
+      h('td', {}, variable.writer < 0 ? 'initial' : [variable.plain ? 'after ' : '', stepLink(variable.writer + 1, select)]))), 'variables')];
 };

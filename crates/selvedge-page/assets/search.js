@@ -3,7 +3,7 @@
 const searchView = (data) => {
   const parts = [];
   if (data.facts.length) {
-    parts.push(card('What was explored', h('dl', { class: 'facts' }, data.facts.map(([name, value]) => [h('dt', {}, name),
+    parts.push(wideCard('What was explored', h('dl', { class: 'facts explored' }, data.facts.map(([name, value]) => [h('dt', {}, name),
       h('dd', {}, /^\d+$/.test(value) ? number(Number(value)) : value)]))));
   }
   if (data.notes.length) parts.push(card('Notes', h('ul', {}, data.notes.map((note) => h('li', {}, note)))));

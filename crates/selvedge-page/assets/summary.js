@@ -69,8 +69,8 @@ const unorderedCard = (bug) => card('Why nothing orders them',
 
 const waitingCard = (bug, sources, select, goTo) => card('Who waits for whom', bug.waiting.map((wait) => h('div', { class: 'wait' },
   h('p', {}, chip(wait.thread), ` waits ${wait.what}`,
-    wait.on === undefined ? '' : [' – ', chip(wait.on), wait.since ? ' has had it since ' : ' could help',
-      wait.since ? stepLink(wait.since, (step) => { select(step); goTo('schedule'); }) : '']),
+    wait.on === undefined || !wait.since ? '' : [' – ', chip(wait.on), ' has had it since ',
+      stepLink(wait.since, (step) => { select(step); goTo('schedule'); })]),
   excerpt(sources, wait, 1))));
 
 const OUTCOMES = {

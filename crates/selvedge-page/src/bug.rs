@@ -69,6 +69,9 @@ pub struct Bug {
     pub schedule: String,
     /// The schedule step by step.
     pub trace: Vec<Step>,
+    /// The values before the first step of the plain global variables that the schedule changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<Change>,
     /// The different stacks of calls that steps are taken in, innermost call first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub call_stacks: Vec<Vec<Place>>,
@@ -84,6 +87,9 @@ pub struct Party {
     /// Where.
     #[serde(flatten)]
     pub place: Place,
+    /// The last step of its thread before that, or 0 if that was its first; if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u32>,
     /// The calls it was in there, innermost first, where they are known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub frames: Vec<Place>,
@@ -174,9 +180,21 @@ pub struct Step {
     pub passes: Vec<u32>,
     /// The order written in the source, for atomics.
     pub order: Option<String>,
+    /// The plain global variables that the thread changes behind this step and before its next one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub plain: Vec<Change>,
     /// The calls it is taken in, as an index into [`Bug::call_stacks`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stack: Option<u32>,
+}
+
+/// The value of a plain variable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Its name, with members and indices.
+    pub variable: String,
+    /// The value from then on.
+    pub value: Datum,
 }
 
 /// The step with this number.

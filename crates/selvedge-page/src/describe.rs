@@ -6,7 +6,7 @@ use selvedge_core::op::Rmw;
 use selvedge_core::report::{Bug as RawBug, Waiting};
 use selvedge_core::witness::{self, Origin, Witness};
 use selvedge_core::words::{self, ObjectKind, State};
-use selvedge_core::{Function, Location, Op, Value};
+use selvedge_core::{Function, Location, Op, Other, Value};
 
 use crate::{Datum, Place, ReadsFrom, Step, Wait};
 
@@ -75,6 +75,7 @@ impl<'a, N: Names> Describer<'a, N> {
             }),
             passes: step.newer.iter().map(|step| step + 1).collect(),
             order: words::order(op, on),
+            plain: Vec::new(),
             stack: None,
         }
     }
@@ -87,10 +88,11 @@ impl<'a, N: Names> Describer<'a, N> {
         };
         let lock = |op: &&Op| self.is_lock(op);
         let location = waiting.op.as_ref().filter(lock).and_then(Op::location);
-        let since = location.and_then(|location| {
-            let writes =
-                |step: &witness::Step| step.op.location() == Some(location) && step.wrote.is_some();
-            witness.steps.iter().rposition(writes)
+        let since = location.zip(waiting.on).and_then(|(location, owner)| {
+            let takes = |step: &witness::Step| {
+                step.op.location() == Some(location) && step.thread == owner && step.wrote.is_some()
+            };
+            witness.steps.iter().rposition(takes)
         });
         Wait {
             thread: waiting.thread.0,
@@ -123,6 +125,19 @@ fn is_blind(op: &Op) -> bool {
             ..
         }
     )
+}
+
+/// The number of the last step that the thread of `other` took before that; 0 if it had taken none. A step can be
+/// several events.
+pub fn last_step_before(other: &Other, steps: &[witness::Step]) -> Option<u32> {
+    let events = other.events?;
+    let thread = other.thread.index();
+    let before = |step: &witness::Step| {
+        let own = step.clock.get(thread);
+        step.thread == other.thread && own.is_some_and(|&count| count <= events)
+    };
+    let last = steps.iter().rposition(before);
+    Some(last.map_or(0, |last| last as u32 + 1))
 }
 
 /// A schedule in one line.

@@ -24,10 +24,10 @@ mod unordered;
 
 pub use advice::{Advice, Means, Remedy};
 pub use bug::{
-    Block, Bug, Datum, Party, ReadsFrom, Stack, Step, Verdict, Wait, heading, kind_name, numbered,
-    thread_name, title, what,
+    Block, Bug, Change, Datum, Party, ReadsFrom, Stack, Step, Verdict, Wait, heading, kind_name,
+    numbered, thread_name, title, what,
 };
-pub use describe::{Describer, Names, schedule};
+pub use describe::{Describer, Names, last_step_before, schedule};
 pub use estimate::{done, estimated};
 pub use explained::{Language, explained, kinds};
 pub use index::{Row, index};

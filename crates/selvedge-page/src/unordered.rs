@@ -1,12 +1,85 @@
-//! Why reading what another thread wrote did not order two accesses.
+//! Why two accesses are not ordered: the locks that their threads hold, and what a read of the other thread's
+//! write lacks.
 
 use selvedge_core::FailureKind;
 
 use crate::{Advice, Bug, ReadsFrom, Step, numbered, thread_name};
 
-/// Says in words which read of the other side's write orders nothing, and what it lacks. Empty
-/// where orders make no difference, or where no such read can be blamed for certain.
+/// Says in words which locks protect the two accesses and which read of the other side's write orders nothing.
+/// Empty where there is nothing to say for certain.
 pub fn unordered(bug: &Bug) -> String {
+    locks(bug) + &reads(bug)
+}
+
+/// The locks that the threads of a race hold at their accesses, if there is any.
+fn locks(bug: &Bug) -> String {
+    let races = bug.kind == FailureKind::DataRace;
+    let Some(other) = bug.other.as_ref().filter(|_| races) else {
+        return String::new();
+    };
+    let Some(after) = other.after else {
+        return String::new();
+    };
+    let last = bug.trace.len() as u32;
+    let sides = [(bug.thread, last), (other.thread, after)];
+    let held = sides.map(|(thread, last)| held(&bug.trace, thread, last));
+    if held.iter().all(Vec::is_empty) {
+        return String::new();
+    }
+    let common = held[0].iter().any(|lock| held[1].contains(lock));
+    let said: Vec<String> = sides
+        .iter()
+        .zip(&held)
+        .map(|((thread, _), held)| {
+            let locks = match &held[..] {
+                [] => "no lock".to_owned(),
+                held => held.join(", "),
+            };
+            format!("{} holds {locks}", thread_name(*thread))
+        })
+        .collect();
+    let why = match common {
+        true => "; readers of a lock do not exclude each other",
+        false if held.iter().all(|held| !held.is_empty()) => {
+            "; different locks do not exclude each other"
+        }
+        false => "",
+    };
+    format!("At these accesses {}{why}.\n", said.join(" and "))
+}
+
+/// The locks that `thread` holds behind step `last`, in the order in which it took them.
+fn held(trace: &[Step], thread: u32, last: u32) -> Vec<String> {
+    let mut held: Vec<String> = Vec::new();
+    let own = trace
+        .iter()
+        .take_while(|step| step.step <= last)
+        .filter(|step| step.thread == thread);
+    for step in own {
+        let Some(object) = &step.object else { continue };
+        let taken = match step.operation.as_str() {
+            "lock" | "try-lock" | "write-lock" | "try-write-lock" => object.clone(),
+            "read-lock" | "try-read-lock" => format!("{object} (for reading)"),
+            "unlock" => {
+                let reading = format!("{object} (for reading)");
+                let known = held
+                    .iter()
+                    .rposition(|lock| lock == object || *lock == reading);
+                known.map(|known| held.remove(known));
+                continue;
+            }
+            _ => continue,
+        };
+        if step.wrote.is_some() {
+            held.push(taken);
+        }
+    }
+    held
+}
+
+/// Says which read of the other side's write orders nothing, and what it lacks. Empty where orders make
+/// no difference, or where no such read can be blamed for certain.
+fn reads(bug: &Bug) -> String {
     let races = matches!(bug.kind, FailureKind::DataRace | FailureKind::UseAfterFree);
     let helps = bug.advice.as_ref().is_some_and(Advice::changes_orders);
     let Some(other) = bug.other.as_ref().filter(|_| races && helps) else {

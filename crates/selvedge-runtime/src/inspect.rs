@@ -2,14 +2,14 @@
 
 use std::io;
 
-use selvedge_core::{Location, Site, ThreadId};
+use selvedge_core::{Location, Pending, Site, Stop, ThreadId, Value};
 
 use crate::heap::HeapBlock;
 use crate::machine::NativeMachine;
 use crate::overlooked::Overlooked;
 use crate::runtime::with;
 use crate::watch::Fate;
-use crate::{abi, arena, gate};
+use crate::{abi, arena, gate, memory};
 
 impl NativeMachine {
     /// The address and width of a location.
@@ -58,6 +58,39 @@ impl NativeMachine {
             };
             [calls(Fate::Allocated), calls(Fate::Freed)]
         })
+    }
+
+    /// The stack pointer with which `thread` is suspended, see [`selvedge_fiber::Context`]. A thread that has ended
+    /// is not, and one that failed only if it called the runtime.
+    pub fn suspended_at(&self, thread: ThreadId) -> Option<u64> {
+        with(|runtime| {
+            let known = runtime.threads.get(thread.index())?;
+            let suspended = match known.pending {
+                Pending::Op(_) => true,
+                Pending::Stopped(Stop::Failed) => runtime.kept == Some(thread.index()),
+                Pending::Stopped(_) | Pending::Absent => false,
+            };
+            (suspended && known.run == runtime.run).then(|| known.context.stack_pointer() as u64)
+        })
+    }
+
+    /// Where the stack area begins, and the address space that each thread has of it, in the order of their
+    /// numbers.
+    pub fn stack_area(&self) -> (u64, u64) {
+        with(|runtime| {
+            let [first, second] = [0, 1].map(|thread| runtime.layout.slot(thread).start as u64);
+            (first, second - first)
+        })
+    }
+
+    /// The value of `width` bytes of the program's global variables.
+    pub fn global(&self, address: u64, width: u8) -> Option<Value> {
+        let (first, last) = (address as usize, address as usize + usize::from(width) - 1);
+        let inside = with(|runtime| {
+            let data = &runtime.image.whole;
+            data.contains(first) && data.contains(last)
+        });
+        inside.then(|| memory::read(first, width))
     }
 
     /// The words on the stack of `thread`, from the deepest point that is known of to its beginning.

@@ -61,6 +61,7 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
                     thread,
                     site,
                     what: "free".to_owned(),
+                    events: None,
                 });
             current::fail_with(FailureKind::UseAfterFree, message, site, other)
         }
@@ -70,6 +71,7 @@ pub(crate) fn report(problem: Problem, access: Access) -> ! {
                 thread: block.thread,
                 site: block.site,
                 what: format!("allocation of {} bytes", block.size),
+                events: None,
             });
             current::fail_with(FailureKind::HeapOverflow, message, site, other)
         }
@@ -143,6 +145,7 @@ pub(crate) fn report_free(problem: FreeProblem, address: usize, site: Site) -> !
                 thread,
                 site,
                 what: "free".to_owned(),
+                events: None,
             });
             let message = format!("{PLACE} is freed twice");
             current::fail_with(FailureKind::DoubleFree, message, site, other)
@@ -186,6 +189,7 @@ pub(crate) fn party(record: Record) -> Other {
         thread: ThreadId(record.thread.into()),
         site: Site(base as u64 + u64::from(record.site)),
         what: describe(record.kind, record.mask.count_ones() as usize),
+        events: Some(record.epoch),
     }
 }
 
@@ -195,6 +199,7 @@ fn last_stop(thread: usize, what: &str) -> Other {
         thread: ThreadId(thread as u32),
         site: Site(with(|runtime| runtime.threads[thread].site) as u64),
         what: what.to_owned(),
+        events: None,
     }
 }
 

@@ -60,6 +60,8 @@ pub(crate) struct Runtime {
     /// The number of this execution; never zero while one is under way.
     pub(crate) run: u32,
     pub(crate) host: Context,
+    /// The thread that stopped for good last, if its context was kept.
+    pub(crate) kept: Option<usize>,
     pub(crate) threads: Vec<Thread>,
     /// The threads of this execution in the order of their creation.
     pub(crate) started: Vec<u32>,
@@ -180,6 +182,7 @@ impl Runtime {
             running: 0,
             run: 0,
             host: Context::NONE,
+            kept: None,
             threads,
             started: Vec::new(),
             ends: vec![ThreadEnd::NOT_AWAITED],

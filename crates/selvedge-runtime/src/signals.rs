@@ -268,6 +268,7 @@ impl Runtime {
             (*gate()).site
         };
         let inside = self.image.whole.contains(at);
+        self.kept = None;
         let thread = self.current();
         thread.pending = Pending::Stopped(stop);
         thread.site = if inside { at } else { entered_at };

@@ -10,7 +10,7 @@ use selvedge_core::words::ObjectKind;
 use selvedge_core::{Location, Machine, Op, ThreadId, Value, Width};
 use selvedge_page::{
     BugPage, Datum, Describer, Language, Origin, Origins, Party, Place, ReadsFrom, explained,
-    kind_name, schedule, what,
+    kind_name, last_step_before, schedule, what,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,7 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
             thread: other.thread.0,
             what: other.what.clone(),
             place: place(&machine.place_of(other.site)),
+            after: last_step_before(other, steps),
             frames: Vec::new(),
         }),
         waiting: bug
@@ -84,6 +85,7 @@ pub(crate) fn describe(machine: &RustMachine, bug: &Bug, model: MemoryModel) -> 
             .zip(steps)
             .map(|(n, step)| words.step(n, step, place(&names.place(n, steps).0)))
             .collect(),
+        plain: Vec::new(),
         call_stacks: Vec::new(),
     };
     let replay = token::write(

@@ -160,6 +160,7 @@ mod tests {
             cycle: None,
             schedule: String::new(),
             trace: Vec::new(),
+            plain: Vec::new(),
             call_stacks: Vec::new(),
         });
         run

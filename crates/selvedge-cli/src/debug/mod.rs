@@ -41,7 +41,9 @@ pub(crate) fn run(debug: &args::Debug) -> Result<Status, Problem> {
         }
         None => {
             let mut gdb = Command::new("gdb");
-            gdb.arg("-q").arg("-x").arg(&extension);
+            // The executable names scripts for values of Rust, which gdb does not find.
+            gdb.args(["-q", "-iex", "set auto-load python-scripts off"]);
+            gdb.arg("-x").arg(&extension);
             gdb.args(["-ex", "selvedge goto 1"]).args(&debug.gdb);
             gdb.arg("--args").args(&replay);
             gdb

@@ -9,6 +9,7 @@ use addr2line::Context;
 use gimli::{Dwarf, EndianRcSlice, LittleEndian, SectionId};
 use object::{File, Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind, SymbolKind};
 
+use super::scalars::scalars;
 use super::short;
 use super::variables::Variables;
 use crate::args::Shown;
@@ -231,6 +232,11 @@ impl Binary {
     /// The thread-local variable at `offset` of a thread's block.
     pub(super) fn thread_local(&self, offset: u64, width: u64) -> Option<super::variables::Found> {
         self.variables().find_thread_local(offset, width)
+    }
+
+    /// The places and widths of the scalars in global variables.
+    pub(super) fn scalars(&self) -> Vec<(u64, u8)> {
+        scalars(self.variables())
     }
 
     /// The variable at `address`: its name in the debug information, else in the symbol table.

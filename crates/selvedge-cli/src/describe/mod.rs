@@ -3,6 +3,8 @@
 mod advice;
 mod binary;
 mod names;
+mod plain;
+mod scalars;
 mod short;
 mod variables;
 
@@ -13,12 +15,13 @@ use selvedge_core::witness;
 use selvedge_core::words::{self, ObjectKind};
 use selvedge_core::{Location, Machine as _, Pending, Site, Stop, ThreadId};
 pub(crate) use selvedge_page::title;
-use selvedge_page::{Describer, Names as _, schedule};
+use selvedge_page::{Describer, Names as _, last_step_before, schedule};
 use selvedge_runtime::NativeMachine;
 
 pub(crate) use self::advice::{Accesses, advice};
 pub(crate) use self::binary::Binary;
 use self::names::{Blocks, Names};
+pub(crate) use self::plain::Plain;
 use crate::place;
 use crate::report::{Bug, Party, Place, Stack, Step, Wait};
 
@@ -29,6 +32,24 @@ pub(crate) struct Calls(pub(crate) Vec<Vec<u64>>);
 /// Describes `bug`, in whose failing state `machine` must be.
 pub(crate) fn bug(binary: &Binary, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
     described(&Names::new(binary, machine), machine, bug, calls)
+}
+
+/// The same with the values of plain variables along its schedule.
+pub(crate) fn followed(
+    binary: &Binary,
+    machine: &NativeMachine,
+    bug: &RawBug,
+    calls: &Calls,
+    plain: &Plain,
+) -> Bug {
+    let names = Names::new(binary, machine);
+    let mut bug = described(&names, machine, bug, calls);
+    bug.plain = plain.initial(&names);
+    for (step, changes) in bug.trace.iter_mut().zip(plain.changes(&names)) {
+        step.plain = changes;
+    }
+    bug.blocks = names.blocks();
+    bug
 }
 
 fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &Calls) -> Bug {
@@ -50,6 +71,7 @@ fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &C
             thread: other.thread.0,
             what: other.what.clone(),
             place: names.place(other.site, &calls),
+            after: last_step_before(other, steps),
             frames: names.sources(calls),
         }
     });
@@ -97,6 +119,7 @@ fn described(names: &Names<'_>, machine: &NativeMachine, bug: &RawBug, calls: &C
         cycle: bug.witness.cycle.map(|first| first + 1),
         schedule: schedule(&bug.witness),
         trace,
+        plain: Vec::new(),
         call_stacks: stacks.stacks,
         blocks: names.blocks(),
     }

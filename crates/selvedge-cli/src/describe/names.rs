@@ -165,6 +165,7 @@ impl<'a> Names<'a> {
                     thread: thread.0,
                     what: "free".to_owned(),
                     place: self.place(site, &freed),
+                    after: None,
                     frames: Vec::new(),
                 }),
             }
@@ -173,7 +174,7 @@ impl<'a> Names<'a> {
     }
 
     /// `value` of a location as the source would write it.
-    fn value(&self, value: Value, width: u8, encoding: &Encoding) -> Datum {
+    pub(super) fn value(&self, value: Value, width: u8, encoding: &Encoding) -> Datum {
         let signed = Width(width).sign_extend(value);
         match encoding {
             Encoding::Boolean => Datum::Text((value != 0).to_string()),

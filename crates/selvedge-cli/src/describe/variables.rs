@@ -10,7 +10,7 @@ use gimli::{
 use super::binary::Slice;
 
 /// How deep types may nest before a name stops getting longer.
-const DEPTH: usize = 16;
+pub(super) const DEPTH: usize = 16;
 
 /// How a value is written in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,21 +42,21 @@ pub(super) struct Found {
 /// Every variable with a fixed address, and every thread-local one.
 #[derive(Default)]
 pub(super) struct Variables {
-    variables: Vec<Variable>,
+    pub(super) variables: Vec<Variable>,
     /// Their addresses are offsets in the block that each thread has of them.
     thread_locals: Vec<Variable>,
-    types: HashMap<usize, Type>,
+    pub(super) types: HashMap<usize, Type>,
 }
 
-struct Variable {
-    start: u64,
+pub(super) struct Variable {
+    pub(super) start: u64,
     name: String,
-    type_: usize,
+    pub(super) type_: usize,
 }
 
 /// A type by its place in the debug information.
 #[derive(Clone, Debug)]
-enum Type {
+pub(super) enum Type {
     Plain {
         size: u64,
         encoding: Encoding,
@@ -76,11 +76,11 @@ enum Type {
 }
 
 #[derive(Clone, Debug)]
-struct Member {
+pub(super) struct Member {
     /// Base classes have none.
-    name: Option<String>,
-    offset: u64,
-    type_: usize,
+    pub(super) name: Option<String>,
+    pub(super) offset: u64,
+    pub(super) type_: usize,
 }
 
 impl Variables {
@@ -129,7 +129,7 @@ impl Variables {
         Some(found)
     }
 
-    fn size(&self, type_: usize, depth: usize) -> Option<u64> {
+    pub(super) fn size(&self, type_: usize, depth: usize) -> Option<u64> {
         match self.types.get(&type_)? {
             Type::Plain { size, .. } | Type::Structure { size, .. } => Some(*size),
             Type::Alias { of } => self.size(*of, depth.checked_sub(1)?),

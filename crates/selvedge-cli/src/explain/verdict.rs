@@ -1,18 +1,19 @@
 //! `--explain`: a verdict in paragraphs, for readers who know threads but not model checking.
 
-use crate::report::{Report, Verdict, kind_name};
+use crate::args::{self, Equivalence, Plain};
+use crate::report::{Report, Verdict, facts, kind_name};
 
 use super::page;
 
 /// The meaning of the verdict.
-pub(crate) fn verdict(report: &Report) -> String {
+pub(crate) fn verdict(report: &Report, verify: &args::Verify) -> String {
     let mut paragraphs = vec![match report.verdict {
-        Verdict::Verified => verified(report),
+        Verdict::Verified => verified(report, verify),
         Verdict::Incomplete => incomplete(report),
         Verdict::Bug => bug(report),
     }];
     if report.verdict != Verdict::Bug {
-        paragraphs.push(assumptions(report));
+        paragraphs.push(assumptions(report, verify));
     }
     let mut text = String::from("\n");
     for paragraph in paragraphs {
@@ -22,7 +23,7 @@ pub(crate) fn verdict(report: &Report) -> String {
     text
 }
 
-fn verified(report: &Report) -> String {
+fn verified(report: &Report, verify: &args::Verify) -> String {
     if let Some(states) = &report.states {
         return format!(
             "A state is everything that the program's future depends on: the memory, and where each\n\
@@ -39,12 +40,31 @@ fn verified(report: &Report) -> String {
         ),
         None => String::new(),
     };
+    let same = match verify.search.equivalence {
+        Equivalence::Mazurkiewicz => {
+            "Two schedules that lead each\n\
+             read to the same write, and each location through the same writes in the same order, cannot\n\
+             be told apart by the program, so one of them is enough: that is one execution."
+        }
+        Equivalence::ReadsFrom => {
+            "Two schedules in which\n\
+             each read gets its value from the same write cannot be told apart by the program, whatever\n\
+             the order of the other writes, so one of them is enough: that is one execution."
+        }
+    };
+    let races = match verify.machine.plain {
+        Plain::Race => {
+            "in none of them an assertion fails, a thread waits for ever, two threads race, or\n\
+             memory is misused."
+        }
+        Plain::Sc => {
+            "in none of them an assertion fails, a thread waits for ever, or memory is misused.\n\
+             Data races were not looked for: with --plain sc, every plain access is a step of its own."
+        }
+    };
     format!(
-        "Selvedge ran the program under every schedule that matters. Two schedules that lead each\n\
-         read to the same write, and each location through the same writes in the same order, cannot\n\
-         be told apart by the program, so one of them is enough: that is one execution. There are\n\
-         {}, and in none of them an assertion fails, a thread waits for ever, two threads race, or\n\
-         memory is misused.\n{bound}\n\
+        "Selvedge ran the program under every schedule that matters. {same} There are\n\
+         {}, and {races}\n{bound}\n\
          The result is about this program with these inputs. It says nothing about more threads,\n\
          more operations, or data that the program did not choose.\n",
         report.executions
@@ -88,17 +108,10 @@ fn bug(report: &Report) -> String {
     )
 }
 
-fn assumptions(report: &Report) -> String {
+fn assumptions(report: &Report, verify: &args::Verify) -> String {
     let mut text = String::from("What the verdict assumes:\n");
-    let model = match report.model {
-        crate::args::Model::Sc => "memory is sequentially consistent: no thread reads old values",
-        crate::args::Model::Tso => "memory behaves as on x86: writes may be delayed",
-        crate::args::Model::Ra => "every atomic access is release or acquire",
-        crate::args::Model::Rc11 => "memory behaves as C11 allows, with the orders in the source",
-    };
-    text += &format!("  - {model} (--model)\n");
-    if let Some(rounds) = report.unroll {
-        text += &format!("  - no loop goes round more than {rounds} times (--unroll)\n");
+    for (name, what) in facts::assumptions(report, verify) {
+        text += &format!("  - {name}: {what}\n");
     }
     for note in &report.notes {
         text += &format!("  - {note}\n");

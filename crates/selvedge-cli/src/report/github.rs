@@ -1,13 +1,19 @@
 //! `--format github`: workflow commands of GitHub Actions, which show up beside the source lines of a
 //! pull request.
 
-use super::request::Asked;
+use super::request::{Asked, Failed};
 use super::{Place, Report, Verdict, human};
 use crate::output;
 
 /// Prints an annotation for each bug, or one for the verdict.
 pub(super) fn print(report: &Report, asked: &Asked<'_>) {
     output::print(&text(report, asked));
+}
+
+/// Prints an annotation about a request that ended without a result.
+pub(super) fn print_failed(failed: &Failed<'_>) {
+    let title = failed.problem.message();
+    output::print(&command("error", &failed.home(), title, &failed.text()));
 }
 
 fn text(report: &Report, asked: &Asked<'_>) -> String {

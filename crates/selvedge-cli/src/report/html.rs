@@ -4,19 +4,15 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
-use indicatif::HumanDuration;
 pub(crate) use selvedge_page::RunFacts;
 use selvedge_page::{BugPage, Origin};
 
 use super::request::Asked;
-use super::{Place, Report, Verdict, human};
-use crate::args;
+use super::{Place, Report, Verdict, facts, human};
 use crate::explain;
 use crate::input;
 use crate::output;
-use crate::pool::estimate::Estimate;
 use crate::problem::Problem;
 use crate::worker::history::Sample;
 use crate::worker::protocol::FoundBug;
@@ -44,7 +40,7 @@ impl<'a> Page<'a> {
         let page = Page::new(asked.program(), sentence).0;
         let page = page
             .verdict(report.verdict)
-            .facts(facts(report, asked.verify), notes.cloned().collect());
+            .facts(facts::all(report, asked.verify), notes.cloned().collect());
         let page = bugs.iter().fold(Page(page), Page::bug);
         page.sources(asked.files())
     }
@@ -110,90 +106,4 @@ impl<'a> Page<'a> {
             ))
         })
     }
-}
-
-fn estimated(estimate: Estimate) -> String {
-    let left = HumanDuration(Duration::from_secs_f64(estimate.seconds_left.min(1e15)));
-    selvedge_page::estimated(&estimate, &left.to_string())
-}
-
-/// The searches that were made and their assumptions.
-fn facts(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
-    let (search, machine) = (&verify.search, &verify.machine);
-    let mut facts: Vec<(&str, String)> = vec![
-        ("memory model", report.model.to_string()),
-        ("algorithm", report.algorithm.clone()),
-    ];
-    match &report.states {
-        Some(states) => facts.extend([
-            ("states", states.states.to_string()),
-            ("transitions", states.transitions.to_string()),
-        ]),
-        None => facts.extend([
-            ("complete executions", report.executions.to_string()),
-            ("blocked executions", report.blocked.to_string()),
-        ]),
-    }
-    facts.push(("time", format!("{:.2} s", report.seconds)));
-    let bound = report.bound.map(|bound| match report.complete {
-        true => format!("at most {bound} {}s; nothing lies beyond", report.bounds),
-        false => format!("at most {bound} {}s; more is not explored", report.bounds),
-    });
-    let beyond = (report.over_bound + report.bound_blocked).to_string();
-    let beyond = Some(beyond).filter(|_| report.bound.is_some());
-    let optional = [
-        ("bound", bound),
-        ("executions beyond the bound", beyond),
-        ("property", report.holds.clone()),
-        ("not explored", report.reason.clone()),
-        ("search tree", report.progress.map(selvedge_page::done)),
-        ("estimated executions", report.estimate.map(estimated)),
-        ("loops cut", human::cut_loops(report)),
-        (
-            "time limit",
-            search
-                .timeout
-                .map(|time| format!("{} s", time.as_secs_f64())),
-        ),
-        (
-            "execution limit",
-            search.max_executions.map(|limit| limit.to_string()),
-        ),
-    ];
-    let given = |(name, value): (&'static str, Option<String>)| Some((name, value?));
-    facts.extend(optional.into_iter().filter_map(given));
-    let plain = match machine.plain {
-        args::Plain::Race => "checked for data races, not scheduling points",
-        args::Plain::Sc => "each one is a step; no data races",
-    };
-    let either = |on: bool, yes: &str, no: &str| if on { yes } else { no }.to_owned();
-    facts.extend([
-        ("plain accesses", plain.to_owned()),
-        (
-            "condition variables",
-            either(
-                machine.spurious_wakeups,
-                "may wake up for no reason",
-                "wake up when signalled (--spurious-wakeups explores more)",
-            ),
-        ),
-        (
-            "weak compare-exchanges",
-            either(
-                machine.spurious_failures,
-                "may fail for no reason",
-                "fail where strong ones do (--spurious-failures explores more)",
-            ),
-        ),
-        (
-            "freed memory",
-            either(
-                machine.reuse_memory,
-                "may be allocated again",
-                "is not allocated again (--reuse-memory explores more)",
-            ),
-        ),
-    ]);
-    let owned = |(name, value): (&str, String)| (name.to_owned(), value);
-    facts.into_iter().map(owned).collect()
 }

@@ -3,6 +3,7 @@
 //! The names and shapes here are what `--format json` prints, so they are part of the contract.
 
 mod advice;
+pub(crate) mod facts;
 mod github;
 pub(crate) mod html;
 pub(crate) mod human;
@@ -132,7 +133,7 @@ pub(crate) fn print(report: &Report, asked: &request::Asked<'_>) -> Result<(), P
     match asked.verify.format {
         Format::Human => {
             let explanation = match asked.verify.explain {
-                true => explain::verdict(report),
+                true => explain::verdict(report, asked.verify),
                 false => String::new(),
             };
             let next = human::Next::new(asked.verify, asked.traced);
@@ -145,4 +146,23 @@ pub(crate) fn print(report: &Report, asked: &request::Asked<'_>) -> Result<(), P
         Format::Github => github::print(report, asked),
     }
     Ok(())
+}
+
+/// Prints why there is no result, in the formats that other programs wait for. People, and scripts that read
+/// one object, find it on standard error.
+pub(crate) fn print_failed(format: Format, files: &[String], problem: &Problem) {
+    let failed = request::Failed { files, problem };
+    let printed = match format {
+        Format::Human | Format::Json => Ok(()),
+        Format::Jsonl => stream::failed(&failed),
+        Format::Sarif => json::print(&sarif::failed(&failed)),
+        Format::Junit => junit::print_failed(&failed),
+        Format::Github => {
+            github::print_failed(&failed);
+            Ok(())
+        }
+    };
+    if let Err(problem) = printed {
+        problem.print();
+    }
 }

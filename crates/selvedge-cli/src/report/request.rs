@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Place, human};
 use crate::args;
+use crate::problem::Problem;
 
 /// A request to check a program.
 pub(crate) struct Asked<'a> {
@@ -40,12 +41,7 @@ impl<'a> Asked<'a> {
 
     /// Where a report says that a bug is which has no place of its own.
     pub(crate) fn home(&self) -> Place {
-        Place {
-            file: self.files().into_iter().next(),
-            line: Some(1),
-            function: None,
-            library: None,
-        }
+        home(&self.files())
     }
 
     /// `place`, or the program's first file if nothing is known about the file.
@@ -54,6 +50,36 @@ impl<'a> Asked<'a> {
             Some(_) => place.clone(),
             None => self.home(),
         }
+    }
+}
+
+/// A request that ended without a result.
+pub(crate) struct Failed<'a> {
+    /// The files that the user named.
+    pub(crate) files: &'a [String],
+    /// The reason.
+    pub(crate) problem: &'a Problem,
+}
+
+impl Failed<'_> {
+    /// The reason as it is shown on a terminal, without colours.
+    pub(super) fn text(&self) -> String {
+        let text = self.problem.to_string();
+        anstream::adapter::strip_str(&text).to_string()
+    }
+
+    /// The first file.
+    pub(super) fn home(&self) -> Place {
+        home(self.files)
+    }
+}
+
+fn home(files: &[String]) -> Place {
+    Place {
+        file: files.first().cloned(),
+        line: Some(1),
+        function: None,
+        library: None,
     }
 }
 

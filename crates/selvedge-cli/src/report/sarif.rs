@@ -4,10 +4,11 @@
 //! across all of them.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::request::{Asked, uri};
+use super::request::{Asked, Failed, uri};
 use super::{Bug, Place, Report, Step, Verdict, human, kind_name, thread_name};
 use crate::describe::title;
 use crate::explain;
@@ -37,7 +38,51 @@ pub(super) fn log(report: &Report, asked: &Asked<'_>) -> Value {
             result(bug, index.unwrap_or(0), asked)
         })
         .collect();
+    let properties = json!({
+        "verdict": report.verdict,
+        "model": report.model,
+        "algorithm": report.algorithm,
+        "executions": report.executions,
+        "blocked": report.blocked,
+        "bound": report.bound,
+        "seconds": report.seconds,
+    });
     let status: Status = report.verdict.into();
+    let invocation = json!({
+        "commandLine": asked.command,
+        "exitCode": status as i32,
+        "executionSuccessful": true,
+        "workingDirectory": { "uri": directory(&asked.directory) },
+        "toolExecutionNotifications": notifications(report),
+    });
+    run(rules, invocation, &asked.directory, results, properties)
+}
+
+/// The log of a request that ended without a result.
+pub(super) fn failed(failed: &Failed<'_>) -> Value {
+    let here = std::env::current_dir().unwrap_or_default();
+    let problem = json!({
+        "level": "error",
+        "message": { "text": failed.text() },
+        "locations": [location(&failed.home(), None)],
+    });
+    let invocation = json!({
+        "commandLine": human::command(std::env::args_os(), &[]),
+        "exitCode": failed.problem.status as i32,
+        "executionSuccessful": false,
+        "workingDirectory": { "uri": directory(&here) },
+        "toolExecutionNotifications": [problem],
+    });
+    run(Vec::new(), invocation, &here, Vec::new(), json!({}))
+}
+
+fn run(
+    rules: Vec<Value>,
+    invocation: Value,
+    here: &Path,
+    results: Vec<Value>,
+    properties: Value,
+) -> Value {
     json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
         "version": "2.1.0",
@@ -48,31 +93,17 @@ pub(super) fn log(report: &Report, asked: &Asked<'_>) -> Value {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": rules,
             } },
-            "invocations": [{
-                "commandLine": asked.command,
-                "exitCode": status as i32,
-                "executionSuccessful": true,
-                "workingDirectory": { "uri": directory(asked) },
-                "toolExecutionNotifications": notifications(report),
-            }],
-            "originalUriBaseIds": { "WORKDIR": { "uri": directory(asked) } },
+            "invocations": [invocation],
+            "originalUriBaseIds": { "WORKDIR": { "uri": directory(here) } },
             "columnKind": "unicodeCodePoints",
             "results": results,
-            "properties": {
-                "verdict": report.verdict,
-                "model": report.model,
-                "algorithm": report.algorithm,
-                "executions": report.executions,
-                "blocked": report.blocked,
-                "bound": report.bound,
-                "seconds": report.seconds,
-            },
+            "properties": properties,
         }],
     })
 }
 
-fn directory(asked: &Asked<'_>) -> String {
-    format!("{}/", uri(&asked.directory.to_string_lossy()))
+fn directory(path: &Path) -> String {
+    format!("{}/", uri(&path.to_string_lossy()))
 }
 
 /// The limitations of the verdict.

@@ -4,6 +4,7 @@
 
 use serde::Serialize;
 
+use super::request::Failed;
 use super::{Report, json};
 use crate::problem::Problem;
 use crate::worker::history::Sample;
@@ -15,6 +16,12 @@ enum Event<'a> {
     Progress(&'a Sample),
     /// It has ended.
     Result(&'a Report),
+    /// There is no result.
+    Error {
+        message: &'a str,
+        text: String,
+        status: i32,
+    },
 }
 
 /// Tells how far the search has come. A reader that has gone away does not stop it.
@@ -25,4 +32,13 @@ pub(crate) fn progress(sample: &Sample) {
 /// Tells the result.
 pub(super) fn result(report: &Report) -> Result<(), Problem> {
     json::print_line(&Event::Result(report))
+}
+
+/// Tells why there is no result.
+pub(super) fn failed(failed: &Failed<'_>) -> Result<(), Problem> {
+    json::print_line(&Event::Error {
+        message: failed.problem.message(),
+        text: failed.text(),
+        status: failed.problem.status as i32,
+    })
 }

@@ -192,6 +192,7 @@ fn bare(
         cycle: None,
         schedule: words::line(trace.iter().map(|step| (step.thread, step.switch))),
         trace,
+        plain: Vec::new(),
         call_stacks: Vec::new(),
     };
     let witness = Witness {

@@ -17,7 +17,7 @@ use selvedge_core::{
 
 use super::journal::Watched;
 use super::protocol::{FoundBug, Replayed};
-use crate::describe::{self, Binary, Calls};
+use crate::describe::{self, Binary, Calls, Plain};
 
 /// Runs the schedule of `bug`, step by step, and looks how it ends.
 /// It is one of states where `stateful` is set.
@@ -30,13 +30,14 @@ pub(super) fn schedule(
     machine.watch(&bug.failure);
     machine.reset();
     let mut follower = Follower {
-        machine,
         binary,
         stateful,
         threads: HashMap::from([(ThreadId::MAIN, ThreadId::MAIN)]),
         locations: HashMap::new(),
         steps: Vec::new(),
         calls: Calls::default(),
+        plain: Plain::new(binary, machine.inner()),
+        machine,
     };
     let cycle = bug.witness.cycle.map(|first| first as usize);
     let mut home = None;
@@ -44,18 +45,26 @@ pub(super) fn schedule(
         if cycle == Some(n) {
             home = Some(states::identity(follower.machine));
         }
-        before_step(n + 1);
+        follower.announce(n + 1, step.thread);
         if let Err(what) = follower.step(step) {
             return Replayed::Diverged(format!("in step {}, {what}", n + 1));
         }
     }
-    before_step(bug.witness.steps.len() + 1);
+    follower.announce(bug.witness.steps.len() + 1, bug.failure.thread);
     if home.is_some_and(|home| home != states::identity(follower.machine)) {
         return Replayed::Diverged("the cycle does not come back to where it began".to_owned());
     }
+    let ops = follower.steps.iter().map(|step| &step.op);
+    follower.plain.leave_out(follower.machine.inner(), ops);
     match follower.ending(bug) {
         Some(raw) => {
-            let described = describe::bug(binary, follower.machine.inner(), &raw, &follower.calls);
+            let described = describe::followed(
+                binary,
+                follower.machine.inner(),
+                &raw,
+                &follower.calls,
+                &follower.plain,
+            );
             Replayed::Failed(Box::new(FoundBug { described, raw }))
         }
         None => Replayed::Passed,
@@ -63,12 +72,22 @@ pub(super) fn schedule(
 }
 
 /// The line of `before_step`'s body. gdb finds lines in every build, but names of functions in few.
-pub(crate) const HOOK: (&str, u32) = (file!(), line!() + 5);
+pub(crate) const HOOK: (&str, u32) = (file!(), line!() + 15);
 
-/// Where `selvedge debug` stops: before each step, counted from one, and behind the last one.
+/// Where `selvedge debug` stops: before each step, counted from one, and behind the last one. gdb reads the
+/// arguments from their registers: the thread whose step it is, the stack pointer with which that thread is
+/// suspended, the address that the step accesses (0 stands for what does not exist), and where the stack area
+/// begins, with the part of it that each thread has.
 #[inline(never)]
-fn before_step(number: usize) {
-    std::hint::black_box(number);
+extern "C" fn before_step(
+    number: usize,
+    thread: u32,
+    stack_pointer: u64,
+    address: u64,
+    stacks: u64,
+    part: u64,
+) {
+    std::hint::black_box((number, thread, stack_pointer, address, stacks, part));
 }
 
 struct Follower<'a, 'm> {
@@ -83,9 +102,31 @@ struct Follower<'a, 'm> {
     steps: Vec<witness::Step>,
     /// The calls that each step was taken in.
     calls: Calls,
+    /// The values of plain variables.
+    plain: Plain,
 }
 
 impl Follower<'_, '_> {
+    /// Tells a debugger which step comes next.
+    fn announce(&self, number: usize, recorded: ThreadId) {
+        let thread = self.threads.get(&recorded).copied();
+        let machine = self.machine.inner();
+        let suspended = thread.and_then(|thread| machine.suspended_at(thread));
+        let location = thread.and_then(|thread| match self.machine.pending(thread) {
+            Pending::Op(op) => op.location(),
+            Pending::Stopped(_) | Pending::Absent => None,
+        });
+        let (stacks, part) = machine.stack_area();
+        before_step(
+            number,
+            thread.map_or(0, |thread| thread.0),
+            suspended.unwrap_or(0),
+            location.map_or(0, |location| machine.range_of(location).0),
+            stacks,
+            part,
+        );
+    }
+
     fn step(&mut self, recorded: &witness::Step) -> Result<(), String> {
         let thread = self.thread(recorded.thread)?;
         let op = match self.machine.pending(thread) {
@@ -123,6 +164,7 @@ impl Follower<'_, '_> {
         self.calls.0.push(calls);
         let outcome = step.outcome();
         self.machine.resume(thread, outcome, &step.clock);
+        self.plain.see(self.machine.inner());
         if self.stateful
             && let Op::Store { at, .. } = op
         {

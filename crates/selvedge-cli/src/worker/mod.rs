@@ -20,6 +20,7 @@ mod perform;
 mod prefix;
 pub(crate) mod process;
 pub(crate) mod progress;
+mod progress_line;
 pub(crate) mod protocol;
 mod prove;
 pub(crate) mod slices;

@@ -281,6 +281,48 @@ fn github_gets_one_annotation_a_line() {
 }
 
 #[test]
+fn a_check_without_a_result_tells_so_in_every_format() {
+    let sandbox = Sandbox::with("bad.c", "int main(void) { return x; }\n");
+    for (file, reason) in [("absent.c", "absent.c"), ("bad.c", "does not compile")] {
+        let run = |format: &str| {
+            let outcome = sandbox.run(&["verify", file, "--format", format]);
+            outcome.ends_with(2).says(reason);
+            outcome
+        };
+        let log = sarif(&run("sarif"));
+        let invocation = &log["invocations"][0];
+        assert_eq!(invocation["executionSuccessful"], false);
+        assert_eq!(invocation["exitCode"], 2);
+        let problem = &invocation["toolExecutionNotifications"][0];
+        assert_eq!(problem["level"], "error");
+        let text = problem["message"]["text"].as_str().expect("a text");
+        assert!(text.contains(reason), "{text}");
+        assert_eq!(log["results"], json!([]));
+
+        let case = test_case(&run("junit"));
+        assert_eq!(case["children"][0]["name"], "error");
+        let error = case["children"][0].to_string();
+        assert!(error.contains(reason), "{case:#}");
+
+        let line = run("github").stdout;
+        let begin = format!("::error file={file},line=1,title=");
+        assert!(line.starts_with(&begin) && line.contains(reason), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+
+        let event: Value = serde_json::from_str(&run("jsonl").stdout).expect("one object");
+        assert_eq!(event["event"], "error");
+        assert_eq!(event["status"], 2);
+        let text = event["text"].as_str().expect("a text");
+        assert!(text.contains(reason), "{text}");
+        let mut undocumented = Vec::new();
+        undocumented_members(&event, &mut undocumented);
+        assert_eq!(undocumented, Vec::<String>::new());
+        // One object or none.
+        assert_eq!(run("json").stdout, "");
+    }
+}
+
+#[test]
 fn json_lines_end_with_the_result() {
     let sandbox = Sandbox::with("fine.c", FINE);
     let outcome = sandbox.run(&["verify", "fine.c", "--format", "jsonl"]);
@@ -639,6 +681,84 @@ fn no_witness_is_written_without_a_violation() {
     assert!(!sandbox.path("w.yml").exists());
 }
 
+const DEADLOCK: &str = "\
+#include <pthread.h>
+static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;
+static void *f(void *u) { pthread_mutex_lock(&b); pthread_mutex_lock(&a); return u; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, f, 0);
+  pthread_mutex_lock(&a);
+  pthread_mutex_lock(&b);
+}
+";
+
+const TWO_BUGS: &str = "\
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+static atomic_int x, y;
+static void *f(void *u) { x = 1; y = 1; return u; }
+int main(void) {
+  pthread_t t;
+  pthread_create(&t, 0, f, 0);
+  assert(x == 0);
+  assert(y == 0);
+}
+";
+
+/// A program with its name, the options of its check, and how that ends.
+type Check = (&'static str, &'static str, &'static [&'static str], i32);
+
+/// A check of every kind: bugs with and without a second thread, several bugs, names that mean something in a format,
+/// a search that a limit ends, a program that does not compile.
+const CHECKS: [Check; 9] = [
+    ("lost<&>\"'\u{1}.c", LOST_UPDATE, &[], 1),
+    ("a,b:%0A].c", RACE, &[], 1),
+    ("race.c", RACE, &["--keep-going"], 1),
+    ("two.c", TWO_BUGS, &["--keep-going"], 1),
+    ("deadlock.c", DEADLOCK, &[], 1),
+    (
+        "states.c",
+        DEADLOCK,
+        &["--model", "sc", "--algorithm", "csdr"],
+        1,
+    ),
+    ("fine.c", FINE, &[], 0),
+    ("fine.c", FINE, &["--max-executions", "1"], 3),
+    ("bad.c", "int main(void) { return <&>]]>; }\n", &[], 2),
+];
+
+#[test]
+fn sarif_and_junit_are_well_formed_for_every_kind_of_result() {
+    for (name, text, options, status) in CHECKS {
+        let sandbox = Sandbox::with(name, text);
+        let run = |format: &str| {
+            let command = [&["verify", name, "--format", format], options].concat();
+            let outcome = sandbox.run(&command);
+            outcome.ends_with(status);
+            outcome
+        };
+        let log = sarif(&run("sarif"));
+        let bugs = match (name, status) {
+            ("two.c", _) => 2,
+            (_, 1) => 1,
+            _ => 0,
+        };
+        assert_eq!(
+            log["results"].as_array().map(Vec::len),
+            Some(bugs),
+            "{name}"
+        );
+        assert_eq!(log["invocations"][0]["exitCode"], status);
+        let case = test_case(&run("junit"));
+        let children = case["children"].as_array().expect("children");
+        let expected = ["system-out", "failure", "error", "error"][status as usize];
+        assert_eq!(children.len(), 1, "{case:#}");
+        assert_eq!(children[0]["name"], expected, "{case:#}");
+    }
+}
+
 /// JUnit has no standard of its own. `SELVEDGE_JUNIT_SCHEMA` names a file with the schema that Jenkins'
 /// plugin for test results checks documents with.
 #[test]
@@ -655,14 +775,7 @@ fn junit_conforms_to_the_schema_of_jenkins() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (!output.status.success()).then_some(said)
     };
-    let programs: [(&str, &str, &[&str], i32); 5] = [
-        ("lost<&>\"'\u{1}.c", LOST_UPDATE, &[], 1),
-        ("race.c", RACE, &[], 1),
-        ("race.c", RACE, &["--keep-going"], 1),
-        ("fine.c", FINE, &[], 0),
-        ("fine.c", FINE, &["--max-executions", "1"], 3),
-    ];
-    for (name, text, options, status) in programs {
+    for (name, text, options, status) in CHECKS {
         let sandbox = Sandbox::with(name, text);
         let command = [&["verify", name, "--format", "junit"], options].concat();
         let document = sandbox.run(&command).ends_with(status).stdout.clone();
@@ -680,14 +793,10 @@ fn sarif_conforms_to_the_schema_of_the_standard() {
     let check = "import json, sys, jsonschema\n\
         schema, log = (json.load(open(path)) for path in sys.argv[1:])\n\
         jsonschema.Draft7Validator(schema).validate(log)";
-    let programs = [
-        ("lost.c", LOST_UPDATE, 1),
-        ("race.c", RACE, 1),
-        ("fine.c", FINE, 0),
-    ];
-    for (name, text, status) in programs {
+    for (name, text, options, status) in CHECKS {
         let sandbox = Sandbox::with(name, text);
-        let outcome = sandbox.run(&["verify", name, "--format", "sarif"]);
+        let command = [&["verify", name, "--format", "sarif"], options].concat();
+        let outcome = sandbox.run(&command);
         sandbox.write("log.sarif", &outcome.ends_with(status).stdout);
         let output = std::process::Command::new("python3")
             .args(["-c", check, &schema])
@@ -718,9 +827,15 @@ fn witnesses_conform_to_the_schema_of_the_format() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (!output.status.success()).then_some(said)
     };
-    for (name, text) in [("lost.c", LOST_UPDATE), ("a \"b\".c", RACE)] {
+    for (name, text, options) in [
+        ("lost.c", LOST_UPDATE, &[][..]),
+        ("a \"b\".c", RACE, &[]),
+        ("#: - *x\u{1}.c", RACE, &[]),
+        ("two.c", TWO_BUGS, &["--keep-going"]),
+        ("limited.c", LOST_UPDATE, &["--max-executions", "1000"]),
+    ] {
         sandbox.write(name, text);
-        let command = ["verify", name, "--witness", "w.yml"];
+        let command = [&["verify", name, "--witness", "w.yml"], options].concat();
         sandbox.run(&command).ends_with(1);
         let document = std::fs::read_to_string(sandbox.path("w.yml")).expect("a witness");
         assert_eq!(refused(&document), None, "{document}");

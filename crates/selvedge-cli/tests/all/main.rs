@@ -2,6 +2,7 @@
 #![allow(missing_docs)]
 
 mod bad_input;
+mod book;
 mod bounds;
 mod cancellation;
 mod cases;
@@ -20,6 +21,7 @@ mod debugger;
 mod docs;
 mod environment;
 mod estimate;
+mod evidence;
 mod examples;
 mod explain;
 mod fleet;
@@ -30,6 +32,7 @@ mod irs_enforce;
 mod irs_progress;
 mod irs_promises;
 mod irs_verify;
+mod keys;
 mod kills;
 mod libraries;
 mod library;

@@ -14,6 +14,11 @@ pub(crate) const DOWN: &str = "\u{e015}";
 pub(crate) const UP: &str = "\u{e013}";
 pub(crate) const HOME: &str = "\u{e011}";
 pub(crate) const END: &str = "\u{e010}";
+pub(crate) const LEFT: &str = "\u{e012}";
+pub(crate) const RIGHT: &str = "\u{e014}";
+pub(crate) const PAGE_UP: &str = "\u{e00e}";
+pub(crate) const PAGE_DOWN: &str = "\u{e00f}";
+pub(crate) const ESCAPE: &str = "\u{e00c}";
 
 pub(crate) struct Browser {
     driver: Child,
@@ -114,11 +119,16 @@ impl Browser {
 
     /// Opens a file.
     pub(crate) fn open(&self, file: &Path) {
+        self.open_at(file, "");
+    }
+
+    /// Opens a file at a fragment.
+    pub(crate) fn open_at(&self, file: &Path, fragment: &str) {
         // Opening the same file again would only change the fragment.
         self.session("/url", &json!({ "url": "about:blank" }));
         self.session(
             "/url",
-            &json!({ "url": format!("file://{}", file.display()) }),
+            &json!({ "url": format!("file://{}{fragment}", file.display()) }),
         );
     }
 

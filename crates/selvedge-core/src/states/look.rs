@@ -196,6 +196,7 @@ fn race<M: StateMachine>(machine: &M) -> Option<Failure> {
                         thread: other,
                         site: machine.site(other),
                         what: what(second),
+                        events: None,
                     }),
                 });
             }

@@ -9,7 +9,7 @@ use selvedge_core::{Failure, FailureKind, MemoryOrder, Op, Pending, Site, Stop, 
 use super::{booting, perform, settle_now, site};
 use crate::arena::pointer;
 use crate::environment;
-use crate::fiber::{self, Start};
+use crate::fiber::{self, Context, Start};
 use crate::float::Float;
 use crate::gate::gate;
 use crate::posix;
@@ -192,13 +192,17 @@ pub(crate) fn leave_simulation() -> ! {
 
 /// Stops the running thread for good.
 pub(super) fn stop(stop: Stop, site: Site) -> ! {
-    let host = with(|runtime| {
+    let mut forgotten = Context::NONE;
+    let (save, host) = with(|runtime| {
         assert!(
             runtime.phase != Phase::Host,
             "the program cannot stop: it is not running"
         );
         let host = runtime.host;
         runtime.owed.clear();
+        // Stored states do not depend on where a thread has stopped in the runtime.
+        let keep = !runtime.settings.stateful && runtime.phase == Phase::Fiber;
+        runtime.kept = keep.then_some(runtime.running);
         let thread = runtime.current();
         thread.in_flight.clear();
         thread.pending = Pending::Stopped(stop);
@@ -213,8 +217,14 @@ pub(super) fn stop(stop: Stop, site: Site) -> ! {
         let here = (&raw const stop).addr();
         let deepest = if entered == 0 { here } else { entered };
         thread.reached(deepest.max(thread.slot.stack_low));
-        host
+        match keep {
+            true => (&raw mut thread.context, host),
+            false => (&raw mut forgotten, host),
+        }
     });
-    // SAFETY: the host is suspended where it started this thread (or the constructors).
-    unsafe { fiber::leave_to(host) }
+    // The context is kept for debuggers only.
+    // SAFETY: the host is suspended where it started this thread (or the constructors); `save` is this thread's
+    // or on its stack.
+    unsafe { fiber::switch(save, host) };
+    unreachable!("a stopped thread is not continued")
 }

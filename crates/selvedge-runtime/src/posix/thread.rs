@@ -170,6 +170,7 @@ pub(crate) fn leftover() -> Option<Failure> {
                         thread: one.by,
                         site: one.site,
                         what: String::from(if one.detached { "detach" } else { "join" }),
+                        events: None,
                     }),
                 })
             })

@@ -65,6 +65,7 @@ impl End {
             thread: self.thread,
             site: self.site,
             what: format!("{noun}{}", self.when),
+            events: None,
         }
     }
 }
@@ -278,6 +279,7 @@ impl State {
                     thread: ThreadId(other.thread),
                     site: other.site,
                     what: kind.noun().to_owned(),
+                    events: None,
                 }),
             });
         }

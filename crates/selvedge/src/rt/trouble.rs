@@ -122,6 +122,7 @@ impl State {
                 thread: ThreadId(other.thread),
                 site: other.site,
                 what: kind.noun().to_owned(),
+                events: Some(other.epoch),
             }),
         }
     }
