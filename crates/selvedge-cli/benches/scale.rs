@@ -58,9 +58,9 @@ const WAYS: [(&[&str], &str); 7] = [
 struct Times {
     /// Processor time of the command, its workers and the compiler.
     all: f64,
-    /// That of the busiest worker, if there are several.
+    /// The processor time of the busiest worker, if there are several.
     busiest: f64,
-    /// What the clock says.
+    /// The time by the clock.
     clock: f64,
 }
 

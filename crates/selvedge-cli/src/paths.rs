@@ -18,7 +18,7 @@ pub(crate) fn deserialize<'de, P: Paths, D: Deserializer<'de>>(from: D) -> Resul
 
 /// A path, or several.
 pub(crate) trait Paths {
-    /// What is in the file.
+    /// The form in the file.
     type Written: Serialize + for<'de> Deserialize<'de>;
     fn written(&self) -> Self::Written;
     fn read(written: Self::Written) -> Self;

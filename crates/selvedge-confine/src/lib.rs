@@ -87,7 +87,7 @@ const ALLOWED: [libc::c_long; 59] = [
     libc::SYS_exit_group,
 ];
 
-/// What changes memory, or what may be done with it, at an address that its first argument is.
+/// Calls that change a mapping or its protection, at the address in their first argument.
 const REMAPPING: [libc::c_long; 5] = [
     libc::SYS_mmap,
     libc::SYS_munmap,
@@ -218,7 +218,7 @@ fn copies() -> seccompiler::Result<Rules> {
     Ok(rules)
 }
 
-/// What it takes to forbid more later.
+/// The calls that are needed to forbid more later.
 fn filters() -> seccompiler::Result<Rules> {
     let no_new_privs = [int(0, libc::PR_SET_NO_NEW_PRIVS)?];
     let filters = [int(0, libc::SECCOMP_SET_MODE_FILTER as i32)?, int(1, 0)?];

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p selvedge-core --example frontier -- [OPEN [BYTES]]`
 //!
-//! So many units of so many bytes are open, in a tree that was divided at many places. Units are taken and answered with
+//! A given number of units of a given size are open, in a tree that was divided at many places. Units are taken and answered with
 //! all calls that a coordinator makes for that, and each of them leaves one unit. The quickest of several rounds counts:
 //! others may use the machine.
 

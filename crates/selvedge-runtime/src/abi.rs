@@ -110,7 +110,7 @@ pub(crate) fn is_as_filled(targets: &gate::Targets) -> bool {
     (targets.settle, targets.stored) == callbacks() && table.eq(targets.table)
 }
 
-/// What is called before an entry and behind a store.
+/// The functions that are called before an entry and behind a store.
 fn callbacks() -> (usize, usize) {
     (
         crate::tsan::settle::at_entry as *const () as usize,

@@ -21,7 +21,7 @@ use crate::{advice, calls, estimate, page};
 /// How many bytes the stack of a thread has unless something else is asked for.
 pub(crate) const STACK_SIZE: usize = 2 << 20;
 
-/// What is told if memory was freed that was not protected.
+/// The message if memory was freed that was not protected.
 const UNPROTECTED: &str = "selvedge unprotected: after the first 256 executions, or in blocks beyond the first 32 MB, a \
                            read of freed memory through a raw pointer would not have been noticed \
                            (SELVEDGE_PROTECT_MEMORY=1 protects all of it)";

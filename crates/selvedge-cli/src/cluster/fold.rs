@@ -20,7 +20,7 @@ pub(super) struct Fold {
 pub(super) enum Step {
     /// None: its unit is not open any more, or it cannot be read.
     Ignored,
-    /// What its unit left is to be queued.
+    /// The rest of its unit is to be queued.
     Next,
     /// Of the units that are queued, some are of no interest any more.
     Requeue,

@@ -211,7 +211,7 @@ pub(crate) fn untrusted(flags: &[String]) -> Option<&str> {
     let harmless = |flag: &str| match flag {
         "-pthread" | "-pedantic" | "-ansi" | "-w" => true,
         "-mllvm" | "-fuse-ld" => false,
-        // What they compile modules to is kept beside the sources.
+        // Compiled modules are kept beside the sources.
         _ if flag.starts_with("-fmodule") => false,
         _ if ANYTHING.iter().any(|start| flag.starts_with(start)) => true,
         // A program or a plugin would be named after the sign.

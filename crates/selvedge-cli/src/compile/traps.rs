@@ -22,7 +22,7 @@ const BLOCK: &str = ".Lselvedge_begin_";
 /// The prefix of the labels around a callback for inline assembly.
 const INLINE: &str = ".Lselvedge_inline";
 
-/// What gcc writes after a statement of inline assembly, and what the line before one begins with. One block
+/// The line that gcc writes after a statement of inline assembly, and the beginning of the line before one. One block
 /// may have several statements.
 const GCC_AFTER: &str = "# 0 \"\" 2";
 const GCC_LINE: &str = "# ";

@@ -95,7 +95,7 @@ impl Plain {
         changed.into_iter().filter_map(first).collect()
     }
 
-    /// What changes behind each step.
+    /// The changes behind each step.
     pub(super) fn changes(&self, names: &Names<'_>) -> impl Iterator<Item = Vec<Change>> {
         self.changes.iter().map(|changes| {
             let changes = changes.iter();

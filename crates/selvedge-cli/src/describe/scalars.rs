@@ -5,7 +5,7 @@ use super::variables::{DEPTH, Type, Variables};
 /// Larger variables are left out: tables rather than state.
 const LARGEST: usize = 256;
 
-/// So many scalars are found at most.
+/// The most scalars that are found.
 const MOST: usize = 4096;
 
 /// The places and widths of the scalars in variables with a fixed address. Members whose names are reserved for

@@ -34,7 +34,7 @@ struct Unit {
     file: PathBuf,
     flags: Vec<String>,
     compiler: String,
-    /// What the file was like, if that is known.
+    /// The hash of the file when it was built, if that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     digest: Option<u64>,
 }
@@ -134,7 +134,7 @@ pub(crate) fn of_objects(files: &[PathBuf]) -> Result<(Target, Vec<PathBuf>), Pr
     let (mut units, mut others) = (Vec::new(), Vec::new());
     for file in files {
         let noted = match is_object(file) {
-            // What is no object is refused elsewhere.
+            // Files that are no objects are refused elsewhere.
             true => notes::of(file).unwrap_or_default(),
             false => Vec::new(),
         };

@@ -23,7 +23,7 @@ pub(super) fn of(path: &Path) -> Result<Vec<Unit>, Problem> {
     };
     let mut units = Vec::new();
     for member in members {
-        // What is no object has no notes.
+        // Files that are no objects have no notes.
         units.extend(read(path, &member.bytes).unwrap_or_default());
     }
     Ok(units)

@@ -1,4 +1,4 @@
-//! What an executable consists of besides what its notes tell: shared libraries, and objects that another
+//! The parts of an executable that its notes do not tell of: shared libraries, and objects that another
 //! compiler wrote.
 
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ const MODELLED: [&str; 11] = [
 /// Symbols that tell that the libraries of C or C++ are linked statically.
 const STATIC: [&str; 2] = ["__libc_start_main", "__gxx_personality_v0"];
 
-/// What the source files of an executable are, and what else is in it.
+/// The source files of an executable, and its other parts.
 pub(super) struct Parts {
     pub(super) units: Vec<Unit>,
     /// Files and libraries that nothing is known of.

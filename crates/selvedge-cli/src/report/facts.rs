@@ -1,4 +1,4 @@
-//! What was explored, and under which assumptions: for the HTML report and for `--explain`.
+//! The explored executions and the assumptions: for the HTML report and for `--explain`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::pool::estimate::Estimate;
 /// A name and what is to be said about it.
 type Fact = (&'static str, String);
 
-/// What was explored, how far, and under which assumptions.
+/// The explored executions, how far the search came, and its assumptions.
 pub(super) fn all(report: &Report, verify: &args::Verify) -> Vec<(String, String)> {
     let mut facts: Vec<Fact> = vec![("algorithm", report.algorithm.clone())];
     match &report.states {
@@ -42,7 +42,7 @@ pub(super) fn all(report: &Report, verify: &args::Verify) -> Vec<(String, String
     facts.into_iter().map(owned).collect()
 }
 
-/// What the verdict is about: the model, the bounds, the limits, and what is left out.
+/// The scope of the verdict: the model, the bounds, the limits, and the omissions.
 pub(crate) fn assumptions(report: &Report, verify: &args::Verify) -> Vec<Fact> {
     let (search, machine) = (&verify.search, &verify.machine);
     let model = match report.model {

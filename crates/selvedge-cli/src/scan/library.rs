@@ -1,4 +1,4 @@
-//! What the linked program needs besides its own code.
+//! The needs of the linked program besides its own code.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +44,7 @@ pub(crate) fn library(library: &Path, objects: &[Object]) -> Result<Needed, Prob
             ),
         };
         let users = users_of(name, objects);
-        // What is called somewhere is a function; what is never called may be a variable.
+        // A name that is called somewhere is a function; one that is never called may be a variable.
         let called = users.iter().any(|user| user.call);
         let trap = if called { Trap::Callee } else { Trap::Nothing };
         if called {

@@ -124,7 +124,7 @@ fn help_that_cannot_be_written() {
     }
 }
 
-/// What was asked for is not there: that is no success.
+/// A result that was asked for is not there: that is no success.
 #[test]
 fn files_that_cannot_be_written() {
     let sandbox = Sandbox::with("program.c", "int main(void) { return 0; }");
@@ -156,7 +156,7 @@ fn files_that_cannot_be_written() {
             .ends_with(1)
             .says("pipe: it is a pipe that nobody reads");
     }
-    // What is made beside its place and moved there would take the place of a device.
+    // A file that is made beside its place and moved there would replace a device.
     let irs = |arguments: &[&str]| sandbox.run(&[&["irs"], arguments].concat());
     let refused = "pipe: it is not a regular file";
     irs(&["verify", "program.c", "-o", "pipe"])

@@ -1,4 +1,4 @@
-//! What the documentation shows besides commands: snippets for CI systems, and a section for each algorithm.
+//! Contents of the documentation besides commands: snippets for CI systems, and a section for each algorithm.
 
 use std::process::Command;
 

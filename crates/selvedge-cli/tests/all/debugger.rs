@@ -312,7 +312,7 @@ fn launch_configuration() -> serde_json::Value {
 struct Server {
     sandbox: Sandbox,
     process: std::process::Child,
-    /// What the editor sends at the start: its commands to set up, the program, the server.
+    /// The editor's input at the start: its commands to set up, the program, the server.
     setup: Vec<String>,
     connect: String,
 }
@@ -460,7 +460,7 @@ fn an_editor_sees_the_programs_frames_and_locals_in_the_machine_interface() {
     server.finish();
 }
 
-/// What gdb says to an editor that sends these commands, each when the process stands still.
+/// The output of gdb for an editor that sends these commands, each when the process stands still.
 fn machine_interface(words: &[String]) -> String {
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! What a bug's report says beyond its schedule: who waits for whom, which locks are held, the values of plain
+//! The evidence in a bug's report beyond its schedule: who waits for whom, which locks are held, the values of plain
 //! variables.
 
 use serde_json::{Value, json};

@@ -335,7 +335,7 @@ fn a_structure_is_copied_in_its_turn() {
     );
     let mut verify = vec!["irs", "verify", "prog.c", "-o", "prog.irs", "--plain", "sc"];
     verify.extend(["--order", "turns", "--max-executions", "1"]);
-    // What cannot be built is not said to be proven.
+    // Programs that cannot be built are not said to be proven.
     for refused in [&verify[..], &["irs", "build", "prog.c", "-o", "prog"]] {
         let outcome = sandbox.run(refused);
         outcome.ends_with(2).says("the middle of a copy");

@@ -418,7 +418,7 @@ fn what_library_functions_write_in_a_loop_that_waits_stays() {
     let once: Vec<&str> = changes
         .filter_map(|(name, _)| name.strip_suffix("_None"))
         .collect();
-    // What is appended to in a loop overflows first.
+    // Strings that are appended to in a loop overflow first.
     let in_loop = |name: &str| found.contains_key(&format!("{name}_InLoop"));
     let missed: Vec<&&str> = once.iter().filter(|name| !in_loop(name)).collect();
     assert!(

@@ -507,7 +507,7 @@ fn stubs_stand_for_what_is_not_modelled() {
     }
 }
 
-/// What `./configure` asks of a compiler, and what other builds do.
+/// The calls of a compiler by `./configure` and by other builds.
 #[test]
 fn compilers_are_called_in_many_ways() {
     let sandbox = Sandbox::with("main.c", "int f(void); int main(void) { return f(); }");
@@ -545,7 +545,7 @@ fn compilers_are_called_in_many_ways() {
     succeeds(&sandbox, "cc -flto=auto -O2 -DVALUE=0 -c f.c -o f.o");
     succeeds(&sandbox, "cc -flto=auto -O2 main.c f.o -o optimized");
     assert_eq!(succeeds(&sandbox, "verify optimized").stderr, "");
-    // What a build adds to a program for other tools is not what is checked.
+    // Flags that a build adds for other tools do not become part of the check.
     for added in [
         "-fsanitize=thread",
         "-fsanitize=address,undefined",

@@ -354,7 +354,7 @@ int main(void) {
     }
 }
 
-/// What is told while a search runs, and when it is stopped.
+/// The messages while a search runs, and when it is stopped.
 #[test]
 fn a_long_search_tells_how_much_is_left() {
     let sandbox = Sandbox::with("long.c", LONG);

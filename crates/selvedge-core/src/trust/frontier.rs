@@ -77,7 +77,7 @@ impl<B: Known> Found<B> {
     }
 }
 
-/// What is left of a search, and what was found, in the order of the search tree.
+/// The remaining work of a search and its findings, in the order of the search tree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Frontier<U, B> {
     segments: Segments<U, B>,

@@ -117,7 +117,7 @@ fn budget(random: &mut Random) -> u64 {
     }
 }
 
-/// What is known of a program, as ranges of facts.
+/// The knowledge of a program, as ranges of facts.
 type Learned = [(Fact, Fact)];
 
 /// Explores everything in slices, whose lengths and order are random. Some are explored in vain. Machines are made with

@@ -1,4 +1,4 @@
-//! What a program gets from outside: arguments and environment.
+//! The inputs of a program from outside: arguments and environment.
 //!
 //! The verifier runs the program without arguments and without an environment, so a proof holds for
 //! programs that get none. A program that is given something else is stopped before it can use it.
@@ -19,7 +19,7 @@ stubs![
     "__wrap___newlocale" => newlocale,
 ];
 
-/// What a locale without a name is taken from, if `LC_ALL` is not set.
+/// The variables that decide a locale without a name, if `LC_ALL` is not set.
 const LOCALE: [&CStr; 13] = [
     c"LC_CTYPE",
     c"LC_NUMERIC",

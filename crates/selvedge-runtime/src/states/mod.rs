@@ -73,7 +73,7 @@ pub(crate) struct States {
     bytes: usize,
     /// Scratch.
     contents: Vec<u8>,
-    /// What memory held before the present step.
+    /// The contents of memory before the present step.
     pub(crate) known: known::Known,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Block {
     pub(super) freed_before: Option<End>,
 }
 
-/// What freed memory is filled with. No pointer consists of it.
+/// The byte that freed memory is filled with. No pointer consists of it.
 pub(super) const FREED: u8 = 0xD7;
 
 impl Block {

@@ -69,9 +69,9 @@ fn apply(filter: &[libc::sock_filter]) -> io::Result<()> {
 /// Forbids this OS thread to create, write, rename or remove files, where the kernel can do that by itself. It goes before
 /// the list of system calls, which has no room for this.
 fn forbid_changes() {
-    /// What the first version can forbid: writing to files, removing and making files and directories of any kind.
+    /// The rights that the first version can forbid: writing to files, removing and making files and directories of any kind.
     const CHANGES: u64 = 1 << 1 | 0x1ff << 4;
-    /// What a version added: linking into other directories, truncating.
+    /// The rights that a version added: linking into other directories, truncating.
     const ADDED: [(i64, u64); 2] = [(2, 1 << 13), (3, 1 << 14)];
     const VERSION: usize = 1;
     let create = libc::SYS_landlock_create_ruleset;

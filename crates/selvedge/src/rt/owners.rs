@@ -23,7 +23,7 @@ struct Counted {
     block: u32,
     /// The number of owners when a thread last stopped.
     strong: u64,
-    /// What happens before the end of the value: what each owner had done when it let go.
+    /// The clock of the end of the value: everything that each owner had done when it let go.
     clock: Vec<u32>,
     /// The thread that was the last owner.
     last: Option<usize>,
@@ -62,7 +62,7 @@ impl State {
             let [strong, _] = counts(address);
             if strong < known.strong {
                 merge(&mut known.clock, clock);
-                // What it did since its last event happens before the end as well.
+                // Its actions since its last event happen before the end as well.
                 if known.clock.len() <= running {
                     known.clock.resize(running + 1, 0);
                 }
@@ -95,7 +95,7 @@ impl State {
         }
     }
 
-    /// What happens before the present point if the running thread drops the values of which it was the last owner.
+    /// The clock of the present point if the running thread drops the values of which it was the last owner.
     pub(super) fn clock_of_last_owner(&self) -> Vec<u32> {
         let own = self.threads[self.running].counted(self.running);
         let mut clock = self.threads[self.running].clock.clone();

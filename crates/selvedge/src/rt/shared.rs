@@ -225,7 +225,7 @@ pub(crate) fn keep(address: usize, counter: Counter) {
     }
 }
 
-/// What was noted for `address`.
+/// The note for `address`.
 pub(crate) fn kept(address: usize) -> Option<Counter> {
     let active = active();
     active.then(|| host(|state| state.raw_weaks.get(&address).copied()))?
@@ -254,7 +254,7 @@ pub(crate) struct Flag {
 }
 
 impl Flag {
-    /// That of something that is created at `site`. It is not so.
+    /// The flag of a thread or lock that is created at `site`. It is not set.
     pub(crate) fn new(what: &'static str, site: Site) -> Flag {
         let at = host(|state| {
             state.counts(site).then(|| {

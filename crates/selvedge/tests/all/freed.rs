@@ -239,7 +239,7 @@ fn read_late() {
 fn a_read_of_freed_memory_is_found_in_all_executions_if_that_is_asked_for() {
     let mut builder = builder(Rc11);
     let report = builder.explore(read_late);
-    // What was not looked for is said.
+    // The report says that reads were not looked for.
     let seen = (report.verdict, report.executions, report.unprotected);
     assert_eq!(seen, (Verdict::Verified, 924, true));
     builder.protect_memory = true;

@@ -28,7 +28,7 @@ pub(crate) fn members(path: &Path, bytes: &[u8]) -> Option<Vec<Member>> {
     archive.members().map(member).collect()
 }
 
-/// Those of `members` that a linker would take, given the names that a program needs and those it has, and the
+/// The `members` that a linker would take, given the names that a program needs and those it has, and the
 /// names that they add to both.
 pub(crate) fn needed(
     members: Vec<Member>,

@@ -110,7 +110,7 @@ fn machines_of_another_version_or_architecture_do_not_take_part() {
         .map(|(run, why)| (run.reports().unwrap(), *why));
     let mut machine = broker.serve();
     for (reports, why) in &heard {
-        // What the coordinator of that run would warn of.
+        // The coordinator of that run would warn of this.
         let report = reports.recv_timeout(Duration::from_secs(60)).unwrap();
         let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
         assert_eq!(report["jobs"], 0, "{report}");
