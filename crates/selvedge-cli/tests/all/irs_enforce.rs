@@ -514,7 +514,7 @@ fn a_program_that_does_not_end_is_not_said_to_be_proven() {
     let outcome = sandbox.run(&["irs", "verify", "prog.c", "--timeout", "1", "--anew"]);
     outcome
         .ends_with(3)
-        .says("no schedule was proven yet")
+        .says("no schedule was proven: the first execution has not ended")
         .says("only for programs that end");
     assert!(
         !outcome

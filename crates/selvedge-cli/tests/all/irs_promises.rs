@@ -13,7 +13,7 @@ use crate::common::Sandbox;
 use crate::irs_enforce::run;
 
 /// How each sentence begins, and what tests it.
-const SENTENCES: [(&str, &[&str]); 140] = [
+const SENTENCES: [(&str, &[&str]); 141] = [
     // Section: Before the first section
     ("A program with many threads has more", REASON),
     ("*Iteratively relaxed scheduling*", REASON),
@@ -73,6 +73,7 @@ const SENTENCES: [(&str, &[&str]); 140] = [
     ("`irs verify` does not support", &[ENDLESS]),
     ("`--jobs N` lets N processes", &[JOBS]),
     ("The result does not depend on N", &[JOBS]),
+    ("Without it there is one", REASON),
     ("Every trace is explored once", &[SAFE, KILLED]),
     ("The guess of how many traces", &[SHOWN]),
     // Section: Programs with bugs
