@@ -12,13 +12,6 @@ static void turn(void) {
 int main(void) { turn(); return 0; }
 ";
     refused(text, "3: `turn` has the bare atomic instruction `lock neg`");
-    let text = "static long bits[2], bit = 65;
-int main(void) {
-    __asm__ volatile(\"lock; btsq %1, %0\" : \"+m\"(bits[0]) : \"r\"(bit) : \"memory\");
-    return 0;
-}
-";
-    refused(text, "3: `main` has the bare atomic instruction `lock bts`");
 }
 
 #[test]
