@@ -337,6 +337,10 @@ fn update(at: Location, rmw: Rmw, order: MemoryOrder) -> Op {
 impl State {
     /// The running thread lets go of a value whose count is no event.
     fn let_go(&mut self, address: usize, last: bool) -> Last {
+        if last {
+            // Values of other `Arc`s that the thread has let go of so far are not part of this one.
+            self.note_owners();
+        }
         let running = self.running;
         let Some(shared) = self.shared.get_mut(&address) else {
             return Last::Yes { guarded: false };
@@ -368,6 +372,8 @@ impl State {
     }
 
     fn leave_destructor(&mut self) {
+        // Values of other `Arc`s that were let go of in the destructor are ordered after its owners.
+        self.note_owners();
         let thread = &mut self.threads[self.running];
         if let Some(Destructor::Uncounted { outer_clock, .. }) = thread.destructors.pop() {
             thread.clock = outer_clock;

@@ -140,6 +140,26 @@ fn what_a_thread_does_after_it_has_let_go_is_not_ordered() {
     verified(Rc11, through_a_pointer(false));
 }
 
+/// A thread borrows the value from an `Arc` of this crate, which another thread drops as its last owner before it
+/// drops the value.
+#[test]
+fn what_borrowers_did_is_ordered_before_the_end_of_the_value() {
+    verified(Rc11, || {
+        let value = StdArc::new(AtomicUsize::new(0));
+        let lender = Arc::new(StdArc::clone(&value));
+        let done = Arc::new(AtomicUsize::new(0));
+        let (borrowed, other) = (Arc::clone(&lender), Arc::clone(&done));
+        let thread = thread::spawn(move || {
+            borrowed.fetch_add(1, Relaxed);
+            other.store(1, Relaxed);
+        });
+        done.load(Relaxed);
+        drop(lender);
+        drop(value);
+        drop(thread);
+    });
+}
+
 #[test]
 fn what_owners_did_is_ordered_however_they_own_the_value() {
     /// A value with another alignment than its counts.
