@@ -115,7 +115,7 @@ fn tests_are_checked_one_by_one() {
     let (found, status) = lines(&["--test", "flags"]);
     let expected = [
         "bug         an_expected_panic_must_come: assertion failed: panicked at selvedge/shim.rs:45: test did not panic as expected",
-        "verified    panics_may_be_expected: 1 execution",
+        "verified    panics_may_be_expected: 1 execution, no thread was started",
         "verified    release_is_enough: 2 executions",
         "verified    tests_may_return_results: 1 execution",
         "bug         weak::relaxed_is_not: assertion failed: panicked at tests/flags.rs:38: assertion `left == right` failed",

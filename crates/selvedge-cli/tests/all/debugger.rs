@@ -90,13 +90,13 @@ fn every_command_of_the_debugger_works() {
     said(0, "before step 1: T0 create T1 (lost.c:13)");
     said(1, "before step 1: T0 create T1 (lost.c:13)");
     said(2, "before step 2: T0 load counter reads 0");
-    said(3, "before step 4: T0 store counter writes 1");
-    said(4, "* T0 is about to do step 4");
+    said(3, "before step 4: T1 store counter writes 1");
+    said(4, "* T1 is about to do step 4");
     said(4, "      bump (lost.c:8)");
     said(4, "      main (lost.c:14)");
-    said(4, "  T1 is about to do step 5");
+    said(4, "  T0 is about to do step 5");
     said(5, "counter = 0 (initial)");
-    said(6, "> step 4: T0 store");
+    said(6, "> step 4: T1 store");
     said(7, "before step 3");
     said(8, "before step 1: T0 create T1");
     said(9, "stops before each access to counter");
@@ -143,11 +143,11 @@ fn the_debugger_stops_at_accesses_to_plain_variables() {
     let expected = [
         "before step 1",
         "a plain variable",
-        "behind an access by T0 at lost.c:14, after step 4",
+        "behind an access by T0 at lost.c:14, after step 5",
+        "before step 6",
         "before step 5",
-        "before step 4",
-        "behind an access by T0 at lost.c:14, after step 4",
-        "before step 5",
+        "behind an access by T0 at lost.c:14, after step 5",
+        "before step 6",
         "before step 2",
         "",
         "at the bug",
@@ -184,8 +184,8 @@ fn the_stack_is_that_of_the_programs_thread() {
         &[
             ("backtrace", &["#1", "main () at lost.c:13"]),
             (
-                "selvedge goto 4",
-                &["before step 4: T0", "bump (unused=0x0) at lost.c:8"],
+                "selvedge goto 5",
+                &["before step 5: T0", "bump (unused=0x0) at lost.c:8"],
             ),
             (
                 "backtrace",
@@ -202,14 +202,14 @@ fn the_stack_is_that_of_the_programs_thread() {
             ("print seen + 40", &["= 40"]),
             ("up", &["main () at lost.c:14"]),
             ("display counter", &[]),
-            // The other thread, which was not created by then.
+            // The other thread.
             (
-                "selvedge step",
-                &["before step 5: T1", "bump", "lost.c:8", "1: counter = 1"],
+                "selvedge back",
+                &["before step 4: T1", "bump", "lost.c:8", "1: counter = 0"],
             ),
             ("backtrace", &["#1", "bump (unused=0x0) at lost.c:8"]),
             (
-                "selvedge back 3",
+                "selvedge back 2",
                 &["before step 2: T0", "bump", "lost.c:7", "1: counter = 0"],
             ),
             ("break bump", &["Breakpoint 1"]),
@@ -221,7 +221,7 @@ fn the_stack_is_that_of_the_programs_thread() {
             ("backtrace", &["#1", "main () at lost.c:17"]),
             (
                 "selvedge values",
-                &["counter = 1 (step 5)", "plain = 7 (step 4)"],
+                &["counter = 1 (step 5)", "plain = 7 (step 5)"],
             ),
         ],
     );
@@ -399,7 +399,7 @@ fn an_editor_attaches_to_the_server_as_the_documentation_says() {
     let mut rest = &*said;
     for expected in [
         "before step 1: T0 create T1",
-        "before step 4: T0 store counter",
+        "before step 4: T1 store counter",
         "before step 3: T1 load counter",
         "* T1 is about to do step 3",
         "Breakpoint 1, bump",
@@ -421,7 +421,7 @@ fn an_editor_sees_the_programs_frames_and_locals_in_the_machine_interface() {
     words.extend([
         format!("-file-exec-and-symbols {}", env!("CARGO_BIN_EXE_selvedge")),
         format!("-target-select {}", server.connect),
-        console("selvedge goto 4"),
+        console("selvedge goto 5"),
         "-stack-list-frames".to_owned(),
         "-stack-select-frame 1".to_owned(),
         "-stack-list-variables --all-values".to_owned(),
@@ -438,7 +438,7 @@ fn an_editor_sees_the_programs_frames_and_locals_in_the_machine_interface() {
     let said = machine_interface(&words);
     let mut rest = &*said;
     for expected in [
-        "before step 4: T0 store counter",
+        "before step 5: T0 store counter",
         r#"level="1""#,
         r#"func="bump",file="lost.c""#,
         r#"line="8""#,

@@ -370,7 +370,7 @@ fn every_kind_of_bug_has_its_page() {
                 assert!(about.contains("Who waits for whom"));
             }
             "data-race" => assert!(about.contains("Why nothing orders them")),
-            "assertion" => assert_eq!(browser.count(".story .preempted"), 2),
+            "assertion" => assert_eq!(browser.count(".story .preempted"), 1),
             _ => {}
         }
         if rows > 0 {
