@@ -256,7 +256,14 @@ impl Round {
         );
         // Where every execution is cut off there is nothing to verify.
         let may_be_incomplete = limited || programs.executions == 0 || self.bound.is_some();
-        match status {
+        let verdict = match (self.trouble, status) {
+            (Trouble::FullDisk, 0) => {
+                return Err("a file that cannot be written is not noticed".to_owned());
+            }
+            (Trouble::FullDisk, 2) if told.contains("/dev/full") => 0,
+            _ => status,
+        };
+        match verdict {
             4 if self.trouble == Trouble::FullOutput => return Ok(status),
             4 if self.trouble == Trouble::KilledWorker => return Ok(status),
             0 | 1 if self.trouble == Trouble::FullOutput => {
