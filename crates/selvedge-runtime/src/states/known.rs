@@ -127,7 +127,10 @@ impl Runtime {
             known.listed.resize(location.index() + 1, false);
         }
         known.listed[location.index()] = true;
-        if entry.kind != Kind::Memory || Protection::Comparison.is_off() {
+        // A thread changes its own stack unannounced, and parts of the others that no longer matter are cleared between
+        // steps.
+        let on_a_stack = self.layout.stack_owner(entry.address).is_some();
+        if entry.kind != Kind::Memory || on_a_stack || Protection::Comparison.is_off() {
             return;
         }
         for (word, bytes) in words(entry.address, entry.width.into()) {
@@ -162,7 +165,7 @@ impl Runtime {
                 continue;
             }
             let left = differing & !known.announced_in(address);
-            if left != 0 && self.is_known_memory(address) {
+            if left != 0 && self.check_address(address, 1, false).is_ok() {
                 unseen = unseen.or(Some(address + left.trailing_zeros() as usize / 8));
             }
             self.states.known.words[place].before = after;
@@ -174,11 +177,5 @@ impl Runtime {
         thread.pending = Pending::Stopped(Stop::Refused);
         self.failure_place = address;
         self.refusal.get_or_insert_with(|| UNSEEN.to_owned());
-    }
-
-    /// Whether nothing but an announced write may change the byte at `address`. Stacks are left out: a thread changes
-    /// its own unannounced, and parts of the others that no longer matter are cleared between steps.
-    fn is_known_memory(&self, address: usize) -> bool {
-        self.layout.stack_owner(address).is_none() && self.check_address(address, 1, false).is_ok()
     }
 }
